@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.." || exit 1
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH LC_ALL=C
 
-packages="krb5-kdc krb5-admin-server krb5-user apache2-bin libapache2-mod-auth-gssapi curl"
+packages="krb5-kdc krb5-admin-server krb5-user apache2-bin libapache2-mod-auth-gssapi dante-server curl"
 is_complete() {
-    for program in krb5kdc kdb5_util kadmin.local kinit apache2 curl; do
+    for program in krb5kdc kdb5_util kadmin.local kinit apache2 danted curl; do
         command -v "$program" >/dev/null 2>&1 || return 1
     done
     [ -e /usr/lib/apache2/modules/mod_auth_gssapi.so ]
@@ -54,6 +54,8 @@ free_port() {
 kdc_port=$(free_port)
 http_port=$(free_port)
 proxy_port=$(free_port)
+socks_port=$(free_port)
+strict_port=$(free_port)
 realm=HAUL.TEST
 
 # The realm. Names are not looked up in DNS, and the key distribution center is asked by TCP alone.
@@ -88,11 +90,11 @@ EOF
 export KRB5_CONFIG="$work/krb5.conf" KRB5_KDC_PROFILE="$work/kdc.conf" KRB5CCNAME="FILE:$work/ticket"
 export KRB5RCACHENAME="dfl:" KRB5RCACHEDIR="$work/cache"
 kdb5_util create -s -P master -r "$realm" >"$work/kdb.log" 2>&1 || { cat "$work/kdb.log"; exit 1; }
-for principal in me other HTTP/localhost web/localhost HTTP/127.0.0.1; do
+for principal in me other rcmd/localhost socks/localhost HTTP/localhost web/localhost HTTP/127.0.0.1; do
     kadmin.local -q "addprinc -pw secret-$principal $principal@$realm" >>"$work/kdb.log" 2>&1
 done
 # The keys of the two services of the server. Of HTTP/127.0.0.1 it has a wrong key.
-kadmin.local -q "ktadd -k $work/keytab HTTP/localhost web/localhost" >>"$work/kdb.log" 2>&1
+kadmin.local -q "ktadd -k $work/keytab HTTP/localhost web/localhost rcmd/localhost socks/localhost" >>"$work/kdb.log" 2>&1
 kadmin.local -q "ktadd -k $work/wrong.keytab HTTP/127.0.0.1" >>"$work/kdb.log" 2>&1
 kadmin.local -q "modprinc +ok_as_delegate web/localhost" >>"$work/kdb.log" 2>&1
 chmod 644 "$work/keytab" "$work/wrong.keytab"
@@ -190,6 +192,30 @@ DocumentRoot $work/www
     </Proxy>
 </VirtualHost>
 EOF
+# SOCKS proxies that accept tickets alone. One forwards bytes without protection, the other protects each message.
+for kind in "$socks_port rcmd clear" "$strict_port socks confidentiality"; do
+    # shellcheck disable=SC2086 # three words
+    set -- $kind
+    cat >"$work/danted.$1" <<EOF
+logoutput: $work/danted.log
+internal: 127.0.0.1 port = $1
+external: 127.0.0.1
+clientmethod: none
+socksmethod: gssapi
+$([ "$(id -u)" -ne 0 ] || printf 'user.privileged: root\nuser.unprivileged: root')
+client pass { from: 127.0.0.1/32 to: 127.0.0.1/32 }
+socks pass {
+    from: 127.0.0.1/32 to: 127.0.0.1/32
+    gssapi.servicename: $2
+    gssapi.keytab: FILE:$work/keytab
+    gssapi.enctype: $3
+}
+EOF
+    danted -f "$work/danted.$1" -p "$work/danted.pid.$1" >/dev/null 2>&1 &
+    pids="$pids $!"
+done
+set --
+
 apache2 -f "$work/httpd.conf" -DFOREGROUND >"$work/httpd.log" 2>&1 &
 pids="$pids $!"
 
@@ -303,6 +329,19 @@ same "tunnel through a proxy" 0 "the page" --proxy-negotiate -U : -p -x "http://
 same "--proxy-service-name" 0 "the page" --proxy-negotiate --proxy-service-name web -U : -p -x "http://localhost:$proxy_port" "$site/page"
 same "proxy and server" 0 "for the user" --proxy-negotiate -U : --negotiate -u : -p -x "http://localhost:$proxy_port" \
     "$site/negotiate/page"
+
+same "HTTP proxy with --proxy-anyauth" 0 "the page" --proxy-anyauth -U : -x "http://localhost:$proxy_port" "$site/page"
+same "tunnel through a proxy with --proxy-anyauth" 0 "the page" --proxy-anyauth -U : -p -x "http://localhost:$proxy_port" "$site/page"
+
+socks="--socks5-gssapi --socks5 localhost:$socks_port"
+# shellcheck disable=SC2086 # options
+same "SOCKS proxy" 0 "the page" $socks "$site/page"
+# shellcheck disable=SC2086
+same "SOCKS proxy that resolves names" 0 "the page" --socks5-gssapi --socks5-hostname "localhost:$socks_port" "$site/page"
+# shellcheck disable=SC2086
+same "SOCKS proxy with the key of another service" 97 "" $socks --socks5-gssapi-service web "$site/page"
+same "SOCKS proxy that protects messages" "97 97" "" --socks5-gssapi --socks5-gssapi-service socks \
+    --socks5 "localhost:$strict_port" "$site/page"
 
 # curl 8.22 needs no -u either, but Debian's does.
 own "haul: GET" 0 "for the user" -s --negotiate "$site/negotiate/page"

@@ -360,6 +360,10 @@ pub struct ParsedProxyOptions {
     pub allowed: Option<AllowedAuthSchemes>,
     /// `--proxy-service-name` and `--delegation`: the settings for Negotiate.
     pub negotiate: crate::plan::NegotiateArgs,
+    /// `--socks5-gssapi`: allows GSS-API with SOCKS 5 proxies.
+    pub socks_gssapi: bool,
+    /// `--socks5-gssapi-nec`: exchanges the level of protection in the clear.
+    pub socks_nec: bool,
     /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.

@@ -162,6 +162,8 @@ impl PlanBuilder<'_> {
             },
             allowed: parsed.allowed.filter(|&allowed| allowed != AllowedAuthSchemes::NONE).unwrap_or(default.allowed),
             negotiate: parsed.negotiate,
+            socks_gssapi: parsed.socks_gssapi,
+            socks_nec: parsed.socks_nec,
             tunnel: parsed.tunnel,
             http2: parsed.http2,
             http10: parsed.http10,

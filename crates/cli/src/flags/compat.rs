@@ -68,8 +68,6 @@ const IGNORED_OPTIONS: &[(&str, &str)] = &[
     ("proxy-tlsv1", "TLS 1.2 or newer is always used"),
     ("random-file", "in curl neither"),
     ("socks5-basic", "always on"),
-    ("socks5-gssapi-nec", "concerns GSS-API only"),
-    ("socks5-gssapi-service", "concerns GSS-API only"),
     ("ssl", "concerns FTP and mail only"),
     ("ssl-allow-beast", "concerns TLS 1.0 only"),
     ("ssl-auto-client-cert", "concerns Windows only"),

@@ -16,7 +16,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
         "auth",
         "Authentication",
         "anyauth aws-sigv4 basic delegation digest httpsig-algo httpsig-headers httpsig-key httpsig-keyid location location-trusted negotiate netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth \
-         proxy-basic proxy-negotiate proxy-pass proxy-tlsv1 proxy-user service-name socks5-basic socks5-gssapi-nec socks5-gssapi-service user",
+         proxy-basic proxy-negotiate proxy-pass proxy-tlsv1 proxy-user service-name socks5-basic socks5-gssapi socks5-gssapi-nec socks5-gssapi-service user",
     ),
     (
         "connection",

@@ -226,6 +226,9 @@ mod socks4;
 mod socks4a;
 mod socks5;
 mod socks5_basic;
+mod socks5_gssapi;
+mod socks5_gssapi_nec;
+mod socks5_gssapi_service;
 mod socks5_hostname;
 mod sort;
 mod spec;
@@ -508,8 +511,9 @@ pub const FLAGS: &[&dyn Flag] = &[
     &socks4a::Socks4aFlag,
     &socks5::Socks5Flag,
     &socks5_basic::Socks5BasicFlag,
-    &no_effect::SOCKS5_GSSAPI_NEC,
-    &no_effect::SOCKS5_GSSAPI_SERVICE,
+    &socks5_gssapi::Socks5GssapiFlag,
+    &socks5_gssapi_nec::Socks5GssapiNecFlag,
+    &socks5_gssapi_service::Socks5GssapiServiceFlag,
     &socks5_hostname::Socks5HostnameFlag,
     &sort::SortFlag,
     &speed_limit::SpeedLimitFlag,

@@ -156,25 +156,6 @@ pub(super) const RANDOM_FILE: NoEffectFlag = NoEffectFlag(&FlagSpec {
     ..NO_EFFECT_SPEC
 });
 
-pub(super) const SOCKS5_GSSAPI_NEC: NoEffectFlag = NoEffectFlag(&FlagSpec {
-    long: "socks5-gssapi-nec",
-    doc: "Accepted for compatibility with curl. It concerns GSS-API with SOCKS proxies, which haul does not support: \
-          --socks5-gssapi is refused.",
-    example: "haul --socks5-gssapi-nec https://example.com/",
-    see_also: &["socks5"],
-    ..NO_EFFECT_SPEC
-});
-
-pub(super) const SOCKS5_GSSAPI_SERVICE: NoEffectFlag = NoEffectFlag(&FlagSpec {
-    long: "socks5-gssapi-service",
-    syntax: FlagSyntax::Value("name"),
-    doc: "Accepted for compatibility with curl. It concerns GSS-API with SOCKS proxies, which haul does not support: \
-          --socks5-gssapi is refused.",
-    example: "haul --socks5-gssapi-service x https://example.com/",
-    see_also: &["socks5"],
-    ..NO_EFFECT_SPEC
-});
-
 pub(super) const SSL: NoEffectFlag = NoEffectFlag(&FlagSpec {
     long: "ssl",
     doc: "Accepted for compatibility with curl. It concerns FTP and mail connections; with HTTP the scheme of the URL \

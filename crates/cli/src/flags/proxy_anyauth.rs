@@ -15,14 +15,15 @@ impl Flag for ProxyAnyauthFlag {
             category: HelpCategory::Proxy,
             important: false,
             help: "Allow every authentication with the proxy",
-            doc: "Like --anyauth, for --proxy-user.",
+            doc: "Like --anyauth, for an HTTP proxy and --proxy-user.",
             example: "haul --proxy-anyauth -U me:secret -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy-user", "anyauth"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.proxy().allowed = value.is_on().then_some(AllowedAuthSchemes::ANY);
+        let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..AllowedAuthSchemes::ANY };
+        args.proxy().allowed = value.is_on().then_some(any);
         Ok(())
     }
 }

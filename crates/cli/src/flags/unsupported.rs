@@ -30,7 +30,6 @@ const REFUSAL_REASONS: &[(&str, &str)] = &[
     ("it belongs to TFTP, and haul speaks only HTTP", "tftp-blksize tftp-no-options"),
     ("it belongs to IPFS, and haul speaks only HTTP", "ipfs-gateway"),
     ("NTLM is broken: the password can be recovered from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
-    ("GSS-API with SOCKS is not implemented", "socks5-gssapi"),
     ("no proxy is spoken to by HTTP/3", "proxy-http3"),
     ("haul does not use libcurl, so there is no such code to write", "libcurl"),
     ("stapled OCSP responses of DNS servers are not checked", "doh-cert-status"),
@@ -48,7 +47,7 @@ const REFUSAL_REASONS: &[(&str, &str)] = &[
 /// The switches among the refused options. The form with `--no-` asks for nothing that haul lacks.
 const SWITCH_NAMES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
                         ftp-ssl-reqd list-only mail-rcpt-allowfails metalink ntlm ntlm-wb proxy-http3 \
-                        proxy-ntlm sasl-ir socks5-gssapi tftp-no-options tls-earlydata";
+                        proxy-ntlm sasl-ir tftp-no-options tls-earlydata";
 
 /// The letters of curl's options that haul refuses, with their long names.
 const OPTIONS_BY_LETTER: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];

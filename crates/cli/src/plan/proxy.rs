@@ -33,6 +33,10 @@ pub struct ProxyArgs {
     pub allowed: AllowedAuthSchemes,
     /// `--proxy-service-name` and `--delegation`, for Negotiate.
     pub negotiate: NegotiateArgs,
+    /// `--socks5-gssapi`: allows GSS-API with SOCKS 5 proxies.
+    pub socks_gssapi: bool,
+    /// `--socks5-gssapi-nec`: exchanges the level of protection in the clear.
+    pub socks_nec: bool,
     /// `-p`: also uses a `CONNECT` tunnel for http URLs.
     pub tunnel: bool,
     /// `--proxy-http2`: offers HTTP/2 to an https proxy.
@@ -59,6 +63,8 @@ impl Default for ProxyArgs {
             user: None,
             allowed: AllowedAuthSchemes::BASIC,
             negotiate: NegotiateArgs::default(),
+            socks_gssapi: false,
+            socks_nec: false,
             tunnel: false,
             http2: false,
             http10: false,

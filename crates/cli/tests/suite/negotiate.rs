@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use testkit::h1_peer::{RawPeer, ScriptStep};
+
 use crate::common::{CommandOutput, answering, page, program, received, run};
 
 /// Runs haul with these arguments, an empty ticket cache, and a Kerberos configuration without
@@ -66,4 +68,22 @@ fn missing_kerberos_library_is_an_error_with_the_package() {
         assert!(ran.stderr.contains("libgssapi-krb5-2"), "{}", ran.stderr);
     }
     assert!((0..peer.connections()).all(|connection| received(&peer, connection).is_empty()));
+}
+
+#[test]
+fn socks_proxy_without_a_ticket_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let greeting = vec![ScriptStep::ReadBytes(4), ScriptStep::send([5, 1]), ScriptStep::ReadToEnd];
+    let peer = RawPeer::always(greeting);
+    let proxy = peer.addr().to_string();
+    let gssapi = ["--socks5-gssapi", "--socks5-gssapi-nec", "--socks5-gssapi-service", "socks"];
+    let ran = without_ticket(
+        dir.path(),
+        &[&gssapi[..], &["-sS", "--socks5", &proxy, "--retry", "0", "http://127.0.0.1:9/"]].concat(),
+    );
+    if has_library(&ran) {
+        assert_eq!(ran.code, 97, "{}", ran.stderr);
+        assert!(ran.stderr.contains("kinit"), "{}", ran.stderr);
+    }
+    assert_eq!(peer.received(0), [5, 2, 0, 1]);
 }

@@ -6,7 +6,7 @@ use haul_proto::head::ResponseHead;
 
 use super::Transfer;
 use super::state::BodyDisposition;
-use crate::net::proxy::{ProxyHop, ProxyRoute};
+use crate::net::proxy::{ProxyAuthScheme, ProxyHop, ProxyRoute};
 use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, missing_token_error};
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
@@ -18,6 +18,10 @@ pub(super) struct TransferNegotiations {
     /// The state with the target. `None` if neither the options nor the server have asked for it.
     server: Option<PeerNegotiation>,
     proxy: PeerNegotiation,
+    /// True if the proxy has asked for a token.
+    is_asked_by_proxy: bool,
+    /// True if the last request had a token for the proxy.
+    has_proxy_token: bool,
 }
 
 /// The state of Negotiate with a server or a proxy.
@@ -120,6 +124,12 @@ impl Transfer {
         self.auth.negotiations.as_ref()?.server.as_ref()
     }
 
+    /// Returns true if the last request had credentials for the proxy other than a token.
+    pub(super) fn has_proxy_credentials(&self) -> bool {
+        let has_token = self.auth.negotiations.as_ref().is_some_and(|negotiations| negotiations.has_proxy_token);
+        self.proxy_auth.is_answered && !has_token
+    }
+
     /// Returns the Proxy-Authorization value for the proxy that forwards the request, if it is
     /// authenticated by Negotiate.
     ///
@@ -128,16 +138,20 @@ impl Transfer {
     pub(super) fn negotiated_with_proxy(&mut self, hop: &ProxyHop) -> Result<Option<Vec<u8>>> {
         let Some(options) = &hop.negotiate else { return Ok(None) };
         let connection = self.facts.connection;
-        let of_proxy = &mut self.auth.negotiations.get_or_insert_default().proxy;
-        if of_proxy.negotiation.sends_no_more_tokens() {
+        let is_only = hop.auth == ProxyAuthScheme::Negotiate;
+        let negotiations = self.auth.negotiations.get_or_insert_default();
+        negotiations.has_proxy_token = false;
+        let of_proxy = &mut negotiations.proxy;
+        if of_proxy.negotiation.sends_no_more_tokens() || !is_only && !negotiations.is_asked_by_proxy {
             return Ok(None);
         }
         let is_same = of_proxy.connection == connection && connection.is_some();
         let value = match of_proxy.negotiation.authorization(options, hop.proxy.host_text(), is_same) {
             Ok(value) => value,
-            Err(error) => return self.check_missing_token(error, true).map(|()| None),
+            Err(error) => return self.check_missing_token(error, is_only).map(|()| None),
         };
         of_proxy.connection = connection;
+        negotiations.has_proxy_token = true;
         self.trace_info("Proxy auth using Negotiate with user ''".to_owned());
         Ok(Some(value))
     }
@@ -153,9 +167,9 @@ impl Transfer {
         let Ok(ChosenAuthScheme::Negotiate(token)) = choose_scheme(&challenges, AllowedAuthSchemes::NEGOTIATE) else {
             return false;
         };
-        let is_answered = self.proxy_auth.is_answered;
-        let of_proxy = &mut self.auth.negotiations.get_or_insert_default().proxy;
-        of_proxy.negotiation.on_challenge(&token, is_answered).unwrap_or(false)
+        let negotiations = self.auth.negotiations.get_or_insert_default();
+        negotiations.is_asked_by_proxy = true;
+        negotiations.proxy.negotiation.on_challenge(&token, negotiations.has_proxy_token).unwrap_or(false)
     }
 
     /// Returns true if the caller sets a field by which NTLM or Negotiate authenticates the

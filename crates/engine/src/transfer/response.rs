@@ -132,8 +132,10 @@ impl Transfer {
         let status = head.status();
         if status == 407 && self.proxy_auth.rounds < MAX_PROXY_ROUNDS {
             let via = ProxyRoute::for_request(&self.current.target, options);
-            let answers = via.forwarding_hop().is_some_and(|proxy| proxy.may_answer(head, self.proxy_auth.is_answered));
-            if answers || self.answers_proxy_negotiate(head) {
+            // Negotiate is the strongest scheme.
+            let answers = self.answers_proxy_negotiate(head)
+                || via.forwarding_hop().is_some_and(|proxy| proxy.may_answer(head, self.has_proxy_credentials()));
+            if answers {
                 self.proxy_auth.rounds += 1;
                 return Some(BodyDisposition::Again);
             }

@@ -1,9 +1,10 @@
 //! The client's half of the SOCKS handshakes: 4, 4a, 5 (RFC 1928) with user and password (RFC
-//! 1929), without I/O.
+//! 1929) or GSS-API (RFC 1961), without I/O.
 //!
 //! ```text
 //!   SOCKS 4/4a:  request ──▶ reply (8 bytes)
 //!   SOCKS 5:     methods ──▶ choice (2) ──▶ [user, password ──▶ verdict (2)] ──▶ request ──▶ reply (4 + address + 2)
+//!   GSS-API:     choice ──▶ [token ──▶ token, ...] ──▶ level ──▶ level ──▶ request
 //! ```
 //!
 //! ```
@@ -20,7 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Left out: BIND, UDP ASSOCIATE, and GSSAPI (RFC 1961), which is never offered.
+//! Left out: BIND, UDP ASSOCIATE, and the protection of each message by GSS-API.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
@@ -44,6 +45,12 @@ pub enum SocksStep {
     NeedMore,
     /// Send the bytes, then read.
     Send(Vec<u8>),
+    /// Pass the proxy's token to the security context, `None` in the first round, and the answer to
+    /// [`SocksHandshake::token_message`].
+    Token(Option<Vec<u8>>),
+    /// Unwrap the level of protection that the proxy chose, and pass it to
+    /// [`SocksHandshake::on_level`].
+    Level(Vec<u8>),
     /// The handshake is done: the connection now leads to the destination.
     Done,
 }
@@ -57,6 +64,8 @@ pub struct SocksHandshake {
     first: Vec<u8>,
     /// SOCKS 5: the request to send after authentication.
     request: Vec<u8>,
+    /// SOCKS 5: true if GSS-API is offered.
+    offers_gssapi: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +73,8 @@ enum SocksState {
     Reply4,
     Choice,
     Verdict,
+    Token,
+    Level,
     Reply5,
     Done,
 }
@@ -99,7 +110,51 @@ impl SocksHandshake {
                 return Err(SocksError::TooLong);
             }
         }
-        Ok(SocksHandshake { state, have: Vec::new(), credentials: credentials.cloned(), first, request })
+        Ok(SocksHandshake {
+            state,
+            have: Vec::new(),
+            credentials: credentials.cloned(),
+            first,
+            request,
+            offers_gssapi: false,
+        })
+    }
+
+    /// Offers GSS-API (method 1) to a SOCKS 5 proxy, too.
+    #[must_use]
+    pub fn offering_gssapi(mut self) -> Self {
+        if self.state == SocksState::Choice {
+            self.first[1] += 1;
+            self.first.insert(3, 1);
+            self.offers_gssapi = true;
+        }
+        self
+    }
+
+    /// Returns the message with a token of the security context, and waits for the proxy's token.
+    pub fn token_message(&mut self, token: &[u8]) -> Result<Vec<u8>, SocksError> {
+        self.state = SocksState::Token;
+        gssapi_message(1, token)
+    }
+
+    /// Returns the message with the wanted level of protection, as it was wrapped, and waits for the
+    /// proxy's level.
+    pub fn level_message(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, SocksError> {
+        self.state = SocksState::Level;
+        gssapi_message(2, wrapped)
+    }
+
+    /// Handles the level of protection that the proxy chose, as it was unwrapped. Returns the request
+    /// to send.
+    pub fn on_level(&mut self, level: &[u8]) -> Result<Vec<u8>, SocksError> {
+        match level {
+            [0] => {
+                self.state = SocksState::Reply5;
+                Ok(core::mem::take(&mut self.request))
+            }
+            [1..=3] => Err(SocksError::Protection),
+            _ => Err(SocksError::NotAProxy),
+        }
     }
 
     /// Returns the first bytes to send.
@@ -113,6 +168,10 @@ impl SocksHandshake {
         let whole = match self.state {
             SocksState::Reply4 => 8,
             SocksState::Choice | SocksState::Verdict => 2,
+            SocksState::Token | SocksState::Level => match *self.have.as_slice() {
+                [_, _, high, low, ..] => 4 + usize::from(u16::from_be_bytes([high, low])),
+                _ => 4,
+            },
             SocksState::Reply5 => match *self.have.as_slice() {
                 [_, _, _, 1, ..] => 4 + 4 + 2,
                 [_, _, _, 4, ..] => 4 + 16 + 2,
@@ -156,6 +215,14 @@ impl SocksHandshake {
         match self.state {
             SocksState::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
             SocksState::Choice | SocksState::Reply5 if !is_version(5) => Err(SocksError::NotAProxy),
+            SocksState::Token | SocksState::Level if !is_version(1) => Err(SocksError::NotAProxy),
+            SocksState::Token | SocksState::Level => match (self.state, self.have.get(1), self.have.get(2..4)) {
+                (_, None, _) => Ok(()),
+                (_, Some(0xff), _) => Err(SocksError::WrongTicket),
+                (_, _, Some([0, 0])) => Err(SocksError::NotAProxy),
+                (SocksState::Token, Some(1), _) | (SocksState::Level, Some(2), _) => Ok(()),
+                _ => Err(SocksError::NotAProxy),
+            },
             SocksState::Reply5 => match *self.have.as_slice() {
                 [_, code, ..] if code != 0 => Err(SocksError::Refused5(code)),
                 [_, _, _, kind, ..] if !matches!(kind, 1 | 3 | 4) => Err(SocksError::NotAProxy),
@@ -173,6 +240,7 @@ impl SocksHandshake {
             SocksState::Reply4 => Err(SocksError::Refused4(answer)),
             SocksState::Choice => match (answer, &self.credentials) {
                 (0, _) => Ok(self.send_request()),
+                (1, _) if self.offers_gssapi => Ok(SocksStep::Token(None)),
                 (2, Some(credentials)) => {
                     let (user, password) = (credentials.user(), credentials.password());
                     // RFC 1929 §2; both lengths fit in a byte, as `new` ensured.
@@ -180,13 +248,15 @@ impl SocksHandshake {
                     self.state = SocksState::Verdict;
                     Ok(SocksStep::Send(login))
                 }
-                (0xff, None) => Err(SocksError::WantsCredentials),
-                (0xff, Some(_)) => Err(SocksError::NoMethod),
+                (0xff, None) if !self.offers_gssapi => Err(SocksError::WantsCredentials),
+                (0xff, _) => Err(SocksError::NoMethod),
                 _ => Err(SocksError::NotAProxy),
             },
             // The version of this sub-negotiation is 1, but many proxies send 5.
             SocksState::Verdict if answer == 0 => Ok(self.send_request()),
             SocksState::Verdict => Err(SocksError::WrongCredentials),
+            SocksState::Token => Ok(SocksStep::Token(Some(message[4..].to_vec()))),
+            SocksState::Level => Ok(SocksStep::Level(message[4..].to_vec())),
             SocksState::Reply5 | SocksState::Done => Ok(self.finish()),
         }
     }
@@ -201,6 +271,12 @@ impl SocksHandshake {
         self.state = SocksState::Reply5;
         SocksStep::Send(core::mem::take(&mut self.request))
     }
+}
+
+/// Returns a message of RFC 1961: version 1, the type, the length and the token.
+fn gssapi_message(kind: u8, token: &[u8]) -> Result<Vec<u8>, SocksError> {
+    let length = u16::try_from(token.len()).map_err(|_| SocksError::TooLong)?;
+    Ok([&[1, kind], &length.to_be_bytes()[..], token].concat())
 }
 
 fn socks4_request(
@@ -286,6 +362,10 @@ pub enum SocksError {
     NoMethod,
     /// The proxy refused the user or password.
     WrongCredentials,
+    /// The proxy refused the Kerberos ticket.
+    WrongTicket,
+    /// The proxy wants to protect each message by GSS-API.
+    Protection,
     /// SOCKS 4 replied with a code other than 90.
     Refused4(u8),
     /// SOCKS 5 replied with a code other than 0 (RFC 1928 §6).
@@ -310,6 +390,11 @@ impl fmt::Display for SocksError {
             SocksError::WantsCredentials => "the SOCKS proxy wants a user name and password",
             SocksError::NoMethod => "the SOCKS proxy accepts no offered authentication",
             SocksError::WrongCredentials => "the SOCKS proxy refused the user name or password",
+            SocksError::WrongTicket => "the SOCKS proxy refused the Kerberos ticket",
+            SocksError::Protection => {
+                "the SOCKS proxy demands GSS-API protection of each message, which haul does not have; allow \
+                 connections without it in the proxy's settings (Dante: gssapi.enctype: clear)"
+            }
             SocksError::Refused4(91) => "the SOCKS proxy rejected the request or failed to connect",
             SocksError::Refused4(92) => "the SOCKS proxy cannot reach this host's identd",
             SocksError::Refused4(93) => "the SOCKS proxy's identd names another user",

@@ -197,6 +197,15 @@ fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec
                 match step {
                     SocksStep::NeedMore => assert_eq!(at, piece_end),
                     SocksStep::Send(bytes) => sent.push(bytes),
+                    SocksStep::Token(None) => sent.push(handshake.token_message(b"one").unwrap()),
+                    SocksStep::Token(Some(token)) if token == b"more" => {
+                        sent.push(handshake.token_message(b"two").unwrap());
+                    }
+                    SocksStep::Token(Some(_)) => sent.push(handshake.level_message(b"none").unwrap()),
+                    SocksStep::Level(level) => match handshake.on_level(&level) {
+                        Ok(request) => sent.push(request),
+                        Err(error) => return (sent, Err(error)),
+                    },
                     SocksStep::Done => return (sent, Ok(at)),
                 }
             }
@@ -249,6 +258,46 @@ fn socks_messages_do_not_depend_on_reply_cuts() {
             assert!(handshake.missing_bytes() > 0);
         }
     }
+}
+
+#[test]
+fn gssapi_tokens_do_not_depend_on_reply_cuts() {
+    let user = Credentials::new("me", "pw").unwrap();
+    let rounds = [&[5, 1, 1, 1, 0, 4][..], b"more", &[1, 1, 0, 4], b"last", &[1, 2, 0, 1, 0]].concat();
+    let replies = [&rounds[..], &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
+    let messages = [b"\x01\x01\0\x03one".to_vec(), b"\x01\x01\0\x03two".to_vec(), b"\x01\x02\0\x04none".to_vec()];
+    for (credentials, first) in [(None, vec![5, 2, 0, 1]), (Some(&user), vec![5, 3, 0, 1, 2])] {
+        for size in 1..=replies.len() {
+            let handshake = SocksHandshake::new(ProxyKind::Socks5h, NAME, 80, credentials).unwrap();
+            let (sent, end) = play(&mut handshake.offering_gssapi(), &replies, size);
+            assert_eq!((&sent[0], &sent[1..4], end), (&first, &messages[..], Ok(replies.len())), "{size}");
+            assert_eq!(sent[4][..4], [5, 1, 0, 3]);
+        }
+    }
+    // SOCKS 4 has no methods.
+    let four = SocksHandshake::new(ProxyKind::Socks4a, NAME, 80, None).unwrap().offering_gssapi();
+    assert_eq!(four.start()[..2], [4, 1]);
+}
+
+#[test]
+fn refused_gssapi_is_an_error() {
+    let end = |replies: &[u8]| {
+        let handshake = SocksHandshake::new(ProxyKind::Socks5h, NAME, 80, None).unwrap();
+        play(&mut handshake.offering_gssapi(), replies, 1).1.unwrap_err()
+    };
+    let token = [&[5, 1, 1, 1, 0, 1][..], b"t"].concat();
+    let after = |more: &[u8]| end(&[&token[..], more].concat());
+    assert_eq!(end(&[5, 0xff]), SocksError::NoMethod);
+    assert_eq!(end(&[5, 1, 1, 0xff]), SocksError::WrongTicket);
+    assert_eq!(after(&[1, 0xff]), SocksError::WrongTicket);
+    assert_eq!(after(&[1, 2, 0, 1, 2]), SocksError::Protection);
+    for broken in [&[5, 1, 2][..], &[5, 1, 1, 2], &[5, 1, 1, 1, 0, 0]] {
+        assert_eq!(end(broken), SocksError::NotAProxy);
+    }
+    for broken in [&[1, 1][..], &[1, 2, 0, 1, 9], &[1, 2, 0, 2, 0, 0]] {
+        assert_eq!(after(broken), SocksError::NotAProxy);
+    }
+    assert!(SocksHandshake::new(ProxyKind::Socks5h, NAME, 80, None).unwrap().token_message(&[0; 65536]).is_err());
 }
 
 #[test]

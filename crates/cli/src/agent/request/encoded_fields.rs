@@ -212,7 +212,7 @@ frame_fields! {
 
 frame_numbers!(AddressFamily { Any = 0, V4 = 4, V6 = 6 });
 frame_numbers!(Http3Policy { Off = 0, Learned = 1, Race = 2, Only = 3 });
-frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2, Negotiate = 3 });
+frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2, Negotiate = 3, AnyOrNegotiate = 4 });
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
 impl AgentFrameValue for Credentials {

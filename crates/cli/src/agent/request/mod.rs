@@ -23,7 +23,6 @@ mod encoded_fields;
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
-use haul::net::proxy::ProxyAuthScheme;
 use haul::request::H1Deviations;
 use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
@@ -110,7 +109,8 @@ fn can_be_sent(options: &RequestOptions) -> bool {
             || options.preproxy.is_some()
             || !options.fields.is_empty()
             || !options.without.is_empty()
-            || options.auth == ProxyAuthScheme::Negotiate
+            || options.auth.may_negotiate()
+            || options.socks_gssapi.is_some()
             || is_socket
     });
     !(has_objects || hands_on || is_local || connects_otherwise || has_special_proxy)

@@ -4,7 +4,7 @@
 use haul::Result;
 use haul::net::connect::ConnectOptions;
 use haul::net::local_address::LocalInterface;
-use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
+use haul::net::proxy::{ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, Passphrase, TlsOptions};
 use haul_policy::auth::AllowedAuthSchemes;
@@ -41,6 +41,7 @@ pub(crate) fn proxy_options(args: &ProxyArgs, persona: ProgramPersona) -> Result
         AllowedAuthSchemes::BASIC => ProxyAuthScheme::Basic,
         AllowedAuthSchemes::DIGEST => ProxyAuthScheme::Digest,
         AllowedAuthSchemes::NEGOTIATE => ProxyAuthScheme::Negotiate,
+        AllowedAuthSchemes { negotiate: true, .. } => ProxyAuthScheme::AnyOrNegotiate,
         _ => ProxyAuthScheme::Any,
     };
     let field = |field: &HeaderArg| match field {
@@ -60,6 +61,9 @@ pub(crate) fn proxy_options(args: &ProxyArgs, persona: ProgramPersona) -> Result
     options.credentials.clone_from(&args.user);
     options.auth = auth;
     options.negotiate = super::credentials::negotiate_options(&args.negotiate);
+    options.socks_gssapi = args
+        .socks_gssapi
+        .then(|| SocksGssapi { negotiate: super::credentials::socks_gssapi(&args.negotiate), nec: args.socks_nec });
     options.tunnel = args.tunnel;
     options.http2 = args.http2;
     options.http10 = args.http10;
@@ -100,11 +104,11 @@ pub(crate) fn tls_options(args: &TlsArgs, version: HttpVersion, persona: Program
             pins => pins?,
         };
     }
+    options.ech = ech_keys::options(&args.ech, persona)?;
     options.alpn = match version {
         _ if !args.alpn => Vec::new(),
         HttpVersion::Any | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Http3Only => {
             vec![b"h2".to_vec(), b"http/1.1".to_vec()]
-    options.ech = ech_keys::options(&args.ech, persona)?;
         }
         HttpVersion::Http10 | HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
         HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],

@@ -31,3 +31,12 @@ pub(crate) fn negotiate_options(args: &NegotiateArgs) -> NegotiateOptions {
     }
     options
 }
+
+/// Converts the settings for GSS-API with a SOCKS proxy. As in curl, its service is rcmd by default.
+pub(crate) fn socks_gssapi(args: &NegotiateArgs) -> NegotiateOptions {
+    let mut options = negotiate_options(args);
+    if args.service.is_none() {
+        options.service = "rcmd".to_owned();
+    }
+    options
+}

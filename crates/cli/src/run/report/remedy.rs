@@ -97,7 +97,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
             "for example: --select 'a[href]' or --select-json '$.items[*].id'; more by 'haul --help --select'".into()
         }
         ErrorKind::Range => "--split 1 fetches the whole body by one request, without ranges".into(),
-        ErrorKind::Auth if cause.contains("gss_init_sec_context") => {
+        ErrorKind::Auth | ErrorKind::Proxy if cause.contains("gss_init_sec_context") => {
             "get a Kerberos ticket with kinit; klist shows those that you have".into()
         }
         ErrorKind::Auth if cause.contains("Negotiate") => "-v shows the reply; do not trust it".into(),

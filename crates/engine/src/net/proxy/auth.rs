@@ -24,14 +24,23 @@ pub enum ProxyAuthScheme {
     Any,
     /// Negotiate, with the first request. It needs no credentials of the proxy.
     Negotiate,
+    /// The strongest of Negotiate, Digest and Basic that the proxy offers, after a challenge. Without
+    /// a Kerberos ticket, it is one of the others.
+    AnyOrNegotiate,
 }
 
 impl ProxyAuthScheme {
+    /// Returns true if Negotiate may be used with the proxy.
+    #[must_use]
+    pub fn may_negotiate(self) -> bool {
+        matches!(self, Self::Negotiate | Self::AnyOrNegotiate)
+    }
+
     fn allowed_schemes(self) -> AllowedAuthSchemes {
         match self {
             Self::Basic => AllowedAuthSchemes::BASIC,
             Self::Digest => AllowedAuthSchemes::DIGEST,
-            Self::Any => AllowedAuthSchemes::ANY,
+            Self::Any | Self::AnyOrNegotiate => AllowedAuthSchemes::ANY,
             Self::Negotiate => AllowedAuthSchemes::NEGOTIATE,
         }
     }

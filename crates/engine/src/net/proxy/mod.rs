@@ -65,8 +65,11 @@ pub struct ProxyOptions {
     /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
     /// `--proxy-anyauth`). Default: Basic.
     pub auth: ProxyAuthScheme,
-    /// The settings for Negotiate, for [`ProxyAuthScheme::Negotiate`].
+    /// The settings for Negotiate, if [`auth`](Self::auth) allows it.
     pub negotiate: NegotiateOptions,
+    /// GSS-API with SOCKS 5 proxies (RFC 1961), the preproxy included (`--socks5-gssapi`). Default:
+    /// `None`, which does not offer it.
+    pub socks_gssapi: Option<SocksGssapi>,
     /// True to use CONNECT also for http URLs (`-p`). Default: false, an HTTP proxy forwards these
     /// requests.
     pub tunnel: bool,
@@ -86,6 +89,16 @@ pub struct ProxyOptions {
     pub tls: TlsOptions,
     /// The cache of the authentication that proxies require; clones share it.
     pub memory: ProxyAuthCache,
+}
+
+/// The settings of GSS-API with SOCKS 5 proxies.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SocksGssapi {
+    /// The service in the proxy's Kerberos name, the delegation, and the user.
+    pub negotiate: NegotiateOptions,
+    /// True to exchange the level of protection in the clear, as NEC's implementation does
+    /// (`--socks5-gssapi-nec`).
+    pub nec: bool,
 }
 
 impl ProxyOptions {

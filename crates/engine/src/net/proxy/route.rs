@@ -9,7 +9,7 @@ use haul_policy::proxy::{
 use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
-use super::{ProxyAuthCache, ProxyAuthScheme, ProxyOptions};
+use super::{ProxyAuthCache, ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use crate::net::tls::TlsOptions;
 use crate::state::auth::NegotiateOptions;
 use crate::{Error, ErrorKind, Result};
@@ -40,8 +40,10 @@ pub struct ProxyHop {
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuthScheme,
-    /// The settings for Negotiate; `None` if the proxy is authenticated by another scheme.
+    /// The settings for Negotiate; `None` if the proxy is not authenticated by it.
     pub negotiate: Option<NegotiateOptions>,
+    /// GSS-API with SOCKS 5 proxies; `None` does not offer it.
+    pub socks_gssapi: Option<SocksGssapi>,
     /// True to send CONNECT as HTTP/1.0.
     pub http10: bool,
     /// The user's fields to send to the proxy.
@@ -84,7 +86,8 @@ impl ProxyRoute {
             proxy,
             preproxy,
             auth: given.auth,
-            negotiate: (given.auth == ProxyAuthScheme::Negotiate).then(|| given.negotiate.clone()),
+            negotiate: given.auth.may_negotiate().then(|| given.negotiate.clone()),
+            socks_gssapi: given.socks_gssapi.clone(),
             http10: given.http10,
             fields: given.fields.clone(),
             without: given.without.clone(),
@@ -190,7 +193,11 @@ impl ProxyHop {
     /// Returns true if the credentials can be sent only after a challenge of the proxy.
     #[must_use]
     pub fn awaits_challenge(&self) -> bool {
-        self.negotiate.is_none() && self.auth != ProxyAuthScheme::Basic && self.proxy.credentials().is_some()
+        match self.auth {
+            ProxyAuthScheme::Basic | ProxyAuthScheme::Negotiate => false,
+            ProxyAuthScheme::Digest | ProxyAuthScheme::Any => self.proxy.credentials().is_some(),
+            ProxyAuthScheme::AnyOrNegotiate => true,
+        }
     }
 
     /// Handles a 407 to a forwarded request. `answered` is true if the request contained

@@ -18,6 +18,8 @@ const LIBRARY_NAME: &str = "libgssapi_krb5.so.2";
 
 /// The object identifier of SPNEGO, 1.3.6.1.5.5.2 (RFC 4178).
 static SPNEGO: &[u8] = b"\x2b\x06\x01\x05\x05\x02";
+/// The object identifier of Kerberos, 1.2.840.113554.1.2.2 (RFC 1964).
+static KERBEROS: &[u8] = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02";
 /// The object identifier of names such as `HTTP@host`, 1.2.840.113554.1.2.1.4 (RFC 2744 section
 /// 4.1).
 static HOST_BASED_SERVICE: &[u8] = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04";
@@ -73,6 +75,8 @@ type ReleaseName = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
 type ReleaseBuffer = unsafe extern "C" fn(*mut u32, *mut GssBuffer) -> u32;
 type DeleteContext = unsafe extern "C" fn(*mut u32, *mut Handle, *mut GssBuffer) -> u32;
 type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const Oid, *mut u32, *mut GssBuffer) -> u32;
+type Wrap = unsafe extern "C" fn(*mut u32, Handle, c_int, u32, *const GssBuffer, *mut c_int, *mut GssBuffer) -> u32;
+type Unwrap = unsafe extern "C" fn(*mut u32, Handle, *const GssBuffer, *mut GssBuffer, *mut c_int, *mut u32) -> u32;
 type InitContext = unsafe extern "C" fn(
     minor: *mut u32,
     credential: Handle,
@@ -97,6 +101,8 @@ pub(super) struct GssLibrary {
     delete_context: DeleteContext,
     display_status: DisplayStatus,
     init_context: InitContext,
+    wrap: Wrap,
+    unwrap: Unwrap,
 }
 
 /// Returns the library. Opens it in the first call.
@@ -130,6 +136,8 @@ impl GssLibrary {
                 delete_context: *library.get::<DeleteContext>(b"gss_delete_sec_context\0")?,
                 display_status: *library.get::<DisplayStatus>(b"gss_display_status\0")?,
                 init_context: *library.get::<InitContext>(b"gss_init_sec_context\0")?,
+                wrap: *library.get::<Wrap>(b"gss_wrap\0")?,
+                unwrap: *library.get::<Unwrap>(b"gss_unwrap\0")?,
             }
         };
         std::mem::forget(library);
@@ -184,9 +192,10 @@ impl GssLibrary {
     }
 }
 
-impl SecurityLibrary for GssLibrary {
-    fn context(
+impl GssLibrary {
+    fn context_by(
         &self,
+        mechanism: &'static [u8],
         service: &str,
         host: &str,
         delegation: Delegation,
@@ -207,13 +216,35 @@ impl SecurityLibrary for GssLibrary {
         };
         let flags = flags | GSS_C_MUTUAL_FLAG | GSS_C_REPLAY_FLAG;
         let library = library()?;
-        Ok(Box::new(GssContext { library, name, context: ptr::null_mut(), flags, is_established: false }))
+        let context = ptr::null_mut();
+        Ok(Box::new(GssContext { library, mechanism, name, context, flags, is_established: false }))
+    }
+}
+
+impl SecurityLibrary for GssLibrary {
+    fn context(
+        &self,
+        service: &str,
+        host: &str,
+        delegation: Delegation,
+    ) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        self.context_by(SPNEGO, service, host, delegation)
+    }
+
+    fn socks_context(
+        &self,
+        service: &str,
+        host: &str,
+        delegation: Delegation,
+    ) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        self.context_by(KERBEROS, service, host, delegation)
     }
 }
 
 /// A security context of the library.
 struct GssContext {
     library: &'static GssLibrary,
+    mechanism: &'static [u8],
     name: Handle,
     context: Handle,
     flags: u32,
@@ -227,8 +258,8 @@ unsafe impl Send for GssContext {}
 
 impl SecurityContext for GssContext {
     fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError> {
-        let input = token.map_or(GssBuffer::EMPTY, GssBuffer::borrowing);
-        let mechanism = Oid::from_der(SPNEGO);
+        let input = token.map_or(GssBuffer::EMPTY, GssBuffer::of);
+        let mechanism = Oid::from_der(self.mechanism);
         let (mut minor, mut output) = (0, GssBuffer::EMPTY);
         // SAFETY: all pointers are null or valid for the call. `context` is null or was set by the
         // last call, and the library replaces it. The library only reads the token and the
@@ -264,6 +295,36 @@ impl SecurityContext for GssContext {
 
     fn is_established(&self) -> bool {
         self.is_established
+    }
+
+    fn wrap(&mut self, message: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+        let (input, mut minor, mut output) = (GssBuffer::borrowing(message), 0, GssBuffer::EMPTY);
+        // SAFETY: all pointers are null or valid for the call, the library only reads the message, and
+        // refuses a null context. It protects against changes only (no confidentiality), by the default
+        // algorithm. The result about confidentiality may be null (RFC 2744 section 5.34).
+        let major = unsafe {
+            (self.library.wrap)(&raw mut minor, self.context, 0, 0, &raw const input, ptr::null_mut(), &raw mut output)
+        };
+        let wrapped = self.library.take_buffer(output);
+        if major & ERROR_BITS != 0 { Err(self.library.error("gss_wrap()", major, minor)) } else { Ok(wrapped) }
+    }
+
+    fn unwrap(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+        let (input, mut minor, mut output) = (GssBuffer::borrowing(wrapped), 0, GssBuffer::EMPTY);
+        // SAFETY: all pointers are null or valid for the call, the library only reads the message, and
+        // refuses a null context. Both last results may be null (RFC 2744 section 5.33).
+        let major = unsafe {
+            (self.library.unwrap)(
+                &raw mut minor,
+                self.context,
+                &raw const input,
+                &raw mut output,
+                ptr::null_mut(),
+                ptr::null_mut(),
+            )
+        };
+        let message = self.library.take_buffer(output);
+        if major & ERROR_BITS != 0 { Err(self.library.error("gss_unwrap()", major, minor)) } else { Ok(message) }
     }
 }
 

@@ -72,6 +72,20 @@ pub trait SecurityLibrary: Send + Sync {
         host: &str,
         delegation: Delegation,
     ) -> Result<Box<dyn SecurityContext>, NegotiateError>;
+
+    /// Makes a context for a SOCKS proxy (RFC 1961): by Kerberos itself, without SPNEGO.
+    ///
+    /// # Errors
+    /// The name of the proxy cannot be used, or the library has no such contexts.
+    fn socks_context(
+        &self,
+        service: &str,
+        host: &str,
+        delegation: Delegation,
+    ) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        let _ = (service, host, delegation);
+        Err(NegotiateError::Library("the Kerberos library has no contexts for SOCKS".to_owned()))
+    }
 }
 
 /// The security context between the user and one server, while it is being established.
@@ -86,6 +100,24 @@ pub trait SecurityContext: Send {
 
     /// Returns true if the context is established, so that the server has proved its identity.
     fn is_established(&self) -> bool;
+
+    /// Protects a message against changes, and returns it in the library's form.
+    ///
+    /// # Errors
+    /// The context is not established, or cannot protect messages.
+    fn wrap(&mut self, message: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+        let _ = message;
+        Err(NegotiateError::Library("the Kerberos library does not protect messages".to_owned()))
+    }
+
+    /// Returns the message that the peer's [`wrap`](Self::wrap) protected.
+    ///
+    /// # Errors
+    /// The message was changed, or the context cannot check it.
+    fn unwrap(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+        let _ = wrapped;
+        Err(NegotiateError::Library("the Kerberos library does not protect messages".to_owned()))
+    }
 }
 
 /// The reason why a request cannot be authenticated by Negotiate.
@@ -124,6 +156,14 @@ impl NegotiateOptions {
     #[must_use]
     pub fn with_system_library() -> Self {
         Self { user: 0, ..Self::default() }
+    }
+
+    /// Makes a security context for the SOCKS proxy at this host.
+    pub(crate) fn socks_context(&self, host: &str) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        match &self.library {
+            Some(library) => library.socks_context(&self.service, host, self.delegation),
+            None => system_library()?.socks_context(&self.service, host, self.delegation),
+        }
     }
 
     /// Makes a security context for this host.

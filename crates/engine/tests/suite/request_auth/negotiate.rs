@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
+use haul::net::proxy::{ProxyAuthScheme, SocksGssapi};
 use haul::state::auth::{
     AllowedAuthSchemes, AuthOptions, Credentials, Delegation, NegotiateError, NegotiateOptions, SecurityContext,
     SecurityLibrary,
 };
 use haul::{Client, ErrorKind, RequestOptions};
+use testkit::h1_peer::{RawPeer, ScriptStep};
 
 use super::{ChallengeServer, RequestRecord};
-use crate::common::{DRIVERS, following};
+use crate::common::{DRIVERS, following, with_proxy};
+use crate::support::proxy::adjusted;
 
 /// `one`, `two` and `proof` in base64, the tokens of the client and that of the server.
 const ONE: &str = "Negotiate b25l";
@@ -36,6 +39,15 @@ impl SecurityLibrary for ScriptedLibrary {
             false => Err(NegotiateError::Refused("no ticket".into())),
         }
     }
+
+    fn socks_context(
+        &self,
+        service: &str,
+        host: &str,
+        _: Delegation,
+    ) -> Result<Box<dyn SecurityContext>, NegotiateError> {
+        self.context(service, host, Delegation::None)
+    }
 }
 
 impl SecurityContext for ScriptedContext {
@@ -54,6 +66,16 @@ impl SecurityContext for ScriptedContext {
 
     fn is_established(&self) -> bool {
         self.is_established
+    }
+
+    fn wrap(&mut self, message: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+        assert!(self.is_established);
+        Ok([b"w", message].concat())
+    }
+
+    fn unwrap(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, NegotiateError> {
+        let message = wrapped.strip_prefix(b"w").ok_or(NegotiateError::Refused("it was changed".into()))?;
+        Ok(message.to_vec())
     }
 }
 
@@ -167,5 +189,86 @@ fn redirect_to_another_origin_gets_no_token() {
         let got = driver.get(&Client::new(), &first.url("/"), &negotiating(AllowedAuthSchemes::NEGOTIATE));
         assert_eq!(got.status, 401, "{driver:?}");
         assert_eq!((sent(&first.take()).len(), sent(&second.take())), (1, vec![(0, None)]));
+    }
+}
+
+#[test]
+fn proxy_gets_the_strongest_scheme_it_offers() {
+    let asks = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Basic realm=\"x\"\r\nProxy-Authenticate: \
+                Negotiate\r\nContent-Length: 0\r\n\r\n";
+    for driver in DRIVERS {
+        for (tunnel, has_ticket) in [(false, true), (true, true), (false, false), (true, false)] {
+            // Without a ticket, the request is sent once more without credentials.
+            let challenges = if has_ticket { 1 } else { 2 };
+            let challenge = [ScriptStep::ReadHead, ScriptStep::send(asks)];
+            let mut steps: Vec<_> = std::iter::repeat_n(challenge, challenges).flatten().collect();
+            if tunnel {
+                steps.extend([ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\n")]);
+            }
+            steps.extend([ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+            steps.push(ScriptStep::Close);
+            let peer = RawPeer::start(vec![steps]);
+            let negotiate = NegotiateOptions::with_library(Arc::new(ScriptedLibrary { has_ticket }));
+            let options = adjusted(with_proxy(&format!("http://{}", peer.addr()), &following()), |to| {
+                (to.auth, to.tunnel, to.negotiate) = (ProxyAuthScheme::AnyOrNegotiate, tunnel, negotiate);
+                to.credentials = Some(Credentials::new("me", "secret").unwrap());
+            });
+            let got = driver.get(&Client::new(), "http://example.test/", &options);
+            assert_eq!(got.ok(), b"ok", "{driver:?} tunnel {tunnel}, ticket {has_ticket}: {}", got.message);
+            let received = peer.received(0);
+            let sent: Vec<_> = std::str::from_utf8(&received)
+                .unwrap()
+                .lines()
+                .filter_map(|line| line.strip_prefix("Proxy-Authorization: "))
+                .collect();
+            assert_eq!(sent, [if has_ticket { ONE } else { "Basic bWU6c2VjcmV0" }], "{driver:?} tunnel {tunnel}");
+        }
+    }
+}
+
+/// Returns the script of a SOCKS 5 proxy that chooses GSS-API, with this answer about the level of
+/// protection, of which the client's message has `length` bytes.
+fn socks_steps(level: &[u8], length: usize) -> Vec<ScriptStep> {
+    vec![
+        ScriptStep::ReadBytes(4),
+        ScriptStep::send([5, 1]),
+        ScriptStep::ReadBytes(4 + 3),
+        ScriptStep::send(b"\x01\x01\0\x05proof"),
+        ScriptStep::ReadBytes(4 + length),
+        ScriptStep::send(level),
+        ScriptStep::ReadBytes(4 + 1 + 12 + 2),
+        ScriptStep::send([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]),
+        ScriptStep::ReadHead,
+        ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+        ScriptStep::Close,
+    ]
+}
+
+#[test]
+fn socks_proxy_gets_tokens_and_the_level_of_protection() {
+    for driver in DRIVERS {
+        for (nec, level, sent, error) in [
+            (false, &b"\x01\x02\0\x02w\0"[..], &b"\x01\x02\0\x02w\0"[..], None),
+            (true, b"\x01\x02\0\x01\0", b"\x01\x02\0\x01\0", None),
+            (false, b"\x01\x02\0\x02w\x02", b"\x01\x02\0\x02w\0", Some("gssapi.enctype")),
+            (false, b"\x01\x02\0\x01\0", b"\x01\x02\0\x02w\0", Some("it was changed")),
+            (false, b"\x01\xff", b"\x01\x02\0\x02w\0", Some("refused the Kerberos ticket")),
+        ] {
+            let peer = RawPeer::start(vec![socks_steps(level, sent.len() - 4)]);
+            let negotiate = NegotiateOptions::with_library(Arc::new(ScriptedLibrary { has_ticket: true }));
+            let options = adjusted(with_proxy(&format!("socks5h://{}", peer.addr()), &following()), |to| {
+                to.socks_gssapi = Some(SocksGssapi { negotiate, nec });
+            });
+            let got = driver.get(&Client::new(), "http://example.test/", &options);
+            match error {
+                None => assert_eq!(got.ok(), b"ok", "{driver:?} {level:?}: {}", got.message),
+                Some(text) => {
+                    assert_eq!((got.kind, got.exit), (Some(ErrorKind::Proxy), 97), "{driver:?} {}", got.message);
+                    assert!(got.message.contains(text), "{}", got.message);
+                }
+            }
+            let begins = [&[5, 2, 0, 1, 1, 1, 0, 3][..], b"one", sent].concat();
+            assert!(peer.received(0).starts_with(&begins), "{driver:?} {:?}", peer.received(0));
+        }
     }
 }

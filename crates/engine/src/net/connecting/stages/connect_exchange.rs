@@ -18,7 +18,7 @@ use haul_proto::time::Timestamp;
 use crate::clock;
 use crate::net::connecting::ConnectHead;
 use crate::net::http2_tunnel::{self, Http2Tunnel};
-use crate::net::proxy::ProxyHop;
+use crate::net::proxy::{ProxyAuthScheme, ProxyHop};
 use crate::state::auth::{NegotiateError, Negotiation, missing_token_error};
 use crate::trace::request_event;
 use crate::{Error, ErrorKind, Result};
@@ -37,6 +37,8 @@ pub(super) struct ConnectExchange {
     answered: bool,
     /// The state of Negotiate with the proxy, if it is authenticated by that.
     negotiation: Negotiation,
+    /// True if the next request has a token of Negotiate.
+    negotiates: bool,
     /// The reason why the last request has no token, though it should have one.
     untold: Option<NegotiateError>,
     /// True if the proxy has sent nothing since the last request.
@@ -81,6 +83,7 @@ impl ConnectExchange {
         let deviations = h1::H1Deviations { http10: hop.http10, ..h1::H1Deviations::default() };
         let conn = h1::H1Machine::new(h1::H1Config { is_proxy: true, deviations, ..h1::H1Config::default() });
         let speaks = ProxyMachine::Http1 { conn: Box::new(conn), tail: Vec::new() };
+        let negotiates = hop.auth == ProxyAuthScheme::Negotiate;
         Ok(Self {
             speaks,
             hop,
@@ -88,6 +91,7 @@ impl ConnectExchange {
             rounds: 0,
             answered: false,
             negotiation: Negotiation::default(),
+            negotiates,
             untold: None,
             is_unheard: true,
             status: 0,
@@ -112,11 +116,11 @@ impl ConnectExchange {
 
     fn enqueue_request(&mut self) -> Result<()> {
         let (hop, authority) = (&self.hop, connect_authority(&self.target));
-        let authorization = match &hop.negotiate {
+        let authorization = match hop.negotiate.as_ref().filter(|_| self.negotiates) {
             None => hop.memory.authorization(&hop.proxy, hop.auth, "CONNECT", &authority)?,
             Some(options) => match self.negotiation.authorization(options, hop.proxy.host_text(), true) {
                 Ok(value) => Some(value),
-                Err(error @ NegotiateError::Library(_)) => {
+                Err(error @ NegotiateError::Library(_)) if hop.auth == ProxyAuthScheme::Negotiate => {
                     return Err(missing_token_error(error, "cannot authenticate to the proxy"));
                 }
                 // As in curl, the proxy may take the request without a token.
@@ -290,17 +294,19 @@ impl ConnectExchange {
     /// Handles a challenge. Returns true if the request should be sent again with another answer.
     fn answers_challenge(&mut self, head: &ResponseHead) -> Result<bool> {
         let hop = &self.hop;
-        if hop.negotiate.is_none() {
-            return hop.memory.on_challenge(&hop.proxy, hop.auth, head, self.answered);
+        let has_token = self.answered && self.negotiates;
+        if hop.negotiate.is_some() && !self.negotiation.sends_no_more_tokens() {
+            let challenges = parse_challenges(head.get_all("proxy-authenticate"));
+            if let Ok(ChosenAuthScheme::Negotiate(token)) = choose_scheme(&challenges, AllowedAuthSchemes::NEGOTIATE) {
+                let answers = self.negotiation.on_challenge(&token, has_token);
+                self.negotiates = answers.map_err(|error| missing_token_error(error, "cannot authenticate to the proxy"))?;
+                if self.negotiates || hop.auth == ProxyAuthScheme::Negotiate {
+                    return Ok(self.negotiates);
+                }
+            }
         }
-        let challenges = parse_challenges(head.get_all("proxy-authenticate"));
-        match choose_scheme(&challenges, AllowedAuthSchemes::NEGOTIATE) {
-            Ok(ChosenAuthScheme::Negotiate(token)) => self
-                .negotiation
-                .on_challenge(&token, self.answered)
-                .map_err(|error| missing_token_error(error, "cannot authenticate to the proxy")),
-            _ => Ok(false),
-        }
+        self.negotiates = false;
+        hop.memory.on_challenge(&hop.proxy, hop.auth, head, self.answered && !has_token)
     }
 
     /// Checks the token by which the proxy proves its identity, in the response that opens the

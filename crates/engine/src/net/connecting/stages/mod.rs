@@ -51,7 +51,8 @@ pub(super) trait ConnectionStage: Send {
     fn name(&self) -> String;
 }
 
-/// Returns the stages of a connection. If a stage is impossible, fails before a connection is made.
+/// Returns the stages of a connection, with these TLS options for the origin. If a stage is
+/// impossible, fails before a connection is made.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,
@@ -76,7 +77,7 @@ pub(super) fn stages_for(
         };
         stages.push_back(if proxy.kind().is_socks() {
             let destination = address.map_or(SocksDestination::Name(host), SocksDestination::Address);
-            Box::new(SocksStage::new(proxy, destination, port)?)
+            Box::new(SocksStage::new(proxy, hop.socks_gssapi.as_ref(), destination, port)?)
         } else {
             Box::new(HttpTunnelStage::new(hop, host, port)?)
         });

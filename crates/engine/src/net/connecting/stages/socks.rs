@@ -1,23 +1,75 @@
-//! The handshake with a SOCKS proxy (RFC 1928, RFC 1929, SOCKS 4 and 4a).
+//! The handshake with a SOCKS proxy (RFC 1928, RFC 1929, SOCKS 4 and 4a), with Kerberos tickets if
+//! they are wanted (RFC 1961).
 
 use haul_policy::proxy::Proxy;
 use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
 
 use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
+use crate::net::proxy::SocksGssapi;
 use crate::net::tls::TlsContexts;
+use crate::state::auth::{NegotiateError, SecurityContext};
 use crate::{Error, ErrorKind, Result};
 
 /// The stage that runs the handshake with a SOCKS proxy.
 pub(super) struct SocksStage {
     handshake: SocksHandshake,
     has_begun: bool,
+    gssapi: Option<SocksGssapi>,
+    /// The proxy's host, of which its Kerberos name is made.
+    host: String,
+    /// The security context with the proxy, once it asked for a token.
+    context: Option<Box<dyn SecurityContext>>,
 }
+
+/// The level of protection that haul asks for: none. TLS protects the content.
+const NO_PROTECTION: &[u8] = &[0];
 
 impl SocksStage {
     /// Makes a stage that asks `proxy` to connect to `destination`.
-    pub(super) fn new(proxy: &Proxy, destination: SocksDestination<'_>, port: u16) -> Result<Self> {
+    pub(super) fn new(
+        proxy: &Proxy,
+        gssapi: Option<&SocksGssapi>,
+        destination: SocksDestination<'_>,
+        port: u16,
+    ) -> Result<Self> {
         let handshake = SocksHandshake::new(proxy.kind(), destination, port, proxy.credentials());
-        Ok(Self { handshake: handshake.map_err(socks_error)?, has_begun: false })
+        let mut handshake = handshake.map_err(socks_error)?;
+        if gssapi.is_some() {
+            handshake = handshake.offering_gssapi();
+        }
+        let host = proxy.host_text().trim_matches(['[', ']']).to_owned();
+        Ok(Self { handshake, has_begun: false, gssapi: gssapi.cloned(), host, context: None })
+    }
+
+    /// Passes the proxy's token to the security context, and returns the bytes to send.
+    fn answer_token(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>> {
+        let Some(gssapi) = &self.gssapi else { return Err(socks_error(SocksError::NotAProxy)) };
+        let context = match &mut self.context {
+            Some(context) => context,
+            none => none.insert(gssapi.negotiate.socks_context(&self.host).map_err(gssapi_error)?),
+        };
+        let answer = context.step(token).map_err(gssapi_error)?;
+        let mut output = Vec::new();
+        if !answer.is_empty() {
+            output = self.handshake.token_message(&answer).map_err(socks_error)?;
+        }
+        if context.is_established() {
+            let level =
+                if gssapi.nec { NO_PROTECTION.to_vec() } else { context.wrap(NO_PROTECTION).map_err(gssapi_error)? };
+            output.extend(self.handshake.level_message(&level).map_err(socks_error)?);
+        } else if answer.is_empty() {
+            return Err(socks_error(SocksError::NotAProxy));
+        }
+        Ok(output)
+    }
+
+    /// Handles the proxy's level of protection, and returns the request to send.
+    fn answer_level(&mut self, level: Vec<u8>) -> Result<Vec<u8>> {
+        let level = match (&mut self.context, &self.gssapi) {
+            (Some(context), Some(gssapi)) if !gssapi.nec => context.unwrap(&level).map_err(gssapi_error)?,
+            _ => level,
+        };
+        self.handshake.on_level(&level).map_err(socks_error)
     }
 }
 
@@ -40,6 +92,8 @@ impl ConnectionStage for SocksStage {
                 SocksStep::NeedMore => {}
                 SocksStep::Done => return Ok(ConnectStepOutcome::Done),
                 SocksStep::Send(bytes) => wire.queue(bytes),
+                SocksStep::Token(token) => wire.queue(self.answer_token(token.as_deref())?),
+                SocksStep::Level(level) => wire.queue(self.answer_level(level)?),
             }
         }
     }
@@ -51,4 +105,9 @@ impl ConnectionStage for SocksStage {
 
 fn socks_error(error: SocksError) -> Error {
     Error::with_source(ErrorKind::Proxy, "cannot go through the SOCKS proxy", error)
+}
+
+fn gssapi_error(error: NegotiateError) -> Error {
+    let kind = if matches!(error, NegotiateError::Library(_)) { ErrorKind::Setup } else { ErrorKind::Proxy };
+    Error::with_source(kind, "cannot authenticate to the SOCKS proxy", error)
 }
