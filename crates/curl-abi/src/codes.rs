@@ -98,6 +98,7 @@ codes! { CURLcode, easy_text, c"Unknown error";
     CURLE_SSL_CLIENTCERT = 98, "SSL Client Certificate required";
     CURLE_UNRECOVERABLE_POLL = 99, "The wait for sockets failed";
     CURLE_TOO_LARGE = 100, "A value or data field grew larger than allowed";
+    CURLE_ECH_REQUIRED = 101, "The server has not the key of the Encrypted Client Hello";
 }
 
 codes! { CURLMcode, multi_text, c"Unknown error";

@@ -14,9 +14,12 @@ const IPV6: c_int = 1;
 const SSL: c_int = 1 << 2;
 const LIBZ: c_int = 1 << 3;
 const ASYNCHDNS: c_int = 1 << 7;
+const SPNEGO: c_int = 1 << 8;
 const LARGEFILE: c_int = 1 << 9;
 const IDN: c_int = 1 << 10;
 const HTTP2: c_int = 1 << 16;
+const GSSAPI: c_int = 1 << 17;
+const KERBEROS5: c_int = 1 << 18;
 const UNIX_SOCKETS: c_int = 1 << 19;
 const PSL: c_int = 1 << 20;
 const HTTPS_PROXY: c_int = 1 << 21;
@@ -70,24 +73,28 @@ unsafe impl<const N: usize> Sync for Names<N> {}
 
 static PROTOCOLS: Names<3> = Names([c"http".as_ptr(), c"https".as_ptr(), std::ptr::null()]);
 
-#[cfg(feature = "http3")]
-const HTTP3_NAME: *const c_char = c"HTTP3".as_ptr();
-#[cfg(not(feature = "http3"))]
-const HTTP3_NAME: *const c_char = c"IPv6".as_ptr();
+/// Returns the name of a feature that a build need not have. Another build repeats another name.
+const fn optional(has: bool, name: &'static CStr) -> *const c_char {
+    if has { name.as_ptr() } else { c"IPv6".as_ptr() }
+}
 
-static FEATURES: Names<17> = Names([
+static FEATURES: Names<21> = Names([
     c"alt-svc".as_ptr(),
     c"AsynchDNS".as_ptr(),
     c"brotli".as_ptr(),
+    c"ECH".as_ptr(),
+    optional(haul::HAS_NEGOTIATE, c"GSS-API"),
     c"HSTS".as_ptr(),
     c"HTTP2".as_ptr(),
-    HTTP3_NAME,
+    optional(haul::HAS_HTTP3, c"HTTP3"),
     c"HTTPS-proxy".as_ptr(),
     c"IDN".as_ptr(),
     c"IPv6".as_ptr(),
+    optional(haul::HAS_NEGOTIATE, c"Kerberos"),
     c"Largefile".as_ptr(),
     c"libz".as_ptr(),
     c"PSL".as_ptr(),
+    optional(haul::HAS_NEGOTIATE, c"SPNEGO"),
     c"SSL".as_ptr(),
     c"threadsafe".as_ptr(),
     c"UnixSockets".as_ptr(),
@@ -122,7 +129,8 @@ static INFO: curl_version_info_data = curl_version_info_data {
         | ZSTD
         | HSTS
         | THREADSAFE
-        | if haul::HAS_HTTP3 { HTTP3 } else { 0 },
+        | if haul::HAS_HTTP3 { HTTP3 } else { 0 }
+        | if haul::HAS_NEGOTIATE { SPNEGO | GSSAPI | KERBEROS5 } else { 0 },
     ssl_version: &raw const haul_curl_tls_name,
     ssl_version_num: 0,
     libz_version: c"zlib-rs".as_ptr(),

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use haul::net::tls::EchOptions;
 use rustc_hash::FxBuildHasher;
 
 use crate::handles::UserPointer;
@@ -105,6 +106,8 @@ pub struct EasyOptions {
     pub(crate) cookie_files: Vec<Box<[u8]>>,
     /// True if cookies are used: one of the cookie options was set.
     pub(crate) has_cookies: bool,
+    /// Encrypted Client Hello (`CURLOPT_ECH`).
+    pub(crate) ech: EchOptions,
 }
 
 impl EasyOptions {

@@ -3,9 +3,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haul::net::tls::EchPolicy;
 use haul_policy::protocols::ProtocolSet;
 
-use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST};
+use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
 use super::lookup::option_use;
 use super::numbers as opt;
 use super::{EasyOptions, OptionKind, OptionUse, OptionValue, RequestKind};
@@ -123,6 +126,12 @@ impl EasyOptions {
                 self.has_cookies |= text.is_some();
                 return Ok(());
             }
+            opt::ECH => return self.set_ech(text),
+            // The older name of the other option.
+            opt::SOCKS5_GSSAPI_SERVICE => {
+                self.store(opt::PROXY_SERVICE_NAME, text.map(bytes_value));
+                return Ok(());
+            }
             opt::COOKIEJAR => self.has_cookies |= text.is_some(),
             opt::PROTOCOLS_STR | opt::REDIR_PROTOCOLS_STR => {
                 let list = text.map(String::from_utf8_lossy);
@@ -135,6 +144,26 @@ impl EasyOptions {
             _ => {}
         }
         self.store(option, text.map(bytes_value));
+        Ok(())
+    }
+
+    /// Sets Encrypted Client Hello (`CURLOPT_ECH`). Several calls add up: one has the policy, another
+    /// the keys.
+    fn set_ech(&mut self, text: Option<&[u8]>) -> Result<(), CURLcode> {
+        self.ech.policy = match text.unwrap_or(b"false") {
+            b"false" => EchPolicy::Off,
+            b"grease" => EchPolicy::Grease,
+            b"true" => EchPolicy::Try,
+            b"hard" => EchPolicy::Require,
+            // The public name of the keys is the only one that rustls sends.
+            text if text.starts_with(b"pn:") => return Err(CURLE_NOT_BUILT_IN),
+            text => {
+                let list = text.strip_prefix(b"ecl:").filter(|list| !list.is_empty());
+                let list = list.ok_or(CURLE_BAD_FUNCTION_ARGUMENT)?;
+                self.ech.config_list = Some(STANDARD.decode(list).map_err(|_| CURLE_BAD_FUNCTION_ARGUMENT)?);
+                if self.ech.policy == EchPolicy::Off { EchPolicy::Require } else { self.ech.policy }
+            }
+        };
         Ok(())
     }
 
@@ -168,6 +197,12 @@ fn check_protocols(list: &str) -> Result<(), CURLcode> {
                 || name.eq_ignore_ascii_case("all"))
     };
     if names.all(is_known) { Ok(()) } else { Err(CURLE_UNSUPPORTED_PROTOCOL) }
+}
+
+/// Returns the authentication schemes of this library, as bits of `CURLOPT_HTTPAUTH`.
+fn known_schemes() -> i64 {
+    let always = AUTH_BASIC | AUTH_DIGEST | AUTH_BEARER | AUTH_AWS;
+    if haul::HAS_NEGOTIATE { always | AUTH_NEGOTIATE } else { always }
 }
 
 /// Returns an error for a number that is out of range, or that asks for a feature that this library
@@ -215,12 +250,8 @@ fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
         opt::HTTP_VERSION if value >= 30 && !haul::HAS_HTTP3 => Err(CURLE_UNSUPPORTED_PROTOCOL),
         // SSLv2 and SSLv3 exist no more.
         opt::SSLVERSION | opt::PROXY_SSLVERSION if matches!(value & 0xffff, 2 | 3) => Err(CURLE_BAD_FUNCTION_ARGUMENT),
-        opt::HTTPAUTH | opt::PROXYAUTH
-            if value != 0 && value & (AUTH_BASIC | AUTH_DIGEST | AUTH_BEARER | AUTH_AWS) == 0 =>
-        {
-            Err(CURLE_NOT_BUILT_IN)
-        }
-        opt::SOCKS5_AUTH if value & AUTH_BASIC == 0 => Err(CURLE_NOT_BUILT_IN),
+        opt::HTTPAUTH | opt::PROXYAUTH if value != 0 && value & known_schemes() == 0 => Err(CURLE_NOT_BUILT_IN),
+        opt::SOCKS5_AUTH if value & (AUTH_BASIC | AUTH_NEGOTIATE) & known_schemes() == 0 => Err(CURLE_NOT_BUILT_IN),
         _ => Ok(()),
     }
 }
@@ -386,6 +417,7 @@ mod tests {
             (opt::MAXREDIRS, -1, Ok(())),
             (opt::MAXREDIRS, -2, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
             (opt::HTTPAUTH, 8, Err(CURLE_NOT_BUILT_IN)),
+            (opt::PROXYAUTH, 4, if haul::HAS_NEGOTIATE { Ok(()) } else { Err(CURLE_NOT_BUILT_IN) }),
             (opt::HTTPAUTH, !16, Ok(())),
             (opt::HTTP_VERSION, 77, Err(CURLE_BAD_FUNCTION_ARGUMENT)),
             (99, 1, Ok(())),
@@ -394,6 +426,26 @@ mod tests {
         ] {
             assert_eq!(options.set_number(option, value), expected, "{option} {value}");
         }
+    }
+
+    #[test]
+    fn ech_options_add_up() {
+        let mut options = EasyOptions::default();
+        for (text, result, policy) in [
+            (Some(&b"ecl:AAAA"[..]), Ok(()), EchPolicy::Require),
+            (Some(b"true"), Ok(()), EchPolicy::Try),
+            (Some(b"ecl:AQID"), Ok(()), EchPolicy::Try),
+            (Some(b"ecl:"), Err(CURLE_BAD_FUNCTION_ARGUMENT), EchPolicy::Try),
+            (Some(b"ecl:?"), Err(CURLE_BAD_FUNCTION_ARGUMENT), EchPolicy::Try),
+            (Some(b"pn:public.example"), Err(CURLE_NOT_BUILT_IN), EchPolicy::Try),
+            (Some(b"TRUE"), Err(CURLE_BAD_FUNCTION_ARGUMENT), EchPolicy::Try),
+            (Some(b"grease"), Ok(()), EchPolicy::Grease),
+            (None, Ok(()), EchPolicy::Off),
+        ] {
+            assert_eq!(options.set_text(opt::ECH, text), result, "{text:?}");
+            assert_eq!(options.ech.policy, policy, "{text:?}");
+        }
+        assert_eq!(options.ech.config_list.as_deref(), Some(&[1, 2, 3][..]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use haul::RequestOptions;
 use haul::net::dns::AddressFamily;
 use haul::net::local_address::{LocalInterface, PortRange, UnixSocketAddress};
-use haul::net::proxy::{NoProxy, Proxy, ProxyAuthScheme, ProxyOptions};
+use haul::net::proxy::{NoProxy, Proxy, ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsOptions, TlsVersion, key_pin};
 use haul::request::{ConnectToRule, Http3Policy};
@@ -25,7 +25,7 @@ use crate::codes::{
 };
 use crate::options::{
     EasyOptions,
-    auth_schemes::{AUTH_BASIC, AUTH_DIGEST},
+    auth_schemes::{AUTH_BASIC, AUTH_DIGEST, AUTH_NEGOTIATE},
     numbers as opt,
 };
 
@@ -100,6 +100,8 @@ pub(super) fn set_connection_options(
     request.tls.groups = split_names(options, opt::SSL_EC_CURVES);
     request.tls.examine = !request.tls.verify;
     request.tls.common_name = true;
+    request.tls.require_status = options.is_on(opt::SSL_VERIFYSTATUS);
+    request.tls.ech.clone_from(&options.ech);
     request.tls.alpn = match version {
         _ if options.number(opt::SSL_ENABLE_ALPN) == Some(0) => Vec::new(),
         HTTP_1_0 | HTTP_1_1 => vec![b"http/1.1".to_vec()],
@@ -271,11 +273,24 @@ fn proxy(options: &EasyOptions) -> Result<Option<ProxyOptions>, TransferFailure>
         let credentials = Credentials::new(user, password);
         proxy.credentials = Some(credentials.map_err(|_| TransferFailure::from(CURLE_BAD_FUNCTION_ARGUMENT))?);
     }
-    proxy.auth = match options.number(opt::PROXYAUTH).unwrap_or(AUTH_BASIC) & (AUTH_BASIC | AUTH_DIGEST) {
+    let schemes = options.number(opt::PROXYAUTH).unwrap_or(AUTH_BASIC);
+    proxy.negotiate = super::credentials::negotiate(options, opt::PROXY_SERVICE_NAME);
+    proxy.auth = match schemes & (AUTH_BASIC | AUTH_DIGEST | AUTH_NEGOTIATE) {
+        AUTH_NEGOTIATE if haul::HAS_NEGOTIATE => ProxyAuthScheme::Negotiate,
+        schemes if haul::HAS_NEGOTIATE && schemes & AUTH_NEGOTIATE != 0 => ProxyAuthScheme::AnyOrNegotiate,
         AUTH_DIGEST => ProxyAuthScheme::Digest,
         AUTH_BASIC => ProxyAuthScheme::Basic,
         _ => ProxyAuthScheme::Any,
     };
+    // libcurl offers GSS-API to every SOCKS proxy by default; here, it has to be asked for.
+    let has_gssapi = options.number(opt::SOCKS5_AUTH).is_some_and(|schemes| schemes & AUTH_NEGOTIATE != 0);
+    proxy.socks_gssapi = (haul::HAS_NEGOTIATE && has_gssapi).then(|| {
+        let mut negotiate = proxy.negotiate.clone();
+        if !options.has(opt::PROXY_SERVICE_NAME) {
+            negotiate.service = "rcmd".to_owned();
+        }
+        SocksGssapi { negotiate, nec: options.is_on(opt::SOCKS5_GSSAPI_NEC) }
+    });
     proxy.tunnel = options.is_on(opt::HTTPPROXYTUNNEL);
     proxy.http10 = options.number(opt::PROXYTYPE) == Some(1);
     (proxy.fields, proxy.without) = fields::parse_header_lines(options.string_list(opt::PROXYHEADER));

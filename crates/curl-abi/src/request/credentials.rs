@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haul::RequestOptions;
-use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials, NetrcText, SigV4Parameters};
+use haul::state::auth::{
+    AllowedAuthSchemes, AuthOptions, Credentials, Delegation, NegotiateOptions, NetrcText, SigV4Parameters,
+};
 
 use super::TransferFailure;
 use crate::codes::CURLE_BAD_FUNCTION_ARGUMENT;
 use crate::easy::EasyState;
 use crate::options::{
     EasyOptions,
-    auth_schemes::{AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST},
+    auth_schemes::{AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE},
     numbers as opt,
 };
 
@@ -36,6 +38,7 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
             basic: schemes & AUTH_BASIC != 0,
             digest: schemes & AUTH_DIGEST != 0,
             bearer: bearer.is_some(),
+            negotiate: haul::HAS_NEGOTIATE && schemes & AUTH_NEGOTIATE != 0,
             ..AllowedAuthSchemes::NONE
         },
         signature: match options.text(opt::AWS_SIGV4) {
@@ -43,6 +46,7 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
             None => None,
         },
         netrc: netrc(options),
+        negotiate: negotiate(options, opt::SERVICE_NAME),
         memory: state.auth_cache.clone(),
         ..AuthOptions::default()
     };
@@ -50,6 +54,25 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
         proxy.memory = state.proxy_auth_cache.clone();
     }
     Ok(())
+}
+
+/// Returns the settings for Negotiate. `service` is the option with the name of the service. All
+/// requests have the Kerberos tickets of the process.
+pub(super) fn negotiate(options: &EasyOptions, service: u32) -> NegotiateOptions {
+    /// `CURLGSSAPI_DELEGATION_POLICY_FLAG` and `CURLGSSAPI_DELEGATION_FLAG`.
+    const POLICY: i64 = 1;
+    const ALWAYS: i64 = 2;
+    let mut negotiate = NegotiateOptions::of_process();
+    if let Some(service) = options.text(service) {
+        negotiate.service = service.into_owned();
+    }
+    let flags = options.number(opt::GSSAPI_DELEGATION).unwrap_or(0);
+    negotiate.delegation = match (flags & ALWAYS != 0, flags & POLICY != 0) {
+        (true, _) => Delegation::Always,
+        (false, true) => Delegation::Policy,
+        (false, false) => Delegation::None,
+    };
+    negotiate
 }
 
 /// Reads the netrc file, if the options ask for it. A missing file has no entries.
