@@ -40,6 +40,7 @@ pub use expansion_guard::DecodeLimits;
 use coding_decoders::CodingDecoder;
 use expansion_guard::ExpansionGuard;
 
+use haul_policy::range::content_range;
 use haul_proto::head::ResponseHead;
 
 use crate::{Error, ErrorKind, Result};
@@ -52,11 +53,20 @@ pub fn accept_encoding() -> &'static str {
 
 /// Returns true if the content of this response can be decoded: all its codings are supported, and
 /// the content is complete. A part of coded content (206) cannot be decoded, since it may begin and
-/// end anywhere.
+/// end anywhere, unless its range is the whole content.
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let mut values = head.get_all("content-encoding");
-    head.status() != 206 && values.all(|value| coding_names(value).all(coding_decoders::is_known))
+    (head.status() != 206 || has_whole_range(head))
+        && values.all(|value| coding_names(value).all(coding_decoders::is_known))
+}
+
+/// Returns true if the response has one Content-Range, and its range is the whole content.
+fn has_whole_range(head: &ResponseHead) -> bool {
+    let mut fields = head.get_all("content-range");
+    let (Some(only), None) = (fields.next(), fields.next()) else { return false };
+    content_range::parse(only)
+        .is_some_and(|range| range.span.is_some_and(|span| span.start == 0 && range.total == Some(span.end)))
 }
 
 /// Returns the names of the codings in a `Content-Encoding` value, in the order in which they were

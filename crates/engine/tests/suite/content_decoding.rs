@@ -29,6 +29,34 @@ fn content_codings_are_decoded() {
 }
 
 #[test]
+fn whole_range_is_decoded_and_part_is_not() {
+    let coded = testkit::content_coding::ContentCoding::Gzip.encode(b"hello");
+    let last = coded.len() - 1;
+    for (range, is_whole) in [
+        (format!("bytes 0-{last}/{}", coded.len()), true),
+        (format!("bytes 0-{last}/{}", coded.len() + 1), false),
+        (format!("bytes 1-{}/{}", last + 1, coded.len() + 1), false),
+        (format!("bytes 0-{last}/*"), false),
+    ] {
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Encoding: gzip\r\nContent-Range: {range}\r\n\r\n",
+            coded.len(),
+        );
+        let reply = [head.as_bytes(), &coded[..]].concat();
+        let options = RequestOptions {
+            decode: true,
+            fields: vec![("Range".into(), b"bytes=0-".to_vec())],
+            ..RequestOptions::default()
+        };
+        for driver in DRIVERS {
+            let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
+            let want = if is_whole { b"hello".as_slice() } else { coded.as_slice() };
+            assert_eq!(get(driver, &peer.url("/"), &options).ok(), want, "{driver:?} {range}");
+        }
+    }
+}
+
+#[test]
 fn broken_content_coding_is_an_error() {
     let coded =
         testkit::content_coding::ContentCoding::Gzip.encode(&testkit::byte_pattern::compressible_text(1, 100_000));
