@@ -277,7 +277,9 @@ impl Probes<'_> {
         head: &ResponseHead,
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
-        let options = RequestOptions { range: Some("0-0".to_owned()), ..request_variants::as_head_request(base) };
+        // As a field, the range is not compared with that of the response, which may be wrong.
+        let mut options = request_variants::as_head_request(base);
+        options.fields.push(("Range".to_owned(), b"bytes=0-0".to_vec()));
         let status = self.send(target.clone(), options)?.facts.status;
         let mut section = DiagnosisSection::new("ranges", "Ranges");
         let is_supported = status == 206;

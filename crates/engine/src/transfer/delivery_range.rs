@@ -323,6 +323,28 @@ fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> 
     content_range::parse(only)
 }
 
+/// Returns true if a response with status 206 contains another range than `asked`, a single range
+/// such as `0-99`, `100-` or `-50` (RFC 9110 section 15.3.7). Returns false if `asked` has several
+/// ranges, or if the response does not say what it contains.
+pub(super) fn contradicts(head: &ResponseHead, asked: &str) -> bool {
+    let Some(content_range::ContentRange { span: Some(span), total }) = content_range_of(head) else { return false };
+    let Some((first, last)) = asked.split_once('-') else { return false };
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) => {
+            let end = last.saturating_add(1);
+            span.start != first || span.end != total.map_or(end, |total| total.min(end))
+        }
+        (Some(first), None) if last.trim().is_empty() => {
+            span.start != first || total.is_some_and(|total| total != span.end)
+        }
+        (None, Some(length)) if first.trim().is_empty() => {
+            total.is_some_and(|total| span != (total.saturating_sub(length)..total))
+        }
+        _ => false,
+    }
+}
+
 /// Returns the value of Content-Encoding of a response. Empty if the field is missing.
 fn content_coding(head: &ResponseHead) -> Vec<u8> {
     let mut text = Vec::new();

@@ -8,7 +8,7 @@ use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
-use super::delivery_range::{DeliveryRange, RangeVerdict};
+use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
 use super::load::HostRefusal;
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEAD_BYTES, MAX_RESTARTS, Transfer};
@@ -191,7 +191,9 @@ impl Transfer {
         options: &RequestOptions,
     ) -> Option<BodyDisposition> {
         if !self.ranges.may_request_ranges() {
-            return None;
+            let asked = options.range.as_deref().filter(|_| head.status() == 206 && !options.curl_compat.trusts_end)?;
+            let message = format!("asked for the range {asked}, the server sent another one");
+            return contradicts(head, asked).then(|| BodyDisposition::Fail(Error::new(ErrorKind::Range, message)));
         }
         if self.continues_without_validator(head) {
             let begun = self.begin_delivery(head, framing);

@@ -4,7 +4,7 @@
 use crate::common;
 use crate::support::ranges;
 
-use common::{DRIVERS, DriverKind, assert_same, retrying};
+use common::{DRIVERS, DriverKind, assert_same, get, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
@@ -291,6 +291,34 @@ fn retry_after_303_stays_at_its_target() {
         let options = RequestOptions { method: "POST".into(), body: Some("x".into()), fail: true, ..following(1) };
         assert_eq!(driver.get(&Client::new(), &first.url("/"), &options).ok(), b"0123456789", "{driver:?}");
         assert_eq!(first.connections(), 1, "{driver:?}: what was posted is not posted again");
+    }
+}
+
+#[test]
+fn other_range_than_the_caller_asked_is_refused() {
+    for (asked, sent, is_right) in [
+        ("0-4", "bytes 0-4/100", true),
+        ("0-4", "bytes 0-4/*", true),
+        ("0-9", "bytes 0-4/5", true),
+        ("95-", "bytes 95-99/100", true),
+        ("-5", "bytes 95-99/100", true),
+        ("-9", "bytes 0-4/5", true),
+        ("0-4,9-12", "bytes 0-4/100", true),
+        ("0-4", "items 0-4/100", true),
+        ("0-4", "bytes 50-54/100", false),
+        ("0-9", "bytes 0-4/100", false),
+        ("0-1", "bytes 0-4/100", false),
+        ("90-", "bytes 90-94/100", false),
+        ("-5", "bytes 0-4/100", false),
+    ] {
+        let reply = format!("HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\nContent-Range: {sent}\r\n\r\nhello");
+        let options = RequestOptions { range: Some(asked.into()), ..RequestOptions::default() };
+        for driver in DRIVERS {
+            let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
+            let got = get(driver, &peer.url("/"), &options);
+            let expected = if is_right { (0, "hello") } else { (33, "") };
+            assert_eq!((got.exit, std::str::from_utf8(&got.body).unwrap()), expected, "{driver:?} {asked} {sent}");
+        }
     }
 }
 
