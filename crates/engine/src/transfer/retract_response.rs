@@ -2,12 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use super::state::ResponseDecisions;
+use super::state::{BodyDisposition, ResponseDecisions};
 use super::{Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
 impl Transfer {
+    /// Returns true if the final head of the current response has not arrived, and no content was
+    /// delivered before.
+    pub(crate) fn awaits_head(&self) -> bool {
+        matches!(self.response.disposition, BodyDisposition::Unknown) && !self.resume.has_begun
+    }
+
     /// Discards a complete response that may belong to another request on the same connection. The
     /// transfer then starts again at the caller's target, or fails if some of the content was
     /// already output.

@@ -147,6 +147,26 @@ fn surplus_response_never_counts_for_another_url() {
 }
 
 #[test]
+fn content_of_a_204_harms_no_later_url() {
+    // The content of the 204 stands where the head of the next response should be.
+    let server = PipelineServer::start(|_, served| PipelineReply {
+        body: None,
+        close: if served == 3 { CloseMode::ContentOf204 } else { CloseMode::No },
+    });
+    let run = go(pipelined(8, 1), &RequestOptions::default(), (0..40).map(|i| server.url(i)));
+    assert_eq!((run.summary().succeeded, run.summary().failed), (40, 0), "{:?}", run.summary().causes);
+    let lines: Vec<String> = String::from_utf8(run.output).unwrap().lines().map(str::to_owned).collect();
+    let sent: Vec<String> = small(40).lines().map(str::to_owned).collect();
+    // Only pages that were a 204 are missing.
+    assert!(lines.iter().all(|line| sent.contains(line)), "{lines:?}");
+    assert!(lines.windows(2).all(|pair| number(&pair[0]) < number(&pair[1])), "{lines:?}");
+}
+
+fn number(line: &str) -> usize {
+    line.strip_prefix("small ").unwrap().parse().unwrap()
+}
+
+#[test]
 fn server_closing_after_each_response_loses_nothing() {
     for how in [CloseMode::Announced, CloseMode::Silent, CloseMode::Reset] {
         let server = PipelineServer::start(move |_, _| PipelineReply { body: None, close: how });
@@ -177,6 +197,8 @@ enum CloseMode {
     Within,
     /// Keeps the connection open, sends the response twice, and sends later responses slowly.
     Repeats,
+    /// Keeps the connection open, and sends the status 204 with content.
+    ContentOf204,
 }
 
 struct PipelineReply {
@@ -262,7 +284,8 @@ fn serve(
         let answers = body.as_ref().is_none_or(|body| !body.is_empty());
         let body = body.unwrap_or_else(|| format!("small {path}\n").into_bytes());
         let field = if close == CloseMode::Announced { "Connection: close\r\n" } else { "" };
-        let head = format!("HTTP/1.1 200 OK\r\n{field}Content-Length: {}\r\n\r\n", body.len());
+        let status = if close == CloseMode::ContentOf204 { "204 No Content" } else { "200 OK" };
+        let head = format!("HTTP/1.1 {status}\r\n{field}Content-Length: {}\r\n\r\n", body.len());
         let sent = if close == CloseMode::Within { &body[..1] } else { &body };
         if is_slow {
             thread::sleep(std::time::Duration::from_millis(20));
@@ -275,7 +298,7 @@ fn serve(
             is_slow = true;
             continue;
         }
-        if close != CloseMode::No {
+        if !matches!(close, CloseMode::No | CloseMode::ContentOf204) {
             if close == CloseMode::Reset {
                 // The client must have read the response, because a reset overtakes it.
                 thread::sleep(std::time::Duration::from_millis(20));

@@ -116,8 +116,15 @@ impl H1Connection {
                 (false, 0) => ExchangeFailure::BeforeResponse,
                 (false, _) => ExchangeFailure::WhileStale,
             };
-            self.breaks_pipelining |= transfer.reuse.is_pipelined() && self.closed_unexpectedly();
-            let after = transfer.on_failure(error, broke, now);
+            // What looks like a malformed head may be the content of an earlier response that must
+            // have none, such as a 204.
+            let is_shifted = self.violated
+                && self.served > 0
+                && transfer.reuse.is_pipelined()
+                && transfer.awaits_head()
+                && is_idempotent(transfer.method());
+            self.breaks_pipelining |= is_shifted || transfer.reuse.is_pipelined() && self.closed_unexpectedly();
+            let after = if is_shifted { transfer.retract(now) } else { transfer.on_failure(error, broke, now) };
             finished.push((transfer, after));
         }
         self.close(now, finished)
