@@ -16,8 +16,10 @@ mod request_variants;
 use std::ffi::OsString;
 use std::io::Write;
 
+use haul::{Error, ErrorKind};
+
 use crate::build_plan;
-use crate::file_access::SystemFileAccess;
+use crate::file_access::{Stdout, SystemFileAccess};
 use crate::parse;
 use crate::plan::{RunPlan, UrlSource};
 use crate::program_persona::ProgramPersona;
@@ -85,14 +87,18 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     secret_arguments::blank_in_process_list(count, &parsed.secrets);
     let plan = build_plan::resolve(parsed, &mut SystemFileAccess)?;
     let url = only_url(&plan)?;
-    Ok(probes::diagnose(&plan, url).map(|diagnosis| {
+    Ok(probes::diagnose(&plan, url).and_then(|diagnosis| {
         let text = match format {
             PageFormat::Text => diagnosis.to_text(),
             PageFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.to_json())),
         };
-        // A reader that has closed the pipe has seen enough.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        diagnosis.exit_code
+        match Stdout.write_all(text.as_bytes()) {
+            // A reader that has closed the pipe has seen enough.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Error::with_source(ErrorKind::Write, "failed to write the output", error))
+            }
+            _ => Ok(diagnosis.exit_code),
+        }
     }))
 }
 

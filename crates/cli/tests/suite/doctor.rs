@@ -28,6 +28,20 @@ fn sections(page: &Value) -> Vec<&str> {
 }
 
 #[test]
+fn full_disk_of_the_page_exits_23() {
+    let origin = Origin::builder().start().unwrap();
+    for format in ["text", "json"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = program(HAUL);
+        let child = command.args(["doctor", "--format", format, &origin.url("/small")]).stdout(full);
+        let ran = child.stderr(std::process::Stdio::piped()).output().unwrap();
+        let message = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(23), "{format}: {message}");
+        assert!(message.contains("failed to write the output: No space left"), "{format}: {message}");
+    }
+}
+
+#[test]
 fn plain_origin_has_all_sections() {
     let origin = Origin::builder().start().unwrap();
     let (code, page) = json(&[&origin.url("/bytes/4000000")]);
