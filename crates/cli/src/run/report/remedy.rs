@@ -61,7 +61,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::TlsHandshake => broken_reply::handshake_remedy(&cause, settings),
         ErrorKind::EmptyReply => broken_reply::no_reply_remedy(failed).into(),
         ErrorKind::PartialBody => broken_reply::short_body_remedy(settings).into(),
-        ErrorKind::Receive | ErrorKind::Send => broken_reply::BROKEN_CONNECTION.into(),
+        ErrorKind::Receive | ErrorKind::Send => broken_reply::broken_connection_remedy(&cause).into(),
         ErrorKind::Http2 | ErrorKind::Http2Stream => "--http1.1 does without HTTP/2".into(),
         ErrorKind::Http3 | ErrorKind::QuicConnect => "--http2 does without HTTP/3".into(),
         ErrorKind::Protocol => "the server breaks HTTP: -v shows its reply; tell the server's operator".into(),
@@ -96,7 +96,7 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::Setup if cause.starts_with("CSS selector") || cause.starts_with("JSONPath") => {
             "for example: --select 'a[href]' or --select-json '$.items[*].id'; more by 'haul --help --select'".into()
         }
-        ErrorKind::Range => "--split 1 fetches the whole body by one request, without ranges".into(),
+        ErrorKind::Range => broken_reply::range_remedy(&cause, settings).into(),
         ErrorKind::Auth | ErrorKind::Proxy if cause.contains("gss_init_sec_context") => {
             "get a Kerberos ticket with kinit; klist shows those that you have".into()
         }

@@ -9,9 +9,13 @@ use super::PROXY_ORIGIN;
 use crate::plan::{HttpVersion, StageArgs, TransferArgs};
 use crate::run::report::transfer_report::TransferReport;
 
-/// The remedy for a connection that broke while a request or a reply was on its way.
-pub(super) const BROKEN_CONNECTION: &str =
-    "the server, or a firewall or proxy on the way, ended it: try again, or let haul retry with --retry N";
+/// Returns the remedy for a connection that broke while a request or a reply was on its way.
+pub(super) fn broken_connection_remedy(cause: &str) -> &'static str {
+    match cause.contains("it wants a client certificate") {
+        true => "present one with -E FILE, and its key with --key FILE if it is in another file",
+        false => "the server, or a firewall or proxy on the way, ended it: try again, or let haul retry with --retry N",
+    }
+}
 
 /// Returns the remedy for a failed TLS handshake. It contains the offer of haul, since servers
 /// refuse an offer without saying what is wrong with it.
@@ -26,16 +30,20 @@ pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow
         settings.map(|stage| format!("haul offered {}; ", offered_versions(&stage.transfer))).unwrap_or_default();
     let closed = ["closed the connection", "broke"].iter().any(|words| cause.contains(words));
     let plain = if closed { "if the port does not speak TLS, use http://; " } else { "" };
-    format!("{offer}{plain}{}'haul doctor URL' shows more", retry_remedy(settings)).into()
+    format!("{offer}{plain}{}'haul doctor URL' shows more", retry_remedy(cause, settings)).into()
 }
 
-/// Returns the options that make another offer than these settings do.
-fn retry_remedy(settings: Option<&StageArgs>) -> &'static str {
+/// Returns the options that make another offer than these settings do. If the server refuses the
+/// TLS versions of the offer, only another version helps.
+fn retry_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "" };
+    let is_version = cause.ends_with("ProtocolVersion");
     let options = &transfer.tls.options;
     let is_http1 = !transfer.tls.alpn || matches!(transfer.http_version, HttpVersion::Http10 | HttpVersion::Http11);
     match (options.min_version, options.max_version) {
         (TlsVersion::V1_3, _) => "try without --tlsv1.3; ",
+        (_, TlsVersion::V1_3) if is_version => "the server has older versions only, which are not safe; ",
+        _ if is_version => "try without --tls-max; ",
         (_, TlsVersion::V1_3) if is_http1 => "try --tls-max 1.2; ",
         (_, TlsVersion::V1_3) => "try --http1.1 or --tls-max 1.2; ",
         _ if is_http1 => "",
@@ -73,6 +81,18 @@ pub(super) fn invalid_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'sta
     match is_plain_http(failed) {
         true => "if the port speaks TLS, use https://; otherwise it is not a web server; --http0.9 prints the reply",
         false => "it is not a web server; --http0.9 prints the reply",
+    }
+}
+
+/// Returns the remedy for a reply that does not contain the requested range, or contains a range
+/// that was not requested.
+pub(super) fn range_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
+    match settings.is_some_and(|stage| stage.request.continue_at.is_some()) {
+        true => "the server cannot continue this file: leave out -C to fetch it whole",
+        false if cause.starts_with("asked for no range") || cause.starts_with("asked for the range") => {
+            "the server breaks HTTP: -v shows its reply; tell the server's operator"
+        }
+        false => "--split 1 fetches the whole body by one request, without ranges",
     }
 }
 

@@ -159,6 +159,13 @@ fn failed_handshake_names_the_offer_and_another_one() {
         of("TLS handshake failed: received fatal alert: ProtocolVersion", "--tlsv1.3 --no-alpn"),
         "haul offered TLS 1.3 alone with no ALPN; try without --tlsv1.3; 'haul doctor URL' shows more"
     );
+    let version = "TLS handshake failed: received fatal alert: ProtocolVersion";
+    assert_eq!(
+        of(version, ""),
+        "haul offered TLS 1.2 and 1.3 with ALPN h2, http/1.1; the server has older versions only, which are not safe; \
+         'haul doctor URL' shows more"
+    );
+    assert!(of(version, "--tls-max 1.2").contains("try without --tls-max; "));
     assert_eq!(
         of("TLS handshake failed", "--tls-max 1.2 --http1.1"),
         "haul offered TLS 1.2 alone with ALPN http/1.1; 'haul doctor URL' shows more"
@@ -177,4 +184,16 @@ fn broken_replies_have_remedies_by_their_ends() {
     );
     assert!(of(ErrorKind::PartialBody, "x").contains("-C - continues"));
     assert!(of(ErrorKind::Receive, "x").contains("try again"));
+    let alert = "the server ended TLS by an alert: CertificateRequired, it wants a client certificate";
+    assert!(of(ErrorKind::Receive, alert).starts_with("present one with -E FILE"));
+}
+
+#[test]
+fn range_errors_have_remedies_by_the_settings() {
+    let of = |cause: &str, options: &str| of_transfer(ErrorKind::Range, cause, 1, &stage(options));
+    let whole = "asked for a range, the server sent the whole instead of a range";
+    assert!(of(whole, "-C 5").contains("leave out -C"));
+    assert!(of(whole, "").contains("--split 1"));
+    assert!(of("asked for the range 0-3, the server sent another one", "-r 0-3").contains("-v shows"));
+    assert!(of("asked for no range, the server sent a part of unknown place or total", "").contains("-v shows"));
 }
