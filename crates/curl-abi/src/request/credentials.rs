@@ -62,7 +62,7 @@ pub(super) fn negotiate(options: &EasyOptions, service: u32) -> NegotiateOptions
     /// `CURLGSSAPI_DELEGATION_POLICY_FLAG` and `CURLGSSAPI_DELEGATION_FLAG`.
     const POLICY: i64 = 1;
     const ALWAYS: i64 = 2;
-    let mut negotiate = NegotiateOptions::of_process();
+    let mut negotiate = NegotiateOptions::with_system_library();
     if let Some(service) = options.text(service) {
         negotiate.service = service.into_owned();
     }

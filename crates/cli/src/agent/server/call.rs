@@ -315,7 +315,7 @@ mod tests {
         while call.output().is_full {
             poll.poll(&mut events, Some(Duration::from_secs(60))).unwrap();
             assert!(events.iter().any(|event| event.token() == Token(1)), "the pipe is watched");
-            call.is_writable();
+            call.on_writable();
         }
         reading.join().unwrap();
     }

@@ -258,7 +258,7 @@ unsafe impl Send for GssContext {}
 
 impl SecurityContext for GssContext {
     fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError> {
-        let input = token.map_or(GssBuffer::EMPTY, GssBuffer::of);
+        let input = token.map_or(GssBuffer::EMPTY, GssBuffer::borrowing);
         let mechanism = Oid::from_der(self.mechanism);
         let (mut minor, mut output) = (0, GssBuffer::EMPTY);
         // SAFETY: all pointers are null or valid for the call. `context` is null or was set by the

@@ -124,7 +124,8 @@ impl H1Connection {
                 && transfer.awaits_head()
                 && is_idempotent(transfer.method());
             self.breaks_pipelining |= is_shifted || transfer.reuse.is_pipelined() && self.closed_unexpectedly();
-            let after = if is_shifted { transfer.retract(now) } else { transfer.on_failure(error, broke, now) };
+            let after =
+                if is_shifted { transfer.retract_response(now) } else { transfer.on_failure(error, broke, now) };
             finished.push((transfer, after));
         }
         self.close(now, finished)

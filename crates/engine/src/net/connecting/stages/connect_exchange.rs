@@ -299,7 +299,8 @@ impl ConnectExchange {
             let challenges = parse_challenges(head.get_all("proxy-authenticate"));
             if let Ok(ChosenAuthScheme::Negotiate(token)) = choose_scheme(&challenges, AllowedAuthSchemes::NEGOTIATE) {
                 let answers = self.negotiation.on_challenge(&token, has_token);
-                self.negotiates = answers.map_err(|error| missing_token_error(error, "cannot authenticate to the proxy"))?;
+                self.negotiates =
+                    answers.map_err(|error| missing_token_error(error, "cannot authenticate to the proxy"))?;
                 if self.negotiates || hop.auth == ProxyAuthScheme::Negotiate {
                     return Ok(self.negotiates);
                 }
