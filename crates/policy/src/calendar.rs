@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn each_day_is_that_of_chrono() {
-        for day in 0..=LAST / DAY {
-            let unix = day * DAY + day * 7919 % DAY;
+        for day in 0..=LAST_UNIX_SECOND / SECONDS_PER_DAY {
+            let unix = day * SECONDS_PER_DAY + day * 7919 % SECONDS_PER_DAY;
             let theirs = chrono::DateTime::from_timestamp(unix.cast_signed(), 0).unwrap();
             let ours = CalendarTime::from_unix(unix);
             assert_eq!(
