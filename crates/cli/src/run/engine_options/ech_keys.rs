@@ -15,7 +15,7 @@ pub(super) fn options(args: &EchArgs, persona: ProgramPersona) -> Result<EchOpti
     let unsaid = if options.config_list.is_some() { EchPolicy::Require } else { EchPolicy::Off };
     options.policy = args.policy.unwrap_or(unsaid);
     // curl reports the keys that the server sends, and does not use them.
-    options.retries = !persona.is_curl();
+    options.retries = options.policy != EchPolicy::Off && !persona.is_curl();
     Ok(options)
 }
 
