@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use haul_curl::easy::{
     curl_easy_cleanup, curl_easy_duphandle, curl_easy_init, curl_easy_pause, curl_easy_perform, curl_easy_reset,
 };
-use haul_curl::handles::Handle;
+use haul_curl::handles::OpaqueHandle;
 use haul_curl::info::haul_curl_easy_getinfo;
 use haul_curl::multi::wait::{curl_multi_poll, curl_multi_wakeup};
 use haul_curl::multi::{
@@ -81,7 +81,7 @@ thread_local! {
     /// Decides the results of the callbacks.
     static TURN: Cell<u8> = const { Cell::new(0) };
     /// The handle that is performing.
-    static CURRENT: Cell<Handle> = const { Cell::new(std::ptr::null_mut()) };
+    static CURRENT: Cell<OpaqueHandle> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 /// Returns the next decision of a callback, and ends a pause now and then.
@@ -151,9 +151,9 @@ fn options() -> &'static [(u32, c_int)] {
 
 struct CallSequence<'a> {
     input: &'a [u8],
-    easy: [Handle; 4],
-    multi: [Handle; 2],
-    share: Handle,
+    easy: [OpaqueHandle; 4],
+    multi: [OpaqueHandle; 2],
+    share: OpaqueHandle,
     /// Strings that options may point to until the end.
     kept: Vec<CString>,
 }
@@ -165,11 +165,11 @@ impl CallSequence<'_> {
         Some(first)
     }
 
-    fn easy(&mut self) -> Option<Handle> {
+    fn easy(&mut self) -> Option<OpaqueHandle> {
         Some(self.easy[usize::from(self.byte()?) % 4])
     }
 
-    fn multi(&mut self) -> Option<Handle> {
+    fn multi(&mut self) -> Option<OpaqueHandle> {
         Some(self.multi[usize::from(self.byte()?) % 2])
     }
 
@@ -227,7 +227,7 @@ impl CallSequence<'_> {
     }
 
     /// Sets what every transfer needs: a URL of the server, callbacks, a time limit.
-    fn prepare(&mut self, easy: Handle) -> Option<()> {
+    fn prepare(&mut self, easy: OpaqueHandle) -> Option<()> {
         let url = self.url()?;
         // SAFETY: as in `set`.
         unsafe {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use haul_policy::auth::{
-    AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose_strongest_scheme, parse_challenges,
+    AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose_scheme, parse_challenges,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let mut lines = data.split(|b| *b == b'\n');
     let info = lines.next().unwrap_or_default();
     let challenges = parse_challenges(lines);
-    if let Ok(ChosenAuthScheme::Digest(challenge)) = choose_strongest_scheme(&challenges, AllowedAuthSchemes::ANY) {
+    if let Ok(ChosenAuthScheme::Digest(challenge)) = choose_scheme(&challenges, AllowedAuthSchemes::ANY) {
         let me = Credentials::new("u\"\u{e9}", "p").expect("no control byte");
         let mut digest = DigestSession::new(challenge);
         for _ in 0..2 {

@@ -1,11 +1,11 @@
 //! HTTP authentication (RFC 9110 §11): challenges, answers, and the choice of credentials.
 //!
 //! ```
-//! use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose, parse_challenges};
+//! use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, Credentials, DigestSession, choose_scheme, parse_challenges};
 //!
 //! let fields: [&[u8]; 2] = [b"Negotiate, Basic realm=\"x\"", b"Digest realm=\"x\", nonce=\"n\", qop=\"auth\""];
 //! let challenges = parse_challenges(fields);
-//! let ChosenAuthScheme::Digest(challenge) = choose(&challenges, AllowedAuthSchemes::ANY)? else { panic!("Digest is the strongest offer") };
+//! let ChosenAuthScheme::Digest(challenge) = choose_scheme(&challenges, AllowedAuthSchemes::ANY)? else { panic!("Digest is the strongest offer") };
 //! let me = Credentials::new("me", "secret")?;
 //! let mut digest = DigestSession::new(challenge);
 //! let value = digest.authorize(&me, "GET", "/", None, "0a4f113b")?;
