@@ -39,7 +39,6 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
             digest: schemes & AUTH_DIGEST != 0,
             bearer: bearer.is_some(),
             negotiate: haul::HAS_NEGOTIATE && schemes & AUTH_NEGOTIATE != 0,
-            ..AllowedAuthSchemes::NONE
         },
         signature: match options.text(opt::AWS_SIGV4) {
             Some(text) => Some(Arc::new(SigV4Parameters::parse(&text).map_err(wrong)?)),
