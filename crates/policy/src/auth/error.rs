@@ -30,7 +30,7 @@ impl fmt::Display for AuthError {
                 f.write_str("a colon in the user name, which Basic authentication cannot express")
             }
             AuthError::Unsupported(names) => {
-                write!(f, "the server wants {}, which haul does not do", names.join(" or ").escape_debug())
+                write!(f, "the server offers only {}, which the request may not use", names.join(" or ").escape_debug())
             }
             AuthError::DigestAlgorithm => f.write_str("the server's Digest challenge has an unknown algorithm"),
             AuthError::SigV4(why) => write!(f, "no AWS signature: {why}"),

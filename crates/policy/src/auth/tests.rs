@@ -114,7 +114,7 @@ fn strongest_allowed_scheme_is_chosen() {
     }
     let error = chosen(&["NTLM", "Negotiate", "NTLM abc"], AllowedAuthSchemes::ANY).unwrap_err();
     assert_eq!(error, AuthError::Unsupported(vec!["NTLM".into(), "Negotiate".into()]));
-    assert_eq!(error.to_string(), "the server wants NTLM or Negotiate, which haul does not do");
+    assert_eq!(error.to_string(), "the server offers only NTLM or Negotiate, which the request may not use");
 }
 
 #[test]

@@ -100,6 +100,10 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::Auth | ErrorKind::Proxy if cause.contains("gss_init_sec_context") => {
             "get a Kerberos ticket with kinit; klist shows those that you have".into()
         }
+        ErrorKind::Auth if cause.contains("offers only") && cause.contains("Negotiate") => {
+            "--negotiate answers with the Kerberos ticket of the user".into()
+        }
+        ErrorKind::Auth if cause.contains("offers only NTLM") => "haul does not support NTLM; the server has to offer Basic, Digest or Negotiate".into(),
         ErrorKind::Auth if cause.contains("Negotiate") => "-v shows the reply; do not trust it".into(),
         ErrorKind::Auth => "--anyauth allows every scheme that haul supports".into(),
         _ => "".into(),

@@ -125,6 +125,15 @@ fn other_errors_name_the_option_that_helps() {
 }
 
 #[test]
+fn schemes_that_may_not_be_used_name_their_option() {
+    let of = |names| of(ErrorKind::Auth, &format!("the server offers only {names}, which the request may not use"));
+    assert!(of("Negotiate").starts_with("--negotiate "));
+    assert!(of("NTLM or Negotiate").starts_with("--negotiate "));
+    assert!(of("NTLM").contains("does not support NTLM"));
+    assert!(of("Hawk").starts_with("--anyauth "));
+}
+
+#[test]
 fn statuses_have_remedies_by_the_settings() {
     let of = |status, options: &str| status_remedy(status, Some(&stage(options)));
     assert!(of(401, "").contains("-u USER") && of(403, "").contains("cookies"));
