@@ -85,6 +85,9 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::CertificateStatus => {
             "without --cert-status, haul does not ask for this response; the server's operator configures it".into()
         }
+        ErrorKind::EchRequired if cause.contains("no keys") => {
+            "the server has none of these keys any more; --ech false sends its name unencrypted".into()
+        }
         ErrorKind::EchRequired => {
             "the server has other keys than those that were used: -v shows them, and --ech ecl:BASE64 uses them".into()
         }
@@ -103,7 +106,9 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
         ErrorKind::Auth if cause.contains("offers only") && cause.contains("Negotiate") => {
             "--negotiate answers with the Kerberos ticket of the user".into()
         }
-        ErrorKind::Auth if cause.contains("offers only NTLM") => "haul does not support NTLM; the server has to offer Basic, Digest or Negotiate".into(),
+        ErrorKind::Auth if cause.contains("offers only NTLM") => {
+            "haul does not support NTLM; the server has to offer Basic, Digest or Negotiate".into()
+        }
         ErrorKind::Auth if cause.contains("Negotiate") => "-v shows the reply; do not trust it".into(),
         ErrorKind::Auth => "--anyauth allows every scheme that haul supports".into(),
         _ => "".into(),
