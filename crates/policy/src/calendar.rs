@@ -71,7 +71,7 @@ impl CalendarTime {
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Parses the [`to_compact_digits`](Self::compact) format. Also parses the format of LWP's
+    /// Parses the [`to_compact_digits`](Self::to_compact_digits) format. Also parses the format of LWP's
     /// files, which has dashes in the date. Ignores a `Z` at the end.
     pub(crate) fn parse(text: &str) -> Option<CalendarTime> {
         let mut digits = [0; 14];

@@ -168,7 +168,7 @@ impl HstsStore {
     }
 
     /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
-    /// before the call, because other processes write it too. Call [`mark_saved`](Self::saved)
+    /// before the call, because other processes write it too. Call [`mark_saved`](Self::mark_saved)
     /// afterwards.
     pub fn apply_changes_to(&self, file: &mut HstsStore) {
         file.style = self.style;

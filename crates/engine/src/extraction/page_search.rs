@@ -369,7 +369,7 @@ impl PageSearch {
         }
     }
 
-    /// Returns the maximum of [`memory_in_use`](Self::held). For regular expressions, the number is
+    /// Returns the maximum of [`memory_in_use`](Self::memory_in_use). For regular expressions, the number is
     /// 0.
     #[must_use]
     pub fn max_memory_in_use(&self) -> u64 {

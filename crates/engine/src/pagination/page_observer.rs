@@ -92,7 +92,7 @@ impl PageObserver {
         held
     }
 
-    /// Returns the maximum of [`buffered_bytes`](Self::held).
+    /// Returns the maximum of [`buffered_bytes`](Self::buffered_bytes).
     pub(crate) fn max_buffered_bytes(&self) -> u64 {
         #[cfg(feature = "select")]
         let most = self.json.as_ref().map_or(0, |_| self.length.unwrap_or(u64::MAX).min(MAX_PAGE as u64));

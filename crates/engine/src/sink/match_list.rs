@@ -145,7 +145,7 @@ impl MatchList {
     }
 
     /// Returns the values without characters that could control a terminal or deceive its reader
-    /// ([`for_terminal`]).
+    /// ([`escape_for_terminal`]).
     #[must_use]
     pub fn for_terminal(&self) -> Self {
         let mut shown = Self { place: self.place.clone(), ..Self::default() };

@@ -20,10 +20,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// The client's side of one TLS connection.
 ///
-/// Call [`handshake`](Self::handshake) until it is done, then [`decrypt`](Self::open) and
-/// [`encrypt`](Self::seal) in any order, and [`close_notify`](Self::close_notify) last. After an
+/// Call [`handshake`](Self::handshake) until it is done, then [`decrypt`](Self::decrypt) and
+/// [`encrypt`](Self::encrypt) in any order, and [`close_notify`](Self::close_notify) last. After an
 /// error, the connection cannot be used any more, except that
-/// [`take_control_output`](Self::take_output) may return an alert for the peer.
+/// [`take_control_output`](Self::take_control_output) may return an alert for the peer.
 pub struct TlsConnection {
     phase: TlsPhase,
     /// The number of bytes at the start of the input that rustls has parsed but still needs,
@@ -195,7 +195,7 @@ impl TlsConnection {
     }
 
     /// Encrypts `plain`, and appends the records to `out`. Output that
-    /// [`take_control_output`](Self::take_output) would return is appended before them.
+    /// [`take_control_output`](Self::take_control_output) would return is appended before them.
     ///
     /// # Errors
     /// [`ErrorKind::Send`] if the key may not encrypt more (TLS 1.2 after 2^24 records).
