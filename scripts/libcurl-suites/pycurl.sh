@@ -22,7 +22,7 @@ prepare() {
 
 run() {
     cd "$work/pycurl" || return 1
-    LD_LIBRARY_PATH=$1 "$work/venv/bin/python" -m pytest -q -p no:cacheprovider --timeout 60 -m "not online and not ssh" \
+    LD_LIBRARY_PATH=$1 "$work/venv/bin/python" -m pytest -q -p no:cacheprovider --timeout 300 -m "not online and not ssh" \
         --junit-xml "$work/pycurl.xml" tests >"$work/pycurl.log${1:+.haul}" 2>&1
     "$work/venv/bin/python" - "$work/pycurl.xml" <<'PROGRAM'
 import sys, xml.etree.ElementTree as tree
