@@ -91,15 +91,7 @@ impl ByteTriple {
             }
             at += BLOCK_SIZE;
         }
-        let rest = haystack.get(at.wrapping_sub(1)..)?;
-        if rest.len() < MIN_BLOCK_SEARCH {
-            return (at..haystack.len()).find(|&at| self.matches_at(haystack, at));
-        }
-        let mut window = [0; BLOCK_SIZE + 2];
-        window[..rest.len()].copy_from_slice(rest);
-        self.possible(&window)
-            .map(|offset| at + offset)
-            .find(|&at| at < haystack.len() && self.matches_at(haystack, at))
+        (at..haystack.len()).find(|&at| self.matches_at(haystack, at))
     }
 
     fn matches_at(&self, haystack: &[u8], at: usize) -> bool {
@@ -139,9 +131,6 @@ impl ByteTriple {
 }
 
 const BLOCK_SIZE: usize = 64;
-
-/// The length from which the end of a haystack is examined as a block.
-const MIN_BLOCK_SEARCH: usize = 12;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
 #[derive(Debug, Clone, Copy)]

@@ -28,8 +28,6 @@ pub(in crate::extraction) struct SelectorProgram {
     steps: Vec<SelectorStep>,
     /// The bits of the first steps of all selectors.
     first: u64,
-    /// The bits of the steps that may match elements with a name, by the bucket of the name.
-    by_bucket: Box<[u64; 256]>,
     counts_types: bool,
 }
 
@@ -83,7 +81,7 @@ pub(in crate::extraction) type StartMatches = u64;
 impl SelectorProgram {
     /// Compiles queries.
     pub(in crate::extraction) fn new(queries: &[CssQuery]) -> Result<Self> {
-        let mut program = Self { steps: Vec::new(), first: 0, by_bucket: Box::new([0; 256]), counts_types: false };
+        let mut program = Self { steps: Vec::new(), first: 0, counts_types: false };
         let mut inner_results = 0;
         for (index, query) in queries.iter().enumerate() {
             for selector in &query.selectors {
@@ -96,12 +94,6 @@ impl SelectorProgram {
         }
         for (index, is_first) in program.is_first_step().into_iter().enumerate() {
             program.first |= u64::from(is_first) << index;
-        }
-        for (index, step) in program.steps.iter().enumerate() {
-            match &step.name {
-                Some((name, _)) => program.by_bucket[name.bucket()] |= 1 << index,
-                None => program.by_bucket.iter_mut().for_each(|bits| *bits |= 1 << index),
-            }
         }
         Ok(program)
     }
@@ -152,23 +144,6 @@ impl SelectorProgram {
         }
     }
 
-    /// Counts an element that no selector can match because of its name. Returns false, without an
-    /// effect, if a selector can match it. `parent` is the open element that contains it.
-    pub(in crate::extraction) fn passes_over(&self, parent: &mut OpenSelectors, name: TagName) -> bool {
-        if self.counts_types || self.candidates(parent, name) != 0 {
-            return false;
-        }
-        parent.next_child = 0;
-        parent.count += 1;
-        true
-    }
-
-    /// Returns the bits of the steps that may match an element with this name in `parent`.
-    fn candidates(&self, parent: &OpenSelectors, name: TagName) -> u64 {
-        let here = self.first | parent.descendants | parent.children | parent.next_child | parent.later_children;
-        here & self.by_bucket[name.bucket()]
-    }
-
     /// Decides at the start tag of an element which queries it matches. `parent` is the open
     /// element that contains it. `is_root` is true if no element contains it. `full_name` is the
     /// name in the tag. It is `None` for a name whose number is unique. Returns the matches, and
@@ -181,13 +156,14 @@ impl SelectorProgram {
         full_name: Option<&[u8]>,
         element: &dyn ElementView,
     ) -> (StartMatches, OpenSelectors) {
-        let mut left = self.candidates(parent, name);
+        let candidates = self.first | parent.descendants | parent.children | parent.next_child | parent.later_children;
         parent.next_child = 0;
         parent.count += 1;
         let of_type = if self.counts_types { count_type(parent, name) } else { 0 };
         let place = SiblingPosition { is_root, child: parent.count, of_type };
         let mut own = OpenSelectors { descendants: parent.descendants, ..OpenSelectors::default() };
         let (mut matches, mut inner) = (0, 0);
+        let mut left = candidates;
         while left != 0 {
             let index = left.trailing_zeros() as usize;
             left &= left - 1;

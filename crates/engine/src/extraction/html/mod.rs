@@ -12,7 +12,6 @@
 //! Left out: moving misplaced content out of tables, reopening formatting elements (`<b>`) after a
 //! block ended within them, scripts.
 
-mod byte_scan;
 mod open_elements;
 mod tag;
 pub(super) mod tag_name;

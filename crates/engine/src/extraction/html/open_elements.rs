@@ -109,7 +109,7 @@ impl OpenElements {
     }
 
     /// Returns false if no element with this name is open.
-    pub(super) fn may_be_open(&self, name: TagName) -> bool {
+    fn may_be_open(&self, name: TagName) -> bool {
         self.counts[name.bucket()] > 0
     }
 

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::byte_scan::{attribute_name_length, find_near, short_name};
 use super::tag_name::TagName;
 use crate::extraction::css::ElementView;
 
@@ -16,18 +15,8 @@ pub(super) struct Tag<'t> {
     pub(super) bytes: &'t [u8],
     pub(super) id: TagName,
     pub(super) name: Range<usize>,
-    attributes: TagAttributes<'t>,
+    pub(super) attributes: &'t [AttributeSpan],
     pub(super) is_self_closing: bool,
-}
-
-/// The attributes of a tag.
-#[derive(Clone, Copy)]
-enum TagAttributes<'t> {
-    /// The places of the attributes.
-    Spans(&'t [AttributeSpan]),
-    /// The attributes of a tag that [`Tag::usual`] has parsed, whose places are found again when one is
-    /// needed: that of most tags is not.
-    Usual,
 }
 
 /// The place of an attribute in the bytes of its tag.
@@ -52,61 +41,22 @@ impl<'t> Tag<'t> {
         &self.bytes[self.name.clone()]
     }
 
-    /// Parses a tag of the usual form at the index `start`: a name of one to seven letters and digits,
-    /// and attributes as in `name="value"`, each after one blank. `name` is the index of the name.
-    /// Returns `None` for any other tag, for one that is not complete, and near the end of `bytes`.
-    ///
-    /// Most tags have this form. It needs no states.
-    #[inline]
-    pub(super) fn usual(bytes: &'t [u8], start: usize, name: usize) -> Option<Tag<'t>> {
-        let (packed, length) = short_name(bytes, name)?;
-        let mut attributes = UsualAttributes { bytes, at: name + length };
-        let mut count = 0;
-        while bytes.get(attributes.at) == Some(&b' ') {
-            attributes.next()?;
-            count += 1;
-        }
-        let end = attributes.at;
-        if bytes.get(end) != Some(&b'>') || count > MAX_ATTRIBUTES {
-            return None;
-        }
-        Some(Tag {
-            bytes: &bytes[start..=end],
-            id: TagName::of_short(packed),
-            name: name - start..name - start + length,
-            attributes: TagAttributes::Usual,
-            is_self_closing: false,
-        })
-    }
-
     /// Returns the names of the attributes in lower case.
     #[cfg(test)]
     pub(super) fn attribute_names(&self) -> Vec<String> {
-        let lower = |name: Range<usize>| String::from_utf8_lossy(&self.bytes[name]).to_ascii_lowercase();
-        match self.attributes {
-            TagAttributes::Spans(spans) => spans.iter().map(|span| lower(span.name.clone())).collect(),
-            TagAttributes::Usual => self.usual_attributes().map(|(name, _)| lower(name)).collect(),
-        }
-    }
-
-    fn usual_attributes(&self) -> UsualAttributes<'t> {
-        UsualAttributes { bytes: self.bytes, at: self.name.end }
+        let name = |span: &AttributeSpan| String::from_utf8_lossy(&self.bytes[span.name.clone()]).to_ascii_lowercase();
+        self.attributes.iter().map(name).collect()
     }
 
     /// Returns the value of the first attribute with this name.
     pub(super) fn value(&self, name: &str) -> Option<AttributeValue<'t>> {
-        let is_named = |range: &Range<usize>| self.bytes[range.clone()].eq_ignore_ascii_case(name.as_bytes());
-        let value = match self.attributes {
-            TagAttributes::Usual => self.usual_attributes().find(|(name, _)| is_named(name))?.1,
-            TagAttributes::Spans(spans) => {
-                let span = spans.iter().find(|span| is_named(&span.name))?;
-                if span.is_cut {
-                    return Some(AttributeValue::Cut);
-                }
-                span.value.clone()
-            }
-        };
-        Some(AttributeValue::Whole(decoded(&self.bytes[value])))
+        let named = |span: &&AttributeSpan| self.bytes[span.name.clone()].eq_ignore_ascii_case(name.as_bytes());
+        let span = self.attributes.iter().find(named)?;
+        if span.is_cut {
+            return Some(AttributeValue::Cut);
+        }
+        let raw = &self.bytes[span.value.clone()];
+        Some(AttributeValue::Whole(decoded(raw)))
     }
 }
 
@@ -139,31 +89,6 @@ fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
         }
     }
     Cow::Owned(htmlize::unescape_bytes_in(plain, htmlize::Context::Attribute).into_owned())
-}
-
-/// The attributes in a tag that has them in the usual form: `name="value"` after one blank.
-struct UsualAttributes<'t> {
-    bytes: &'t [u8],
-    /// The index of the blank before the next attribute.
-    at: usize,
-}
-
-impl Iterator for UsualAttributes<'_> {
-    /// The places of the name and of the value.
-    type Item = (Range<usize>, Range<usize>);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let start = self.at + 1;
-        let length = attribute_name_length(self.bytes, start);
-        let value = start + length + 2;
-        if length == 0 || self.bytes.get(value - 2..value)? != b"=\"" {
-            return None;
-        }
-        let end = value + find_near(b'"', &self.bytes[value..])?;
-        self.at = end + 1;
-        Some((start..start + length, value..end))
-    }
 }
 
 /// The maximum number of attributes of a tag that are kept. Further attributes are ignored.
@@ -208,6 +133,37 @@ impl TagParser {
         self.name = name..name;
         self.attributes.clear();
         self.is_self_closing = false;
+    }
+
+    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits, and
+    /// attributes as in `name="value"`, each after one blank. `start` is the index of the name. Returns
+    /// the index after the tag's `>`, or `None` for any other tag, and for one that is not complete.
+    ///
+    /// Most tags have this form. It needs no states.
+    pub(super) fn parse_common_tag(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+        self.attributes.clear();
+        self.is_self_closing = false;
+        let mut packed = 0_u64;
+        let mut at = start;
+        while let Some(letter) = bytes.get(at).filter(|byte| byte.is_ascii_alphanumeric()) {
+            packed = packed << 8 | u64::from(*letter | 0x20);
+            at += 1;
+        }
+        self.name = start..at;
+        self.id = TagName::of_lower_case(packed, &bytes[start..at]);
+        while *bytes.get(at)? != b'>' {
+            let name = at + 1;
+            let length = bytes[name..].iter().position(|byte| !is_common_name_byte(*byte))?;
+            let value = name + length + 2;
+            let is_usual = bytes[at] == b' ' && length > 0 && self.attributes.len() < MAX_ATTRIBUTES;
+            if !is_usual || !bytes[name + length..].starts_with(b"=\"") {
+                return None;
+            }
+            let value = value..value + memchr(b'"', &bytes[value..])?;
+            at = value.end + 1;
+            self.attributes.push(AttributeSpan { name: name..name + length, value, is_cut: false });
+        }
+        Some(at + 1)
     }
 
     /// Parses the tag in `bytes`, which begin with its `<`. Returns the index after its `>`, or
@@ -372,7 +328,6 @@ impl TagParser {
     /// Returns the parsed tag. `bytes` are the bytes that [`TagParser::parse`] collected.
     pub(super) fn tag<'t>(&'t self, bytes: &'t [u8]) -> Tag<'t> {
         let Self { name, attributes, is_self_closing, .. } = self;
-        let attributes = TagAttributes::Spans(attributes);
         Tag { bytes, id: self.id, name: name.clone(), attributes, is_self_closing: *is_self_closing }
     }
 }
@@ -380,6 +335,10 @@ impl TagParser {
 /// Returns true for the white space of HTML.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+fn is_common_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':')
 }
 
 fn ends_name(byte: u8) -> bool {

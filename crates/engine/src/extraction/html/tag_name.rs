@@ -25,13 +25,14 @@ impl TagName {
         Self(hash | 1 << 63)
     }
 
-    /// Makes a name of at most eight bytes from their big-endian number.
-    pub(super) fn of_short(packed: u64) -> Self {
-        Self(packed)
+    /// Makes the name of lower-case letters and digits. `packed` has the last eight of them, and `name`
+    /// has all of them in any case.
+    pub(super) fn of_lower_case(packed: u64, name: &[u8]) -> Self {
+        if name.len() <= 8 { Self(packed) } else { Self::new(name) }
     }
 
     /// Returns a number below 256 that is often different for different names.
-    pub(in crate::extraction) fn bucket(self) -> usize {
+    pub(super) fn bucket(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
 

@@ -323,67 +323,6 @@ fn long_numeric_references_are_whole_at_every_split() {
     selects("p", "<p>&#x;&#;&#", &["&#x;&#;&#"]);
 }
 
-/// Random tags, each at a third of the places with a fitting end tag.
-fn random_page(random: &mut impl FnMut(usize) -> usize) -> String {
-    const NAMES: [&str; 30] = [
-        "a", "b", "br", "button", "div", "dd", "font", "form", "h1", "h2", "hr", "img", "input", "li", "math",
-        "option", "p", "pre", "script", "section", "select", "svg", "table", "tbody", "td", "template", "title", "tr",
-        "ul", "x-y",
-    ];
-    const ATTRIBUTES: [&str; 12] = [
-        "",
-        "",
-        "",
-        " class=\"a b\"",
-        " id=\"i\" href=\"/x?a&amp;b\"",
-        " data-x=\"<td>\"",
-        " x=y=\"z",
-        " href='/q\"'",
-        " =\"x\"",
-        " CLASS=\"B\"  id=\"\"",
-        " a\"b=\"c\"",
-        " x=\"1\"/",
-    ];
-    const TEXTS: [&str; 8] =
-        ["", "", "t", " two words ", "a  b", "&amp;", "\n\tlong text without any change", "\u{e9} < \0"];
-    let mut page = String::new();
-    let mut open = Vec::new();
-    for _ in 0..60 {
-        let name = NAMES[random(NAMES.len())];
-        match random(6) {
-            0 | 1 => page.push_str(&format!("</{}>", open.pop().unwrap_or(name))),
-            2 => page.push_str(&format!("</{name}>")),
-            _ => {
-                page.push_str(&format!("<{name}{}>", ATTRIBUTES[random(ATTRIBUTES.len())]));
-                open.push(name);
-            }
-        }
-        page.push_str(TEXTS[random(TEXTS.len())]);
-    }
-    page
-}
-
-/// Tags in tiny pieces are parsed by states, and `*` leaves no element unexamined.
-#[test]
-fn shortcuts_find_the_values_of_the_general_rules() {
-    let mut state = 1_u64;
-    let mut random = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
-    for _ in 0..300 {
-        let page = random_page(&mut random);
-        for query in ["td", "a@href", ".b", "div > p + a", "li:nth-child(2)", "#i@id", "tr td", "p"] {
-            let info = PageInfo { content_type: Some(b"text/html"), ..PageInfo::default() };
-            let values =
-                |queries: &[&str], size| values_in(&mut search(queries), &info, page.as_bytes(), size).unwrap();
-            let found = values(&[query], page.len());
-            assert_eq!(values(&[query], 1), found, "{query} in {page}");
-            assert_eq!(values(&[query, "*@no-such"], page.len()), found, "{query} in {page}");
-        }
-    }
-}
-
 #[test]
 fn link_queries_have_the_page_charset() {
     let url = Target::parse("http://h/dir/page").unwrap();

@@ -6,7 +6,6 @@
 
 use memchr::memchr;
 
-use super::byte_scan::is_plain_text;
 use super::tag::is_space;
 
 /// The maximum length of a named character reference that can still become a known one.
@@ -65,9 +64,6 @@ impl ElementText {
 
     /// Adds a piece of text.
     pub(super) fn push(&mut self, text: &[u8], has_references: bool, is_preformatted: bool) {
-        if !is_preformatted && self.reference.is_empty() && self.push_usual(text) {
-            return;
-        }
         let is_plain = || self.reference.is_empty() && memchr(b'&', text).is_none();
         if !has_references || is_plain() {
             self.push_plain(text, is_preformatted);
@@ -78,27 +74,6 @@ impl ElementText {
             whole.extend_from_slice(text);
             self.push_with_references(&whole, is_preformatted);
         }
-    }
-
-    /// Adds text in which nothing changes but the blanks at its ends. Returns false, without an effect,
-    /// for other text.
-    fn push_usual(&mut self, text: &[u8]) -> bool {
-        let is_word = |byte: &u8| !matches!(byte, b' ' | b'\n' | b'\t');
-        if let Some(start) = text.iter().position(is_word) {
-            let end = text.iter().rposition(is_word).map_or(start, |last| last + 1);
-            let words = &text[start..end];
-            if !is_plain_text(words) {
-                return false;
-            }
-            self.is_separated |= start > 0;
-            self.push_separator();
-            self.bytes.extend_from_slice(words);
-            self.is_separated = end < text.len();
-        } else {
-            self.is_separated |= !text.is_empty();
-        }
-        self.is_after_return = false;
-        true
     }
 
     /// Ends a run of text: what follows does not continue a character reference.

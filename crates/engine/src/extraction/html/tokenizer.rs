@@ -7,7 +7,6 @@
 
 use memchr::{memchr, memchr2};
 
-use super::byte_scan::find_near;
 use super::tag::{Tag, TagParser, is_space};
 use crate::Result;
 
@@ -16,6 +15,9 @@ use crate::Result;
 const LOOKAHEAD: usize = 16;
 /// The minimum number of bytes of a piece that are added to an unfinished tag in one step.
 const MIN_TAG_STEP: usize = 256;
+
+/// The number of bytes in which the next tag is looked for byte by byte.
+const BYTEWISE_SEARCH_LENGTH: usize = 12;
 
 /// The receiver of tokens.
 pub(super) trait TokenSink {
@@ -241,36 +243,8 @@ impl Tokenizer {
         Ok(at)
     }
 
-    /// Reads tags of the usual form, and the text between them. Returns the number of bytes read.
-    fn read_usual(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
-        let mut at = 0;
-        while let Some(text) = find_near(b'<', &bytes[at..]) {
-            let start = at + text;
-            let is_end = bytes.get(start + 1) == Some(&b'/');
-            let Some(tag) = Tag::usual(bytes, start, start + 1 + usize::from(is_end)) else { break };
-            if text > 0 {
-                self.pass_text(&bytes[at..start], true, sink)?;
-            }
-            at = start + tag.bytes.len();
-            if is_end {
-                sink.end_tag(&tag)?;
-                continue;
-            }
-            let kind = sink.start_tag(&tag)?;
-            if kind != TextKind::Markup {
-                self.set_text_kind(kind, tag.name());
-                break;
-            }
-        }
-        Ok(at)
-    }
-
     /// Reads text up to a tag or comment, and its beginning. Returns 0 if more bytes are needed.
     fn read_markup(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
-        let used = self.read_usual(bytes, sink)?;
-        if used > 0 {
-            return Ok(used);
-        }
         let mut from = 0;
         loop {
             let Some(at) = find_near(b'<', &bytes[from..]).map(|at| from + at) else {
@@ -315,6 +289,10 @@ impl Tokenizer {
     /// Reads a tag at the beginning of `bytes`, whose name begins at the index `name`. Returns the
     /// number of bytes read: all, if the tag continues after them.
     fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
+        if let Some(end) = self.tag.parse_common_tag(bytes, name) {
+            self.pass_tag(&bytes[..end], sink)?;
+            return Ok(end);
+        }
         self.tag.begin(name);
         let Some(end) = self.tag.parse(bytes) else {
             self.tag_bytes.clear();
@@ -359,20 +337,12 @@ impl Tokenizer {
             return sink.end_tag(&tag);
         }
         let kind = sink.start_tag(&tag)?;
-        if kind == TextKind::Markup {
-            self.state = TokenizerState::Text(kind);
-        } else {
-            let name = tag.name.clone();
-            self.set_text_kind(kind, &bytes[name]);
+        self.state = TokenizerState::Text(kind);
+        if !matches!(kind, TextKind::Markup | TextKind::Plain) {
+            self.text_end.clear();
+            self.text_end.extend(tag.name().iter().map(u8::to_ascii_lowercase));
         }
         Ok(())
-    }
-
-    /// Notes how the text after the start tag of the element `name` is read.
-    fn set_text_kind(&mut self, kind: TextKind, name: &[u8]) {
-        self.state = TokenizerState::Text(kind);
-        self.text_end.clear();
-        self.text_end.extend(name.iter().map(u8::to_ascii_lowercase));
     }
 
     /// Reads text without tags, up to the end tag of its element.
@@ -496,6 +466,14 @@ impl Tokenizer {
         self.pass_text(bytes, false, sink)?;
         Ok(bytes.len())
     }
+}
+
+/// Returns the index of the first `byte`, as `memchr` does. It is faster if the byte is near, as the
+/// next tag mostly is.
+fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
+    let found = bytes[..near].iter().position(|other| *other == byte);
+    found.or_else(|| memchr(byte, &bytes[near..]).map(|at| near + at))
 }
 
 /// Returns the meaning of the `<` at the beginning of `bytes`.

@@ -201,14 +201,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
         self.end_run();
         let name = tag.id;
         let open = &self.tree.open;
-        let current = open.current();
-        if current.namespace == Namespace::Html {
-            // The usual end tag closes the innermost element, by whichever rule.
-            if current.name == name && !current.has(properties::HAS_END_TAG_RULES) {
-                let depth = open.depth();
-                debug_assert_eq!(self.closed_by_end_tag(name, name.properties()), Some(depth));
-                return self.remove(depth);
-            }
+        if open.current().namespace == Namespace::Html {
             return self.html_end(name);
         }
         if self.tree.is_xml {
@@ -324,19 +317,6 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     pub(super) fn open_missing(&mut self, name: &'static str) -> Result<()> {
         let name = TagName::new(name.as_bytes());
         self.open(name, Namespace::Html, name.properties(), None)
-    }
-
-    /// Passes over an element without content that no selector can match. Returns false, without an
-    /// effect, for other elements.
-    pub(super) fn passes_over(&mut self, name: TagName, bits: u32) -> bool {
-        let tree = &mut *self.tree;
-        let is_passed = tree.open.depth() < MAX_DEPTH
-            && name != names::BASE
-            && self.queries.program.passes_over(&mut tree.open.current_mut().selectors, name);
-        if is_passed && bits & properties::SEPARATES_WORDS != 0 {
-            tree.text.separate_next_word();
-        }
-        is_passed
     }
 
     /// Opens an element, and collects the values of its attributes.

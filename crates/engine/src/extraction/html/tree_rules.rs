@@ -11,10 +11,7 @@ use crate::Result;
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag by the rules of HTML.
     pub(super) fn html_start(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
-        // The special rules of `<a>` and `<li>` are about another one that is open.
-        let is_usual = bits & properties::HAS_START_TAG_RULES == 0
-            || matches!(name, names::A | names::LI) && !self.tree.open.may_be_open(name);
-        if !is_usual || self.tree.part != PagePart::Body {
+        if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != PagePart::Body {
             return self.start_by_rules(name, bits, tag);
         }
         if bits & properties::IS_TABLE_PART != 0 {
@@ -23,9 +20,6 @@ impl TreeBuilder<'_, '_> {
             self.close_ruby()?;
         } else if bits & properties::CLOSES_P != 0 {
             self.close_paragraph(bits)?;
-        }
-        if bits & properties::IS_VOID != 0 && self.passes_over(name, bits) {
-            return Ok(TextKind::Markup);
         }
         self.open(name, Namespace::Html, bits, Some(tag))?;
         if bits & properties::IS_VOID != 0 {
@@ -225,27 +219,22 @@ impl TreeBuilder<'_, '_> {
         if bits & properties::HAS_END_TAG_RULES != 0 {
             return self.end_by_rules(name);
         }
-        match self.closed_by_end_tag(name, bits) {
-            None => Ok(()),
-            Some(depth) if bits & properties::IS_FORMATTING != 0 => self.end_format(depth),
-            Some(depth) => self.close_to(depth - 1),
-        }
-    }
-
-    /// Returns the depth of the element that an end tag without special rules closes.
-    pub(super) fn closed_by_end_tag(&self, name: TagName, bits: u32) -> Option<usize> {
         let open = &self.tree.open;
-        if bits & properties::END_TAG_STOPS_AT_TABLE != 0 {
+        let closed = if bits & properties::END_TAG_STOPS_AT_TABLE != 0 {
             open.find_name_in_scope(ElementScope::Table, name)
         } else if bits & properties::IS_HEADING != 0 {
             open.heading_in_scope()
         } else if bits & properties::IS_FORMATTING != 0 {
-            open.open_format(name)
+            return match open.open_format(name) {
+                Some(depth) => self.end_format(depth),
+                None => Ok(()),
+            };
         } else if bits & properties::END_TAG_CLOSES_ALL_INSIDE != 0 {
             open.find_name_in_scope(ElementScope::Default, name)
         } else {
             open.find_closed_by_end_tag(name)
-        }
+        };
+        closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
 
     /// Handles the end tag of an element that has special rules.
