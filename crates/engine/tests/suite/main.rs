@@ -25,6 +25,7 @@ mod failures;
 mod file_uploads;
 mod fleet_concurrency;
 mod fleet_failures;
+#[cfg(feature = "select")]
 mod fleet_listings;
 mod fleet_model;
 mod fleet_order;
