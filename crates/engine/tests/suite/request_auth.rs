@@ -268,7 +268,7 @@ fn single_scheme_is_preemptive_and_ntlm_unsupported() {
         assert_eq!(known, [false, true, true, false, true], "{driver:?}");
         let got = driver.get(&client, &server.url("/ntlm"), &any);
         assert_eq!(got.kind, Some(ErrorKind::Auth));
-        assert!(got.message.contains("NTLM") && got.message.contains("haul does not"), "{}", got.message);
+        assert!(got.message.contains("NTLM") && got.message.contains("may not use"), "{}", got.message);
     }
 }
 
