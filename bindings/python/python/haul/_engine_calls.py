@@ -52,11 +52,20 @@ class EngineCallsMixin:
         def _is_overridden(self) -> bool: ...
         def _is_observed(self) -> bool: ...
 
-    def _cached_call(self, url: Any, timeout: Any) -> Call | None:
+    def _cached_call(
+        self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, files: Any, auth: Any, timeout: Any,
+        proxies: Any, hooks: Any, stream: Any, verify: Any, cert: Any, json: Any,
+    ) -> Call | None:  # fmt: skip
         """Returns the arguments of the engine's call for a plain GET with cached options.
 
-        A fast path of :meth:`_direct_call`. Returns None if the session has settings that need more
-        work, or if the cache has no options for it."""
+        A fast path of :meth:`_direct_call`. Returns None for any other request, if the session has
+        settings that need more work, or if the cache has no options for it."""
+        if not (
+            method == "GET" and params is None and data is None and headers is None and cookies is None and files is None
+            and auth is None and proxies is None and hooks is None and stream is None and verify is None and cert is None
+            and json is None
+        ):  # fmt: skip
+            return None
         jar = self._cookies
         if timeout is None:
             timeout = self.timeout

@@ -225,13 +225,9 @@ class AsyncSession:
         allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
     ) -> AsyncResponse:  # fmt: skip
         session = self._session
-        call = None
-        if (
-            method == "GET" and params is None and data is None and headers is None and cookies is None and files is None
-            and auth is None and proxies is None and hooks is None and stream is None and verify is None and cert is None
-            and json is None
-        ):  # fmt: skip
-            call = session._cached_call(url, timeout)
+        call = session._cached_call(
+            method, url, params, data, headers, cookies, files, auth, timeout, proxies, hooks, stream, verify, cert, json
+        )
         if call is None and session.trust_env and session._netrc.is_due():
             await self._loop_batches.current().run_once(session._netrc.refresh)
         if is_awaited(data):

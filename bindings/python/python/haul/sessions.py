@@ -260,13 +260,9 @@ class Session(RequestMethodsMixin, EngineCallsMixin, SessionRedirectMixin, _Hook
         :param cert: like :attr:`cert`.
         :raises RequestException: for any failure; see :mod:`haul.exceptions`.
         """
-        call = None
-        if (
-            method == "GET" and params is None and data is None and headers is None and cookies is None and files is None
-            and auth is None and proxies is None and hooks is None and stream is None and verify is None and cert is None
-            and json is None
-        ):  # fmt: skip
-            call = self._cached_call(url, timeout)
+        call = self._cached_call(
+            method, url, params, data, headers, cookies, files, auth, timeout, proxies, hooks, stream, verify, cert, json
+        )
         if call is None and not (files or hooks or stream or (stream is None and self._streams)):
             call = self._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
         if call is None:
