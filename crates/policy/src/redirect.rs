@@ -95,7 +95,7 @@ pub struct RedirectedRequest {
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// Whether the request after the redirect may carry the user's secrets.
+    /// The secrets of the user that the request after the redirect may carry.
     pub secrets: SecretHandling,
     /// True if the hop leads from TLS to plain http, and not back to the first origin. Then not
     /// even secrets that belong to the new host (its netrc entry) may be sent.

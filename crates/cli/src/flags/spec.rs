@@ -38,7 +38,7 @@ pub struct FlagSpec {
     pub see_also: &'static [&'static str],
 }
 
-/// Whether a flag takes a value, and in which form.
+/// The form of a flag: with or without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {
     /// No value. The form with `--no-` turns the flag off.

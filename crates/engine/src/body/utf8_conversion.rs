@@ -38,7 +38,7 @@ pub(crate) struct Utf8ConvertingReader {
     held: Vec<u8>,
 }
 
-/// What is known about the charset of a body.
+/// The knowledge about the charset of a body.
 enum CharsetState {
     /// The charset is not known, because too few bytes of the body have arrived.
     Opening,

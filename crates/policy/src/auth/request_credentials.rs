@@ -32,7 +32,7 @@ pub struct UserCredentials<'g> {
     /// True if the user's Kerberos ticket may be used (`--negotiate`), only with the first URL's
     /// origin.
     pub negotiate: bool,
-    /// Whether netrc is used (`-n`, `--netrc-optional`), and its text.
+    /// The use of netrc (`-n`, `--netrc-optional`), and its text.
     pub netrc: NetrcLookup<'g>,
 }
 

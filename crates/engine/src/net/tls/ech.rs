@@ -28,7 +28,7 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EchPolicy {
-    /// None.
+    /// The name is sent unencrypted.
     #[default]
     Off,
     /// An extension of random bytes is sent, so that handshakes with and without encryption look

@@ -12,7 +12,7 @@ use crate::drive::zero_copy::{
 };
 use crate::transfer::ReceiveCredit;
 
-/// Whether the kernel moves the rest of the body to its sink.
+/// The decision whether the kernel moves the rest of the body to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZeroCopyDecision {
     /// The decision has not been made yet.
