@@ -27,7 +27,8 @@ pub struct FtpArgs {
     /// True for `-v`, false for `-V`. `None` if neither is given: output is then verbose only on a
     /// terminal.
     pub verbose: Option<bool>,
-    /// True to show the progress meter (`-m`), false to hide it (`-M`), `None` without either option.
+    /// True to show the progress meter (`-m`), false to hide it (`-M`); `None` without either
+    /// option.
     pub meter: Option<bool>,
     /// `-N`: the program name that error messages begin with.
     pub name: Option<String>,

@@ -80,8 +80,8 @@ impl Connecting {
 
 /// Returns the keys of the preferred endpoint at this port that has some.
 fn keys_of(records: &[HttpsRecord], port: u16) -> Option<Vec<u8>> {
-    let at_port = records.iter().filter(|record| record.port.is_none_or(|other| other == port));
-    at_port.filter_map(|record| record.ech.clone()).next()
+    let mut at_port = records.iter().filter(|record| record.port.is_none_or(|other| other == port));
+    at_port.find_map(|record| record.ech.clone())
 }
 
 /// Returns the lines about the keys before a handshake.
