@@ -31,7 +31,7 @@ use crate::headers::{HeadOrigin, HeaderStore, StoredHead};
 use crate::info::TransferInfo;
 use crate::mime::FormCopy;
 use crate::options::{EasyOptions, numbers as opt};
-use crate::request::{self, TransferFailure};
+use crate::request::{self, KeptRequest, TransferFailure};
 use crate::share::{Share, ShareUse};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::easy_driver;
@@ -66,6 +66,8 @@ pub struct EasyState {
     pub(crate) http3_cache: Http3Cache,
     hsts: Option<HstsCache>,
     alt_svc: Option<AltSvcCache>,
+    /// What the next request may use again.
+    pub(crate) kept: KeptRequest,
     is_performing: bool,
     /// The number of the multi handle to which the handle was added; `None` if it was not.
     pub(crate) multi: Option<usize>,
@@ -403,6 +405,7 @@ pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
         let new = EasyOptions { has_cookies, ..EasyOptions::default() };
         let old = std::mem::replace(&mut state.options, new);
         state.files_read = 0;
+        state.kept = KeptRequest::default();
         state.infos = TransferInfo::default();
         state.headers = HeaderStore::default();
         drop(state);

@@ -42,6 +42,40 @@ pub(crate) fn malloc_string(text: &[u8]) -> *mut c_char {
     start.cast()
 }
 
+/// Returns true if an environment variable names a proxy (`http_proxy` and so on).
+///
+/// The names are read where they are. To ask for each variable takes ten times as long.
+#[cfg(target_os = "linux")]
+pub(crate) fn environment_has_proxy() -> bool {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: the C library's list of strings, which ends with NULL. As with libcurl, no thread may
+    // change it while another begins a transfer.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            if c_string_bytes(*entry).is_some_and(sets_proxy) {
+                return true;
+            }
+            entry = entry.add(1);
+        }
+    }
+    false
+}
+
+/// Returns true if an environment variable names a proxy (`http_proxy` and so on).
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn environment_has_proxy() -> bool {
+    std::env::vars_os().any(|(name, _)| sets_proxy(&[name.as_encoded_bytes(), b"="].concat()))
+}
+
+/// Returns true if an entry of the environment, `NAME=VALUE`, is a variable for proxies.
+fn sets_proxy(entry: &[u8]) -> bool {
+    let name = entry.split(|b| *b == b'=').next().unwrap_or_default();
+    name.last_chunk::<6>().is_some_and(|end| end.eq_ignore_ascii_case(b"_proxy"))
+}
+
 /// Writes a value to a place of the program, unless the place is NULL. Returns false for NULL.
 ///
 /// # Safety
@@ -53,4 +87,24 @@ pub(crate) unsafe fn write_unless_null<T>(place: *mut T, value: T) -> bool {
     // SAFETY: the caller guarantees it. C may place a value at any address.
     unsafe { place.write_unaligned(value) };
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxy_variables_are_recognised_by_name() {
+        for (entry, expected) in [
+            (&b"http_proxy=http://p:1"[..], true),
+            (b"ALL_PROXY=", true),
+            (b"no_proxy=*", true),
+            (b"PATH=/a_proxy", false),
+            (b"_prox=1", false),
+            (b"http_proxy_port=1", false),
+            (b"", false),
+        ] {
+            assert_eq!(sets_proxy(entry), expected, "{}", String::from_utf8_lossy(entry));
+        }
+    }
 }

@@ -66,7 +66,7 @@ impl MultiTransfer {
         let PreparedRequest { target, mut options, content, url, time_limit } = prepared;
         let events = EventQueue::new(Arc::clone(notifier));
         if callbacks.wants_heads() {
-            options.trace = Some(Arc::new(QueueingObserver {
+            Arc::make_mut(&mut options).trace = Some(Arc::new(QueueingObserver {
                 queue: Arc::clone(&events),
                 is_verbose: callbacks.is_verbose,
                 wants_content: callbacks.wants_content(),
@@ -98,7 +98,7 @@ impl MultiTransfer {
             outcome: None,
             is_cancelled: false,
             is_repeated: false,
-            request: (target, Arc::new(options)),
+            request: (target, options),
             last_progress: Instant::now(),
             closes,
         };

@@ -378,7 +378,9 @@ pub extern "C" fn haul_curl_easy_setopt_number(easy: OpaqueHandle, option: c_int
     catch_panic(CURLE_FAILED_INIT, || {
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
-        lock(&easy.state).options.set_number(option, value).err().unwrap_or(CURLE_OK)
+        let mut state = lock(&easy.state);
+        state.kept.forget_dependents(option);
+        state.options.set_number(option, value).err().unwrap_or(CURLE_OK)
     })
 }
 
@@ -393,6 +395,7 @@ pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
         let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
         let option = u32::try_from(option).unwrap_or(u32::MAX);
         let mut state = lock(&easy.state);
+        state.kept.forget_dependents(option);
         // SAFETY: libcurl's contract.
         let code = unsafe { state.set_pointer(option, value) }.err().unwrap_or(CURLE_OK);
         // Freed without the lock, since that may call the program.

@@ -51,6 +51,11 @@ pub(super) fn set_content(
     Ok(content)
 }
 
+/// Returns the content of a request whose engine options are kept: a GET, a HEAD or a POST.
+pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
+    if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
+}
+
 /// Returns the content of `CURLOPT_UPLOAD`, which the read callback supplies.
 fn upload(options: &EasyOptions, request: &mut RequestOptions, easy: usize) -> RequestContent {
     let total = options.number(opt::INFILESIZE_LARGE).and_then(|size| u64::try_from(size).ok());

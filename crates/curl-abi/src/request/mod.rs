@@ -4,6 +4,7 @@ mod body;
 mod connection;
 mod credentials;
 mod fields;
+mod kept;
 mod target;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
 pub(crate) use body::{RequestContent, form_tree};
+pub(crate) use kept::KeptRequest;
 pub(crate) use target::{redirected_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
@@ -27,7 +29,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 /// A request that is ready to be sent, except for its callbacks.
 pub(crate) struct PreparedRequest {
     pub(crate) target: Target,
-    pub(crate) options: RequestOptions,
+    pub(crate) options: Arc<RequestOptions>,
     pub(crate) content: RequestContent,
     /// The URL as the program gave it.
     pub(crate) url: String,
@@ -59,11 +61,18 @@ impl From<CURLcode> for TransferFailure {
 /// # Errors
 /// An option cannot be used.
 pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequest, TransferFailure> {
+    let (target, url) = match state.kept.target() {
+        Some(kept) => kept,
+        None => target::target(&state.options)?,
+    };
+    if let Some(options) = state.kept.options(state.options.kind) {
+        let content = body::content_of_kept(&state.options, easy);
+        return Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url });
+    }
     let jar = state.cookie_jar();
     let hsts = state.hsts()?;
     let alt_svc = state.alt_svc()?;
     let options = &state.options;
-    let (target, url) = target::target(options)?;
     let mut request = RequestOptions {
         user_agent: options.bytes(opt::USERAGENT).map(<[u8]>::to_vec),
         referer: options.bytes(opt::REFERER).map(<[u8]>::to_vec),
@@ -107,8 +116,9 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
     connection::set_connection_options(options, &mut request)?;
     credentials::set_credentials(state, &mut request)?;
     let content = body::set_content(&state.options, &mut request, easy)?;
-    let time_limit = request.max_time;
-    Ok(PreparedRequest { target, options: request, content, url, time_limit })
+    let options = Arc::new(request);
+    kept::keep(state, &options, &target, &url);
+    Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url })
 }
 
 fn positive_or_none(number: i64) -> Option<u64> {

@@ -29,11 +29,11 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
     let PreparedRequest { target, mut options, content, .. } = prepared;
     let callbacks = &running.callbacks;
     if callbacks.wants_heads() {
-        options.trace = Some(Arc::new(EasyObserver(Arc::clone(running))));
+        Arc::make_mut(&mut options).trace = Some(Arc::new(EasyObserver(Arc::clone(running))));
     }
     if callbacks.has_progress {
         let running = Arc::clone(running);
-        options.interrupt = Some(InterruptCallback::new(move || !running.report_progress()));
+        Arc::make_mut(&mut options).interrupt = Some(InterruptCallback::new(move || !running.report_progress()));
     }
     let body = match content {
         RequestContent::None => None,
@@ -49,7 +49,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
         own.trailers = Some(Trailers::new(move || trailers(&running)));
     }
     running.report_progress();
-    let request = Request::new(target, Arc::new(options), own);
+    let request = Request::new(target, options, own);
     let (outcome, _) = client.perform(request, EasySink { running: Arc::clone(running), has_written: false });
     if outcome.result.is_ok() {
         running.finish_upload();

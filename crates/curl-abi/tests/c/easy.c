@@ -139,6 +139,73 @@ static void requests(const char *directory) {
     curl_easy_cleanup(easy);
 }
 
+/* What a handle keeps of a request for the next one. */
+static void requests_in_turn(const char *closed) {
+    struct memory body = {0}, other = {0};
+    CURL *easy = new_easy(under(base, "/echo?1"), &body);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&body, "/echo?1") && contains(&body, "\"GET\""));
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &other);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&other, "/echo?1"));
+    forget(&other);
+    curl_easy_setopt(easy, CURLOPT_URL, under(base, "/echo?2"));
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&other, "/echo?2") && !contains(&other, "x-own"));
+
+    /* An option of the request, a method, content, other content, a method again. */
+    struct curl_slist *headers = curl_slist_append(NULL, "X-Own: 1");
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    forget(&other);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&other, "[\"x-own\",\"1\"]"));
+    const char *contents[] = {"a=1", "b=2&c=3"};
+    for (int i = 0; i < 2; i++) {
+        forget(&other);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, contents[i]);
+        IS(curl_easy_perform(easy), CURLE_OK);
+        CHECK(contains(&other, "\"POST\"") && contains(&other, "[\"x-own\",\"1\"]"));
+        CHECK(strstr(text_of(&other), contents[i]) != NULL);
+        CHECK(contains(&other, "[\"content-type\",\"application/x-www-form-urlencoded\"]"));
+    }
+    forget(&other);
+    curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, NULL);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    CHECK(contains(&other, "\"GET\"") && contains(&other, "\"body_len\":0") && !contains(&other, "x-own"));
+
+    /* Cookies are on from one request to the next, and so is a proxy of the environment. */
+    curl_easy_setopt(easy, CURLOPT_COOKIELIST, "Set-Cookie: kept=1; path=/");
+    forget(&other);
+    IS(curl_easy_perform(easy), CURLE_OK);
+    curl_easy_setopt(easy, CURLOPT_COOKIELIST, "ALL");
+    setenv("http_proxy", closed, 1);
+    IS(curl_easy_perform(easy), CURLE_COULDNT_CONNECT);
+    unsetenv("http_proxy");
+    IS(curl_easy_perform(easy), CURLE_OK);
+
+    /* A handle without cookies and a copy of it. */
+    CURL *plain = new_easy(under(base, "/echo?3"), &body);
+    IS(curl_easy_perform(plain), CURLE_OK);
+    setenv("http_proxy", closed, 1);
+    IS(curl_easy_perform(plain), CURLE_COULDNT_CONNECT);
+    unsetenv("http_proxy");
+    forget(&body);
+    IS(curl_easy_perform(plain), CURLE_OK);
+    CHECK(contains(&body, "/echo?3"));
+    CURL *copy = curl_easy_duphandle(plain);
+    curl_easy_reset(plain);
+    IS(curl_easy_perform(plain), CURLE_URL_MALFORMAT);
+    forget(&body);
+    IS(curl_easy_perform(copy), CURLE_OK);
+    CHECK(contains(&body, "/echo?3"));
+    curl_slist_free_all(headers);
+    forget(&body), forget(&other);
+    curl_easy_cleanup(copy);
+    curl_easy_cleanup(plain);
+    curl_easy_cleanup(easy);
+}
+
 static void redirects_and_ranges(void) {
     struct memory body = {0}, head = {0};
     CURL *easy = new_easy(under(base, "/chain/3"), &body);
@@ -243,6 +310,7 @@ int main(int argc, char **argv) {
     IS(curl_global_init(CURL_GLOBAL_DEFAULT), CURLE_OK);
     gets_and_facts();
     requests(argv[2]);
+    requests_in_turn(argv[3]);
     redirects_and_ranges();
     codings();
     failures(argv[3]);
