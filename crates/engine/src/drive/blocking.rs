@@ -136,8 +136,8 @@ impl FinishedTransfer {
 }
 
 impl BlockingTransfer {
-    /// Starts a transfer that was made just now. `split` limits the number of parts into which its
-    /// body may be split.
+    /// Makes the driver's state for a new transfer. `split` limits the number of parts into which
+    /// the body may be split.
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
         let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
@@ -161,7 +161,7 @@ impl BlockingTransfer {
     }
 
     /// Drives the transfer until it is over, and returns it. Calls `is_enough` whenever input has
-    /// arrived, and returns `None` as soon as that returns true.
+    /// arrived, and returns `None` as soon as it returns true.
     pub(crate) fn drive_until(
         &mut self,
         client: &Client,

@@ -1,9 +1,9 @@
-//! A worker's connection slot: a connection, being made or open, and the transfers that wait for
-//! it.
+//! A worker's connection slot: a connection, open or still being opened, and the transfers that
+//! wait for it.
 //!
 //! ```text
 //! Connecting ──▶ Open
-//!     └──▶ failed: the transfers that waited for it are given back
+//!     └──▶ failed: the waiting transfers are returned to the worker
 //! ```
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ use crate::request::RequestOptions;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
-/// A connection of a worker, being made or open, with the transfers that wait for it.
+/// A connection of a worker, open or still being opened, with the transfers that wait for it.
 pub(crate) struct ConnectionSlot {
     /// The state of the slot's connection.
     pub(crate) state: ConnectionState,
@@ -41,22 +41,22 @@ pub(crate) struct ConnectionSlot {
     /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because a search
     /// through thousands of transfers in each round of the event loop would be expensive.
     waiting_deadline: Option<Instant>,
-    /// True while a sink has no credit, so that the connection is not read.
+    /// True while a sink has no room, so that the connection is not read.
     pub(crate) paused: bool,
-    /// The rank (position in the output order) of the next waiting transfer, if that waits for room
-    /// in its sink. The sink then wakes this slot.
+    /// The rank (position in the output order) of the next waiting transfer, if that transfer waits
+    /// for room in its sink. The sink then wakes this slot.
     waits_for_room: Option<u64>,
     /// True if the peer has closed its side, but received bytes are still unread. The event loop
     /// reports the close only once.
     pub(crate) peer_closed: bool,
-    /// The state of the connection attempt, as the worker counts it.
+    /// The state of the connection attempt. The worker counts the attempts in each state.
     pub(crate) attempt: ConnectAttemptState,
-    /// The worker counts the slot as idle.
+    /// True if the worker counts the slot as idle.
     pub(crate) is_idle: bool,
     /// The time when the slot last became free.
     pub(crate) idle_since: Instant,
-    /// True if the peer has shown that it needs one request at a time. The next request is then
-    /// sent after the response to the previous one.
+    /// True if the peer has failed to answer pipelined requests. Each request is then sent after
+    /// the response to the previous one.
     pub(crate) is_serial: bool,
     /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2), so
     /// other transfers wait for it. Only used before the connection is open.
@@ -66,22 +66,22 @@ pub(crate) struct ConnectionSlot {
     max_depth: usize,
 }
 
-/// The state of a slot's connection: being made, or open.
+/// The state of a slot's connection: still being opened, or open.
 pub(crate) enum ConnectionState {
-    /// The connection is being made: its host name is being looked up, or the handshakes are in
+    /// The connection is being opened: its host name is being resolved, or the handshakes are in
     /// progress.
     Connecting(Box<Connecting>),
     /// The connection is open: requests can be sent.
     Open(Box<HttpConnection>),
 }
 
-/// The result of [`ConnectionSlot::continue_opening`]: the progress of making the connection.
+/// The progress of opening a connection, returned by [`ConnectionSlot::continue_opening`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionSlotProgress {
     /// The slot can do nothing before the next event.
     Waits,
     /// The addresses are known, and no connection attempt has begun. The caller may use another
-    /// open connection instead, or call `advance` again.
+    /// open connection instead, or call `continue_opening` again.
     Resolved,
     /// The connection is open.
     Open,
@@ -118,8 +118,9 @@ impl ConnectionSlot {
         }
     }
 
-    /// Makes a slot for an HTTP/3 connection for which no transfer waits, because an open connection
-    /// over TCP carries them meanwhile. The attempt fails if the server does not answer by this time.
+    /// Makes a slot for an HTTP/3 connection for which no transfer waits: an open connection over
+    /// TCP carries the transfers during the handshake. The attempt fails if the server has not
+    /// answered at the time `answers_by`.
     #[cfg(feature = "http3")]
     pub(crate) fn beside_http3(
         key: Arc<ConnectionKey>,
@@ -158,8 +159,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true during the name lookup and the race of addresses. Several sockets may be
-    /// registered under the slot's token then.
+    /// Returns true if the host name is being resolved, or connection attempts to several addresses
+    /// compete. Several sockets may be registered under the slot's token during that time.
     #[must_use]
     pub(crate) fn is_racing(&self) -> bool {
         matches!(&self.state, ConnectionState::Connecting(connecting) if connecting.is_racing())
@@ -229,8 +230,8 @@ impl ConnectionSlot {
     }
 
     /// Removes and returns the waiting transfers that need another connection. If this connection
-    /// accepts no more requests, these are all waiting transfers. Otherwise it is the next
-    /// transfer, if it would [wait here for ever](HttpConnection::is_stuck_before).
+    /// accepts no more requests, returns all waiting transfers. Otherwise, returns the next
+    /// transfer if it would [wait here for ever](HttpConnection::is_stuck_before).
     pub(crate) fn take_evicted(&mut self) -> VecDeque<Box<Transfer>> {
         match &self.state {
             ConnectionState::Open(connection) if connection.is_shared() && connection.is_closing() => {

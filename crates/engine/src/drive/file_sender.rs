@@ -1,23 +1,23 @@
 //! Sends bytes of a file or a pipe to a socket without a copy in this process's memory (`sendfile`,
 //! `splice`).
 //!
-//! A sender is made once for each upload: only if the process ignores `SIGPIPE_BIT`, because these
-//! calls have no flag that keeps the kernel from sending that signal when the peer has closed.
-//! Systems without these calls, and builds with the feature `portable`, have no sender.
+//! Each upload makes one sender, if the process ignores `SIGPIPE`. Without that, a closed peer
+//! would end the process, because these calls have no flag that suppresses the signal. Systems
+//! without these calls, and builds with the feature `portable`, have no sender.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The driver checks whether the kernel can send the file if at least this number of bytes remains.
-/// Fewer bytes go out together with the head.
+/// The minimum length in bytes of a file that the kernel sends. A shorter file is read, and sent
+/// together with the head.
 pub(crate) const MIN_FILE_BYTES: u64 = 256 << 10;
 
 /// The kernel sends the bytes of a pipe as a separate chunk if the pipe holds at least this number.
 /// Fewer bytes are read and copied.
 pub(crate) const MIN_PIPE_BYTES: u64 = 16 << 10;
 
-/// The result of one call.
+/// The result of one call of [`FileSender::send`] or [`FileSender::send_pipe`].
 #[derive(Debug)]
 pub(crate) enum FileSendResult {
     /// The number of bytes that were sent; 0 at the end of the file.
@@ -27,17 +27,17 @@ pub(crate) enum FileSendResult {
     Refused,
 }
 
-/// Sends files and pipes by the kernel.
+/// Sends files and pipes by `sendfile` and `splice`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileSender(());
 
 impl FileSender {
-    /// Makes a sender; `None` if files must be read.
+    /// Makes a sender; `None` if files must be read and copied.
     pub(crate) fn new() -> Option<Self> {
         sys::ignores_sigpipe().then_some(Self(()))
     }
 
-    /// Sends at most `length` bytes from the position of `file`, which moves behind them.
+    /// Sends at most `length` bytes from the current position of `file`, and advances the position.
     ///
     /// # Errors
     /// The error of the socket; `WouldBlock` if it accepts nothing.
@@ -65,8 +65,8 @@ impl FileSender {
     }
 }
 
-/// Returns true if `source` is a pipe from which the kernel can send. The pipe's capacity becomes the
-/// largest that every user may set.
+/// Returns true if `source` is a pipe from which the kernel can send. Also enlarges the pipe to the
+/// largest capacity that an unprivileged process may set.
 pub(crate) fn is_pipe(source: BorrowedFd<'_>) -> bool {
     sys::is_pipe(source)
 }
@@ -90,13 +90,13 @@ mod sys {
     /// calls.
     const MOST: u64 = 256 << 10;
 
-    /// The bit of `SIGPIPE_BIT` in a mask of signals.
+    /// The bit of `SIGPIPE` in a signal mask.
     const SIGPIPE_BIT: u64 = 1 << 12;
 
-    /// Returns true if this process ignores `SIGPIPE_BIT`.
+    /// Returns true if this process ignores `SIGPIPE`.
     pub(super) fn ignores_sigpipe() -> bool {
-        /// True once a process of ours was found to ignore it. Programs that change this set it at
-        /// their start.
+        /// True once this process was found to ignore `SIGPIPE`. Programs that change the setting
+        /// do so when they start.
         static IS_SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
         if IS_SIGPIPE_IGNORED.load(Ordering::Relaxed) {
             return true;
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_from_the_file_position_are_sent() {
+    fn file_sender_sends_from_the_file_position() {
         // Rust's programs ignore SIGPIPE from their start.
         assert_eq!(FileSender::new().is_some(), cfg!(linux_calls));
         let Some(sender) = FileSender::new() else { return };
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_wait_in_a_pipe_are_sent() {
+    fn file_sender_sends_bytes_waiting_in_a_pipe() {
         let Some(sender) = FileSender::new() else { return };
         let (reader, mut writer) = io::pipe().unwrap();
         assert!(is_pipe(reader.as_fd()));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_peer_is_an_error_of_the_socket() {
+    fn sending_a_file_to_closed_peer_fails() {
         let Some(sender) = FileSender::new() else { return };
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"text").unwrap();

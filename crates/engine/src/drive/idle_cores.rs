@@ -1,5 +1,5 @@
-//! Detects idle cores by the kernel's count of idle time (`/proc/stat`, proc(5)). Without that
-//! count, a core is assumed to be idle.
+//! Detects idle cores from the kernel's total of idle time (`/proc/stat`, proc(5)). Where that
+//! total is not available, a core is assumed to be idle.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ pub(super) struct IdleCoreDetector {
 
 impl IdleCoreDetector {
     /// Returns true if the idle time of all cores since the last call adds up to three quarters of
-    /// one core's time or more. `since` is the time since that call. The first call has nothing to
-    /// compare with and returns false.
+    /// one core's time or more. `since` is the time since that call. The first call returns false,
+    /// since it has no earlier total to compare with.
     pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
         let Some(idle) = idle_time() else { return true };
         let before = self.idle.replace(idle);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn first_check_finds_no_idle_core() {
+    fn first_idle_core_check_returns_false() {
         let mut cores = IdleCoreDetector { idle: None };
         if std::fs::exists("/proc/stat").unwrap_or(false) {
             assert!(!cores.is_one_idle(Duration::from_secs(1)));

@@ -13,8 +13,8 @@
 //! | [`rcvlowat`] | the low-water mark of a socket, for large reads of bulk bodies |
 //! | `idle_cores` | whether another thread would have a core to run on |
 //!
-//! The drivers make no decisions about the work: the caller ([`worker::Scheduler`]) and the
-//! transfer decide what is fetched, in which order, and where the bodies go.
+//! The drivers do not decide what to fetch: the caller ([`worker::Scheduler`]) and the transfer
+//! decide what is fetched, in which order, and where the bodies go.
 
 pub mod blocking;
 pub mod connection;

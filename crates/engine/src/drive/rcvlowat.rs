@@ -3,9 +3,9 @@
 //!
 //! The mark is raised for a bulk body: [`BULK_TEST_BYTES`] bytes arrived within [`BULK_TEST_TIME`],
 //! and much more is to come. It is lowered near the end of the body, because a reader would wait
-//! for ever for bytes that never come. It is also lowered when it was not reached within
-//! [`MAX_WAIT_FOR_MARK`]: the body has become slow, and the received bytes must not stay in the
-//! kernel. The end of the stream and a reset wake the reader whatever the mark.
+//! for ever for bytes that never come. It is also lowered when the body becomes slow and does not
+//! reach the mark within [`MAX_WAIT_FOR_MARK`], so that received bytes do not stay in the kernel.
+//! The end of the stream and a reset wake the reader whatever the mark.
 //!
 //! ```
 //! use haul::drive::rcvlowat::{LowWaterMark, MARK_WHEN_MOVED, MAX_WAIT_FOR_MARK};
@@ -40,12 +40,13 @@ pub const BULK_TEST_BYTES: usize = 512 << 10;
 /// The time within which [`BULK_TEST_BYTES`] bytes must arrive, which is 20 MB/s. For a slower
 /// body, the number of reads does not matter.
 pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
-/// The longest time for which a raised mark may stay unreached.
+/// The longest time to wait until a raised mark is reached. After it, the mark is lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
-/// The number of pieces of the mark's size that must still be to come for the mark to be raised.
+/// The mark is raised only if at least this number of pieces of the mark's size is still to come.
 const MIN_PIECES_TO_RAISE: u64 = 4;
-/// The number of remaining pieces of the mark's size below which the mark is lowered. It is two,
-/// since over TLS a part of the rest may have been received already, in an incomplete record.
+/// The mark is lowered if fewer than this number of pieces of the mark's size are still to come.
+/// With one piece, a reader might wait for ever: over TLS, a part of it may have been received
+/// already, in an incomplete record.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn low_water_mark_falls_once_near_the_end() {
+    fn low_water_mark_is_lowered_near_body_end() {
         let mut mark = LowWaterMark::new(MARK_WHEN_MOVED);
         let now = Instant::now();
         assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, GIB, now), Some(MARK_WHEN_MOVED));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_low_water_marks_need_more_remaining_bytes() {
+    fn larger_low_water_mark_needs_more_remaining_bytes() {
         for piece in [MARK_WHEN_DECRYPTED, MARK_FOR_MANY_STREAMS, MARK_WHEN_COPIED] {
             let (mut mark, now) = (LowWaterMark::new(piece), Instant::now());
             assert_eq!(mark.on_received(BULK_TEST_BYTES as u64, 4 * piece as u64 - 1, now), None);

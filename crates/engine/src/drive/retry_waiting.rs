@@ -1,6 +1,7 @@
-//! Transfers that wait before they are tried again, and hold no slot meanwhile.
+//! Transfers that wait for their retry without occupying a slot of the limit on parallel transfers.
 //!
-//! The queue of a scheduler holds only their numbers: it decides when each continues.
+//! The scheduler's queue holds only the IDs of these transfers. It decides when each of them
+//! continues.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -16,12 +17,12 @@ use crate::transfer::Transfer;
 /// same time.
 pub(crate) const MAX_WAITING_RETRIES: usize = 4096;
 
-/// The transfers that wait for their retry, each under the number that its scheduler gave it.
+/// The transfers that wait for their retry, each under the ID that its scheduler gave it.
 #[derive(Default)]
 pub(crate) struct WaitingRetries {
-    /// The waiting transfers by their numbers, each with its entry in `deadlines`.
+    /// The waiting transfers by their IDs, each with its deadline, which is also in `deadlines`.
     transfers: FxHashMap<u64, (Box<Transfer>, Option<Instant>)>,
-    /// The times at which transfers fail if they still wait.
+    /// The deadlines of the waiting transfers. A transfer that still waits at its deadline fails.
     deadlines: BTreeSet<(Instant, u64)>,
 }
 
@@ -33,7 +34,7 @@ impl WaitingRetries {
         self.transfers.insert(tag, (transfer, deadline));
     }
 
-    /// Removes and returns the transfer with this number.
+    /// Removes and returns the transfer with this ID.
     pub(crate) fn remove(&mut self, tag: u64) -> Option<Box<Transfer>> {
         let (transfer, deadline) = self.transfers.remove(&tag)?;
         if let Some(at) = deadline {
@@ -42,8 +43,7 @@ impl WaitingRetries {
         Some(transfer)
     }
 
-    /// Returns the number of a transfer whose deadline has passed. `None` if no deadline has
-    /// passed.
+    /// Returns the ID of a transfer whose deadline has passed; `None` if no deadline has passed.
     pub(crate) fn overdue(&self, now: Instant) -> Option<u64> {
         self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, tag)| *tag)
     }

@@ -1,5 +1,5 @@
-//! Opens connections for the blocking driver: looks the name up, and drives the connecting machine
-//! to its end.
+//! Opens connections for the blocking driver: resolves the host name, and runs the connecting state
+//! machine until the connection is open or has failed.
 //!
 //! ```text
 //!  open_for ─▶ open ─▶ Connecting::step ◀─▶ wait in poll
@@ -122,9 +122,9 @@ fn resolve(
     }
 }
 
-/// Looks up the HTTPS records of an origin, and waits for them until `deadline`. Name servers are
-/// asked for them even if the system's resolver looks up addresses, since it has no function for
-/// records. Calls the interrupt hook during the wait.
+/// Looks up the HTTPS records of an origin, and waits for them until `deadline`. Calls the
+/// interrupt hook during the wait. Sends the query to name servers even if the system's resolver
+/// looks up addresses, since the resolver has no function for HTTPS records.
 fn https_records(
     client: &Client,
     host: &str,

@@ -48,7 +48,7 @@ use crate::net::pool::ConnectionKey;
 use crate::sink::TransferWaker;
 use crate::transfer::{Transfer, TransferStep};
 
-/// The way in which a sink that is a pipe gets its bytes.
+/// The method by which bytes are written to a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeWriteMode {
     /// The kernel moves bytes to the pipe. The driver waits until the pipe has room.
@@ -224,8 +224,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the peer left requests unanswered without reason, so that they had to be
-    /// sent again.
+    /// Returns true if the peer closed the connection with requests unanswered, and without
+    /// announcing the close. The requests had to be sent again.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         match self {
@@ -294,9 +294,8 @@ impl HttpConnection {
         any!(self, connection => connection.response_count())
     }
 
-    /// Returns the host slots that complete responses no longer need while they wait to be
-    /// verified. A host slot is the permit for one transfer to a host. Other transfers may use
-    /// these slots. Each slot is returned once.
+    /// Removes the host slots from complete responses that wait to be verified, and returns them. A
+    /// host slot is the permit for one transfer to a host. Other transfers may use these slots.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),
@@ -325,8 +324,8 @@ impl HttpConnection {
         any!(self, connection => connection.send_pending())
     }
 
-    /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
-    /// does not read.
+    /// Returns true if more of a request is unsent than the socket's send buffer accepts while the
+    /// peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         any!(self, connection => connection.is_uploading())
@@ -484,7 +483,7 @@ impl HttpConnection {
     }
 
     /// Returns the transfer in progress; `None` if there are several on HTTP/2. A split download
-    /// decides by it whether more connections would help.
+    /// uses it to decide whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         any!(self, connection => connection.front_transfer())
     }

@@ -1,12 +1,12 @@
 //! The limit on outstanding requests for a peer that left requests unanswered on an earlier
 //! connection.
 //!
-//! A server may end each connection after a few requests, or take few at once, without announcing
-//! it. Then requests that were sent already stay unanswered. The next connection therefore gets
-//! only as many requests at once as the last one answered, and later half as many at once as it has
-//! answered itself. The limit grows in each round as long as the server keeps up (like TCP's slow
-//! start), and at most half as many requests as were answered are sent in vain. A peer that has
-//! answered everything has no limit.
+//! A server may close each connection after a few requests, or accept only a few outstanding
+//! requests, without announcing it. Requests that were already sent then stay unanswered. The next
+//! connection may therefore have only as many outstanding requests as the last one answered, and
+//! later half as many as it has answered itself. The limit grows in each round as long as the
+//! server keeps up (like TCP's slow start), and at most half as many requests as were answered are
+//! sent in vain. A peer that has answered everything has no limit.
 //!
 //! ```
 //! use haul::drive::connection::PipelineLimit;
@@ -18,16 +18,17 @@
 //! assert!(next.allows(0, || 2) && !next.allows(0, || 3));
 //! ```
 //!
-//! Rejected: to wait until all sent requests are answered (one slow response would hold up all
-//! others); as many at once as have been answered (a server that ends each connection after twenty
-//! received 3,134 requests for 2,000 pages; with half as many, 2,807).
+//! Rejected: to wait until all sent requests are answered (one slow response would delay all
+//! others); to allow as many outstanding requests as have been answered (a server that ends each
+//! connection after twenty received 3,134 requests for 2,000 pages; with half as many, 2,807).
 
 /// The limit on outstanding requests of one connection.
 #[derive(Debug, Default)]
 pub struct PipelineLimit {
-    /// The number of requests that the last connection answered, if it left others unanswered.
+    /// The number of requests that the last connection answered before it closed with requests
+    /// unanswered; `None` if no connection did that.
     limit: Option<usize>,
-    /// The number of answered requests when the connection was last idle.
+    /// The number of requests that had been answered when the connection was last idle.
     answered_when_idle: usize,
     /// True if the peer left requests unanswered.
     has_unanswered: bool,
@@ -47,8 +48,8 @@ impl PipelineLimit {
         self.limit.is_none_or(|limit| unanswered() < limit.saturating_sub(answered).max(answered.div_ceil(2)))
     }
 
-    /// Records that a request is sent on the idle connection. `answered` is the number of responses
-    /// that the connection has delivered.
+    /// Records that a request is sent while no other request is outstanding. `answered` is the
+    /// number of responses that the connection has delivered.
     pub fn start_from_idle(&mut self, answered: usize) {
         self.answered_when_idle = answered;
     }
@@ -58,10 +59,10 @@ impl PipelineLimit {
         self.has_unanswered = true;
     }
 
-    /// Records that the peer ended the connection and left requests unanswered. `answered` is the
+    /// Records that the peer closed the connection with requests unanswered. `answered` is the
     /// number of requests that it has answered or will still answer. If it has answered none since
-    /// the connection was idle, the connection was closed for idleness or is broken, which shows no
-    /// limit.
+    /// the connection was idle, no limit is set: the connection was closed because it was idle, or
+    /// is broken.
     pub fn on_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }
@@ -86,7 +87,7 @@ mod tests {
         limit
     }
 
-    /// Returns the number of requests that may be unanswered at the same time.
+    /// Returns the number of requests that may be outstanding after `answered` responses.
     fn room(limit: &PipelineLimit, answered: usize) -> usize {
         (0..1000).take_while(|&unanswered| limit.allows(answered, || unanswered)).count()
     }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_closed_while_idle_sets_no_limit() {
+    fn connection_closed_while_idle_sets_no_pipeline_limit() {
         let mut limit = PipelineLimit::default();
         limit.start_from_idle(1);
         limit.on_unanswered(1);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn next_pipeline_limit_is_the_number_of_answers() {
+    fn next_pipeline_limit_counts_answered_requests() {
         let mut limit = limited_to(3);
         assert_eq!(limit.for_next_connection(2, 0), Some(3));
         assert_eq!(limit.for_next_connection(5, 1), Some(6));

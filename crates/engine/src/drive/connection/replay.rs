@@ -1,5 +1,5 @@
-//! The decision whether a request on a connection that transfers share is sent again, after its
-//! stream was reset or its connection was lost. The rules are the same for HTTP/2 and HTTP/3.
+//! Decides whether a request on a shared connection is sent again after its stream was reset or its
+//! connection was lost. The rules are the same for HTTP/2 and HTTP/3.
 //!
 //! ```text
 //!  stream reset ─────▶ may_replay_after_reset ─────▶ again, or Transfer::on_failure
@@ -13,13 +13,13 @@ use haul_policy::retry::is_idempotent;
 use crate::Error;
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 
-/// The number of refusals of one transfer that do not count as retries. The server may be
-/// restarting, or accept fewer streams than it announced.
+/// The number of times that a server may refuse one transfer's request before the repetitions count
+/// as retries. The server may be restarting, or accept fewer streams than it announced.
 const FREE_REPLAYS: u32 = 3;
 
-/// Returns true if a request whose stream was reset is sent again. `retryable` is true if the server
-/// has not processed the request, `costs_nothing` if the reset does not count towards the free
-/// replays, and `is_last` if the connection has no other request.
+/// Returns true if a request whose stream was reset must be sent again. `retryable` is true if the
+/// server has not processed the request. `costs_nothing` is true if this repetition is not counted
+/// in [`FREE_REPLAYS`]. `is_last` is true if the connection has no other request.
 pub(super) fn may_replay_after_reset(
     transfer: &mut Transfer,
     retryable: bool,
@@ -48,8 +48,8 @@ pub(super) struct LostRequest {
 }
 
 impl LostRequest {
-    /// Returns the next step of the request's transfer: the request is sent again, or fails with
-    /// the error that `error` makes.
+    /// Returns the next step of the request's transfer: it sends the request again, or fails with
+    /// the error that the function `error` returns.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

@@ -1,5 +1,5 @@
-//! Sending on a connection of either protocol: content goes from its source into the protocol
-//! machine, and the machine's output to the stream.
+//! Sending on a connection of any protocol: content goes from its source into the protocol machine,
+//! and the machine's output to the stream.
 //!
 //! ```text
 //!  BodyUpload ──feed──▶ ProtocolMachine ──pump──▶ ConnectionStream
@@ -19,8 +19,8 @@ use crate::net::stream::ConnectionStream;
 
 /// The largest number of bytes that one read requests from a content source.
 const MAX_CONTENT_READ: usize = 64 << 10;
-/// The size in bytes of the pieces of content for a protocol machine into whose output the source
-/// cannot write.
+/// The size in bytes of the pieces of content that are copied into the output of a protocol
+/// machine. Used if the content source cannot write into that output itself.
 const COPIED_PIECE: usize = 16 << 10;
 
 /// The number of bytes that a socket's empty send buffer accepts even if its peer does not read
@@ -55,7 +55,7 @@ pub trait ProtocolMachine {
     /// Returns the protocol version of its requests; `http10` selects HTTP/1.0.
     fn version(&self, http10: bool) -> ProtocolVersion;
 
-    /// Returns the bytes that wait to be sent, if they are the text of HTTP/1. Default: `None`.
+    /// Returns the unsent output if it is HTTP/1 text. Default: `None`.
     fn text_output(&self) -> Option<&[u8]> {
         None
     }
@@ -121,8 +121,8 @@ pub(super) enum ContentReadResult {
     /// returned fewer bytes than requested, and these bytes must be sent before the source is read
     /// again.
     Waits,
-    /// The source has no bytes now. It wakes the sender when it has some. If a time is given, it
-    /// must be read again then.
+    /// The source has no bytes now. It wakes the sender when it has some. If a time is given, the
+    /// source must be read again at that time.
     Starved(Option<Instant>),
 }
 
@@ -189,7 +189,7 @@ pub(super) fn read_content_into_machine(
     Ok(ContentReadResult::All)
 }
 
-/// Makes the error for content whose source failed or missed the deadline.
+/// Returns the error of a transfer whose content source failed or missed the deadline.
 pub(super) fn content_read_error(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),

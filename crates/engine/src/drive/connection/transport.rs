@@ -1,5 +1,5 @@
-//! The socket of an HTTP connection, and what it says about the peer: the same questions for byte
-//! streams and for QUIC.
+//! Queries about the socket and the peer of an HTTP connection, with one interface for byte streams
+//! and QUIC.
 
 use std::io;
 use std::net::SocketAddr;
@@ -82,7 +82,8 @@ impl HttpConnection {
         self.stream().map_or(Ok(()), |stream| stream.socket().set_nonblocking(nonblocking))
     }
 
-    /// Returns true if a call of the socket can wait, so that the driver need not wait in `poll`.
+    /// Returns true if a call on the socket can block until it is possible, so that the driver need
+    /// not wait in `poll`.
     #[must_use]
     pub fn can_block(&self) -> bool {
         self.stream().is_some()

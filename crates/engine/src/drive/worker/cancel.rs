@@ -7,8 +7,8 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {
-    /// Cancels the transfer with this tag, the caller's number for it. Closes the connection of the
-    /// transfer. If the connection is shared, resets only the stream.
+    /// Cancels the transfer with this tag (the caller's ID for it). If the transfer is in progress,
+    /// closes its connection, or only resets its stream if the connection is shared.
     pub(super) fn cancel(&mut self, tag: u64) {
         let mut given_up = Vec::new();
         let is_it = |transfer: &Transfer| transfer.scheduling.tag == tag && !transfer.is_part();

@@ -1,5 +1,5 @@
-//! Connection attempts without an answer: name lookups and connects that may never get one, and
-//! connections whose first response does not come.
+//! Unanswered connection attempts: host names that are not resolved yet, connections that no server
+//! has accepted yet, and accepted connections whose first response has not begun.
 //!
 //! ```text
 //!   begin ──▶ fresh ──250 ms──▶ late: other transfers may use the slots of those that wait for it
@@ -7,16 +7,17 @@
 //!                                            └─── answered, failed or given up ───┘
 //! ```
 //!
-//! A dead host answers nothing, and its transfers end by their time limit. Without these rules they
-//! would hold the slots of `--parallel-max` meanwhile, and live hosts would wait for dead ones. A
-//! slot that is lent is taken back when the host answers; until then one transfer more than the
-//! limit runs. The limits of hosts count late attempts as before.
+//! A dead host never answers, and its transfers end only at their time limit. Until then they would
+//! occupy the slots of `--parallel-max`, and transfers to live hosts would wait. So a late attempt
+//! lends its slots: other transfers may start, which exceeds the limit by one for each lent slot.
+//! The slot is returned when the host answers. The limits of hosts count late attempts as before.
 //!
-//! A host that accepts connections and never answers is as dead. But one that has answered before is
-//! only slow, and its transfers lend nothing: otherwise a slow server would get more at once.
+//! A host that accepts connections and never answers counts as dead, too. But a host that has
+//! answered before is only slow, and its transfers lend no slots: otherwise a slow server would get
+//! more requests at once.
 //!
-//! Fresh attempts have a limit of their own, so that a run does not send thousands of SYNs at once.
-//! Requests on open connections do not count.
+//! The number of fresh attempts has a separate limit, so that a run does not send thousands of SYNs
+//! at once. Requests on open connections do not count.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -28,8 +29,8 @@ use crate::net::proxy::ProxyRoute;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
-/// The time without an answer after which an attempt is late. An answer from the other side of the
-/// earth takes about as long.
+/// The time without an answer after which an attempt counts as late. A round trip to the other side
+/// of the earth takes about as long.
 const LATE_AFTER: Duration = Duration::from_millis(250);
 /// A host counts as silent if it sends no response within this time after it accepted the
 /// connection.
@@ -44,24 +45,24 @@ pub(crate) enum ConnectAttemptState {
     /// The attempt has not begun, its first response has begun, or it has failed.
     #[default]
     Settled,
-    /// The attempt with this number has begun just now.
+    /// The attempt with this ID has begun less than [`LATE_AFTER`] ago, and has no answer.
     Fresh(u64),
-    /// The attempt is late.
+    /// The attempt is late: it has no answer after [`LATE_AFTER`].
     Late,
-    /// The attempt with this number was accepted, and no response has begun.
+    /// The server accepted the attempt with this ID, and no response has begun.
     AwaitsResponse(u64),
-    /// The host has accepted the connection and stays silent.
+    /// The server accepted the connection, and has sent no response within [`SILENT_AFTER`].
     Silent,
 }
 
 /// The connection attempts of a worker that have no answer yet.
 #[derive(Default)]
 pub(super) struct ConnectionAttempts {
-    /// The time when each attempt becomes late, its slot and its number. Settled attempts remain
-    /// until their time.
+    /// The times when attempts become late, each with its slot and its ID. An attempt that has been
+    /// answered stays in the queue until its time has come.
     queue: VecDeque<(Instant, usize, u64)>,
-    /// The accepted connections that wait for their first response, with the times when their hosts
-    /// become silent.
+    /// The accepted connections that wait for their first response. Each entry contains the time
+    /// when the host counts as silent, the slot, and the ID of the attempt.
     responses: VecDeque<(Instant, usize, u64)>,
     fresh: usize,
     last: u64,
@@ -91,22 +92,22 @@ impl ConnectionAttempts {
         ConnectAttemptState::AwaitsResponse(self.last)
     }
 
-    /// Removes the next entry of a queue if its time has come. Returns the slot and the number of
-    /// the entry.
+    /// Removes the next entry of a queue if its time has come. Returns the slot and the ID of the
+    /// attempt.
     fn take_due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
         let (_, token, number) = queue.front().copied().filter(|(at, ..)| *at <= now)?;
         queue.pop_front();
         Some((token, number))
     }
 
-    /// Ends an attempt.
+    /// Stops counting an attempt as unanswered.
     pub(super) fn end_attempt(&mut self, state: ConnectAttemptState) {
         self.fresh -= usize::from(matches!(state, ConnectAttemptState::Fresh(_)));
     }
 }
 
 impl Worker {
-    /// Begins to count the attempt of a slot.
+    /// Starts to count a slot's connection attempt as unanswered.
     pub(super) fn begin_attempt(&mut self, token: usize) {
         let now = self.now;
         if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {
@@ -115,7 +116,7 @@ impl Worker {
     }
 
     /// Ends the connection attempt of a slot if the server has accepted the connection. The slot
-    /// then waits for a response. Takes lent slots back.
+    /// then waits for a response. Takes back the host slots that were lent to other transfers.
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
@@ -127,7 +128,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Takes back the lent slots of the transfers that wait on a connection slot.
+    /// Takes back the host slots of the transfers that wait on a connection slot, if they were lent
+    /// to other transfers.
     fn reclaim_lent_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         for transfer in &mut slot.waiting {
@@ -137,8 +139,8 @@ impl Worker {
         }
     }
 
-    /// Ends the wait for the first response on a connection that transfers share: its host has
-    /// answered during the handshake.
+    /// Ends the wait for the first response on a shared connection: the host has already answered
+    /// during the handshake.
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
             slot.attempt = ConnectAttemptState::Settled;
@@ -146,8 +148,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Records that a response has begun on a slot's connection. Takes the lent slot of the
-    /// connection back.
+    /// Records that a response has begun on a slot's connection. Takes back the transfer's host
+    /// slot if it was lent to another transfer.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
@@ -167,7 +169,7 @@ impl Worker {
         }
     }
 
-    /// Lends the slots of the attempts that have become late, and of hosts that have become silent.
+    /// Lends the host slots of late attempts and of silent hosts to other transfers.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
@@ -183,7 +185,8 @@ impl Worker {
         }
     }
 
-    /// Lends the slots of an attempt that is still in the state `from`. Returns false if it is not.
+    /// Changes an attempt's state from `from` to `to`, and lends its host slots to other transfers.
+    /// Returns false if the attempt is no longer in the state `from`.
     fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
@@ -192,8 +195,8 @@ impl Worker {
     }
 
     /// Lends the host slots of transfers that wait for a late attempt or a silent host to other
-    /// transfers. A proxy's silence concerns all transfers, so it lends none. A connection that
-    /// transfers share has been answered, or it would not be known to be shared.
+    /// transfers. Attempts through a proxy lend none, since a silent proxy affects all transfers. A
+    /// shared connection lends none, since its host has answered during the handshake.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAttemptState::Silent;
@@ -218,7 +221,8 @@ impl Worker {
         }
     }
 
-    /// Takes back the lent slot of a transfer, because the transfer continues or ends.
+    /// Takes back the host slot of a transfer that continues or ends, if the slot was lent to
+    /// another transfer.
     pub(super) fn reclaim_lent_slot(&self, transfer: &mut Transfer) {
         if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
             self.scheduler.return_lent_slot();

@@ -8,8 +8,8 @@
 //! other transfers of that host use from then on.
 //!
 //! The decision is made when the host's name is resolved, and before any connection attempt. If no
-//! such connection is open, the transfer makes its own: to wait for another host's handshake would
-//! be slower if the server then responds with 421.
+//! such connection is open, the transfer makes its own. It does not wait for another host's
+//! handshake, because the server might then respond with 421.
 
 use super::Worker;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
@@ -33,8 +33,8 @@ impl Worker {
         true
     }
 
-    /// Stops the use of other hosts' connections for this host, because the server rejected a
-    /// request on one of them.
+    /// Records that requests to this host must not use other hosts' connections, because the server
+    /// rejected a request on one of them.
     pub(super) fn never_coalesce(&mut self, key: &ConnectionKey) {
         self.peers.update(key, |record| record.refuses_coalescing = true);
     }

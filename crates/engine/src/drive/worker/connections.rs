@@ -28,11 +28,12 @@ use crate::{Error, ErrorKind};
 const MAX_RECEIVES_PER_TURN: usize = 8;
 /// The time after which a transfer that found no free file descriptor is tried again.
 const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
-/// The number of waits of [`DESCRIPTOR_RETRY_DELAY`] after which the transfer fails, if no other
-/// transfers are active.
+/// The number of waits of [`DESCRIPTOR_RETRY_DELAY`] after which a transfer fails if no other
+/// transfer is active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
-/// Returns true if the peer may support HTTP/2 or HTTP/3, and so concurrent transfers.
+/// Returns true if the peer may support HTTP/2 or HTTP/3, so that transfers could share a
+/// connection.
 fn may_share_connection(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwarding_hop().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
@@ -148,7 +149,8 @@ impl Worker {
     }
 
     /// Returns the token of a slot with this key whose connection is not open yet and will be
-    /// shared. So the transfers of a broken connection do not open a new connection each.
+    /// shared. Transfers of a broken connection wait for it instead of opening a new connection
+    /// each.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
@@ -429,8 +431,8 @@ impl Worker {
         self.mark_idle_if_unused(token);
     }
 
-    /// Moves waiting transfers from a shared connection that takes no more requests to other
-    /// connections, since its last responses may take long.
+    /// Moves waiting transfers to other connections, if this shared connection accepts no more
+    /// requests. The responses in progress may still take long.
     fn requeue_evicted(&mut self, token: usize) {
         self.remember_pipeline_limit(token);
         if let Some(slot) = self.slots.get_mut(token)
@@ -496,7 +498,7 @@ impl Worker {
     }
 
     /// Asks the scheduler for another transfer for a free host slot (a permit for one transfer to a
-    /// host). `warm` is the token of the connection that became free with it.
+    /// host). `warm` is the token of the connection that became free together with the host slot.
     fn start_next_for_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
             HostSlotDecision::Transfer(transfer) => self.to_place.push_back((transfer, warm)),

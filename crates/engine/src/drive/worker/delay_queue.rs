@@ -1,4 +1,4 @@
-//! Transfers that keep their slot while they wait before they are tried again.
+//! Transfers that wait for their retry and keep their slot (of the limit on parallel transfers).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ pub(super) struct DelayQueue {
     heap: BinaryHeap<Reverse<DelayedTransfer>>,
 }
 
-/// The reason of a transfer's wait.
+/// The reason why a transfer is delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DelayReason {
     /// The transfer has failed, and waits for its retry.

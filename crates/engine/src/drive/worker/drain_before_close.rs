@@ -27,8 +27,8 @@ impl Worker {
         }
     }
 
-    /// Waits until all drained connections are closed. Otherwise the process might end before they
-    /// are.
+    /// Waits until the separate threads have closed all drained connections. Without this wait, the
+    /// process might end before.
     pub(super) fn join_draining(&mut self) {
         for thread in self.draining.drain(..) {
             let _ = thread.join();

@@ -1,4 +1,4 @@
-//! Helper threads: further workers that the first one starts when it is busy.
+//! Helper threads: further workers that a busy worker starts.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -8,13 +8,13 @@ use super::Worker;
 use crate::drive::idle_cores::IdleCoreDetector;
 use crate::threads;
 
-/// The length of a measurement if bodies are expensive to process
+/// The duration of a measurement of the worker's sleep if bodies are expensive to process
 /// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that slept for less than a
-/// sixteenth of it gets a helper, provided that a core is idle: on two cores that a server shared,
-/// a second thread cost up to 40 % more CPU and gained nothing.
+/// sixteenth of it gets a helper thread, but only if a core is idle: on two cores that a server
+/// shared, a second thread cost up to 40 % more CPU and gained nothing.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
-/// The length of a measurement if bodies are cheap to process. The kernel does most of the work
-/// then, and a single thread is best for it.
+/// The duration of a measurement of the worker's sleep if bodies are cheap to process. The kernel
+/// does most of the work then, and a single thread is best for it.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
 /// The helper threads of a worker, and the measurement that decides whether to start another.

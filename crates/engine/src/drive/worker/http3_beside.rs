@@ -1,14 +1,15 @@
-//! HTTP/3 beside an open connection over TCP. Once a server has offered HTTP/3, requests go on over
-//! its open HTTP/2 connection until the QUIC handshake is complete.
+//! HTTP/3 handshakes beside an open TCP connection. Once a server has offered HTTP/3, requests
+//! still use its open HTTP/2 connection until the QUIC handshake is complete.
 //!
 //! ```text
 //!  offer ──▶ requests over TCP ─────────────▶ QUIC is open ──▶ requests by HTTP/3
 //!              └──▶ QUIC handshake beside ──────┘ └──▶ it fails: requests over TCP
 //! ```
 //!
-//! The handshake begins only while further transfers wait, so that the last requests of a run cost
-//! none, and once for each server. A connection attempt for waiting transfers races QUIC against TCP
-//! ([`Connecting`](crate::net::connecting::Connecting)); this one uses QUIC alone.
+//! The handshake begins once for each server, and only while further transfers wait: it would not
+//! help the last requests of a run. A connection attempt for waiting transfers races QUIC against
+//! TCP ([`Connecting`](crate::net::connecting::Connecting)); the attempt of this module uses QUIC
+//! alone.
 
 use std::time::Duration;
 
@@ -23,8 +24,9 @@ use crate::transfer::Transfer;
 const QUIC_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Worker {
-    /// Returns the token of an open connection over TCP that carries the transfer, although a new
-    /// connection with this key would try HTTP/3. Begins a QUIC handshake if further transfers wait.
+    /// Returns the token of an open TCP connection that can carry the transfer, although a new
+    /// connection with this key would try HTTP/3. Begins a QUIC handshake if further transfers
+    /// wait.
     pub(super) fn slot_before_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_learned = transfer.options().http3 == Http3Policy::Learned;
         if !is_learned || !matches!(key.http3, Http3Choice::Race(_)) || transfer.reuse.wants_fresh {
@@ -42,7 +44,8 @@ impl Worker {
         Some(token)
     }
 
-    /// Begins a QUIC handshake for which no transfer waits, unless there was one before.
+    /// Begins a QUIC handshake for which no transfer waits, unless one has been tried with this
+    /// peer before.
     fn begin_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) {
         if self.peers.get(key).has_tried_http3 {
             return;

@@ -1,13 +1,13 @@
-//! Idle connections of a worker: how many it keeps, and for how long.
+//! The idle connections of a worker. Limits their number and their idle time.
 //!
 //! The client's limits for idle connections ([`PoolLimits`](crate::net::pool::PoolLimits)) apply to
-//! the pool and to all workers together. Beyond them, or if descriptors become scarce
-//! ([`crate::net::descriptor_budget`]), the pool's oldest connection is closed, and if the pool is
-//! empty the one that this worker used longest ago. The worker wakes only for the timeout of the
-//! connection that has been idle longest.
+//! the pool and to all workers together. If they are exceeded, or if descriptors become scarce
+//! ([`crate::net::descriptor_budget`]), the oldest connection of the pool is closed. If the pool is
+//! empty, the connection that this worker used longest ago is closed. The worker wakes only for the
+//! timeout of the connection that has been idle longest.
 //!
-//! A connection that is free for a moment only does not become idle: that is decided at the end of
-//! each round of the event loop, so that it costs nothing for each request.
+//! A connection that gets another transfer in the same round of the event loop does not become
+//! idle: idle connections are only determined at the end of each round.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub(super) struct IdleConnectionSlots {
     /// Slots that became free in this round of the event loop.
     free: Vec<usize>,
     /// The number of [`Client::close_idle`](crate::Client::close_idle) calls that this worker has
-    /// followed.
+    /// handled.
     close_count: u32,
 }
 
@@ -32,14 +32,15 @@ impl IdleConnectionSlots {
         Self { order: RecencyList::default(), free: Vec::new(), close_count }
     }
 
-    /// Forgets a slot that is removed.
+    /// Removes a slot from the idle slots, because the worker removes it.
     pub(super) fn remove(&mut self, token: usize) {
         self.order.remove(token);
     }
 }
 
 impl Worker {
-    /// Marks a slot as idle if it has no transfer.
+    /// Adds a slot to the free slots of this round if it has no transfer. It becomes idle at the
+    /// end of the round.
     pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {
@@ -52,8 +53,8 @@ impl Worker {
         self.idle.free.push(token);
     }
 
-    /// Marks the slots as idle that have got no other transfer in this round, and closes idle
-    /// connections beyond the limits.
+    /// Marks the slots as idle that got no other transfer in this round of the event loop. Closes
+    /// idle connections beyond the limits.
     pub(super) fn mark_idle_slots(&mut self) {
         while let Some(token) = self.idle.free.pop() {
             if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unused() && !slot.is_idle) {
@@ -97,7 +98,7 @@ impl Worker {
     }
 
     /// Closes an idle connection so that another descriptor can be opened. Returns false if neither
-    /// the pool nor this worker has any.
+    /// the pool nor this worker has an idle connection.
     pub(super) fn free_descriptor(&mut self) -> bool {
         self.client.close_oldest_pooled() || self.close_oldest_idle_slot()
     }

@@ -1,11 +1,11 @@
-//! Transfers that a host refused because it was overloaded.
+//! Retries transfers that a host refused because it was overloaded.
 
 use super::Worker;
 use crate::transfer::{Transfer, TransferStep};
 
 impl Worker {
-    /// Reports the refusal of a transfer to the scheduler, if its host has refused it. Returns the
-    /// next step: `step`, or another attempt as soon as fewer transfers run.
+    /// If the host has refused the transfer, reports this to the scheduler. Returns the next step:
+    /// `step`, or another attempt as soon as fewer transfers run.
     pub(super) fn retry_refused(&mut self, transfer: &mut Transfer, step: TransferStep) -> TransferStep {
         let is_repeated = matches!(&step, TransferStep::Again(wait) if wait.is_zero());
         if is_repeated || transfer.is_part() {

@@ -1,9 +1,9 @@
 //! The event loop: one per worker thread, each with its own connections and read buffer.
 //!
-//! A worker asks its [`Scheduler`] for transfers, gives each of its connections the next one for
-//! the same host, and sleeps in `epoll_wait` (or its like) when it has nothing to do. Readiness is
-//! edge-triggered, and a descriptor is registered once, so a small page on a warm connection costs
-//! a send, a receive and a part of a wait.
+//! A worker asks its [`Scheduler`] for transfers, assigns the next transfer for a host to a free
+//! connection to that host, and sleeps in `epoll_wait` (or `kqueue`) when it has nothing to do.
+//! Readiness is edge-triggered, and a descriptor is registered once, so a small page on an open
+//! connection takes one send, one receive and a share of one wait.
 //!
 //! ```text
 //!             ┌───────────────────────────────────────────────┐
@@ -73,7 +73,7 @@ pub struct WorkerOptions {
     /// Maximum number of connections to one host, if requests are pipelined.
     pub per_host: usize,
     /// True to open a connection for each transfer as long as no connection to its host is open. If
-    /// not set, the transfers wait for the first connection, which HTTP/2 may let them share.
+    /// false, the transfers wait for the first connection, which they may share (HTTP/2).
     pub connects_at_once: bool,
 }
 
@@ -91,8 +91,8 @@ pub fn run(client: &Client, scheduler: &Arc<dyn Scheduler>, options: WorkerOptio
     outcome
 }
 
-/// Runs one worker on the calling thread, for the rest of a transfer in progress on `connection`
-/// and for all further transfers.
+/// Runs one worker on the calling thread. It first completes the transfer in progress on
+/// `connection`, and then runs all further transfers.
 ///
 /// # Errors
 /// The unchanged connection, if the system provides no event loop.
@@ -152,12 +152,13 @@ struct Worker {
     now: Instant,
 }
 
-/// Work that is left for the end of the current round of the event loop, or for the next round.
+/// Work that is deferred to the end of the current round of the event loop, or to the next round.
 #[derive(Default)]
 struct DeferredWork {
     /// Shared slots with unsent requests. The requests of one round are sent in one write.
     unsent: Vec<usize>,
-    /// Slots that have used up their receives in this round and may have more to receive.
+    /// Slots that have reached the maximum number of receives in this round, and may have more to
+    /// receive.
     ready_again: Vec<usize>,
     /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,
@@ -372,8 +373,8 @@ impl Worker {
         }
     }
 
-    /// Puts idle connections into the client's pool when the worker ends. Unfinished parts are
-    /// returned to their split download.
+    /// Puts idle connections into the client's pool when the worker ends. Returns the unfinished
+    /// parts of split downloads to their coordinators.
     fn shut_down(&mut self) {
         self.close_idle_if_requested();
         for token in self.slots.tokens() {

@@ -1,4 +1,4 @@
-//! Writes the output that the scheduler has gathered, and waits until the output has room.
+//! Writes the output that the scheduler has gathered, and waits if the output has no room.
 
 use std::time::{Duration, Instant};
 

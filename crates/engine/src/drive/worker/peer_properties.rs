@@ -10,13 +10,13 @@ use crate::net::pool::ConnectionKey;
 use crate::recency::LruMap;
 use crate::transfer::Transfer;
 
-/// The maximum number of remembered peers. Each takes about 100 bytes. Beyond this number, the peer
-/// that was seen longest ago is forgotten. Forgetting it may cost one request that the peer does
-/// not answer.
+/// The maximum number of remembered peers. Each takes about 100 bytes. If there are more, the peer
+/// that was seen longest ago is forgotten; that may cost one unanswered request.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The properties that earlier connections to a peer have shown. All of them make haul more careful
-/// or save a connection, so a peer may have another's.
+/// The properties of a peer that earlier connections have shown. The records are found by hash, so
+/// a peer may get another peer's record. That is harmless: each property only makes haul more
+/// careful or saves a connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PeerRecord {
     /// True if the peer gets one request at a time on a connection.
@@ -24,7 +24,8 @@ pub(super) struct PeerRecord {
     /// True if the peer has sent a response without a request. Each connection to this peer then
     /// carries only one request.
     pub(super) has_extra_response: bool,
-    /// The number of requests that the last connection answered, if it left others unanswered.
+    /// The number of requests that the last connection answered before it closed with requests
+    /// unanswered; `None` if no connection did that.
     pub(super) pipeline_limit: Option<usize>,
     /// True if the peer chose HTTP/1.1 although HTTP/2 was offered.
     pub(super) chose_http1: bool,
@@ -101,10 +102,9 @@ impl Worker {
         self.peers.update(key, |record| record.pipeline_limit = Some(limit));
     }
 
-    /// Returns true if a request on this slot might be lost, and cannot be repeated. It might be
+    /// Returns true if a request that cannot be repeated might be lost on this slot. It might be
     /// lost if the peer closes each connection after its first response, or has already closed this
-    /// idle connection. The second check costs a system call, so it is omitted for requests that
-    /// can be repeated.
+    /// idle connection. Returns false without a check for requests that can be repeated.
     pub(super) fn is_unsafe_to_pipeline(&mut self, token: usize, transfer: &Transfer) -> bool {
         let Some(ConnectionSlot { state: ConnectionState::Open(connection), key, idle_since, .. }) =
             self.slots.get(token)
@@ -136,7 +136,7 @@ mod tests {
     use crate::{RequestOptions, Target};
 
     #[test]
-    fn peer_records_forget_the_peer_seen_longest_ago() {
+    fn peer_seen_longest_ago_is_forgotten_first() {
         let key = |host: usize| {
             ConnectionKey::new(&Target::parse(&format!("http://h{host}/")).unwrap(), &RequestOptions::default())
         };

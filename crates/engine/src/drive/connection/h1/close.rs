@@ -1,4 +1,4 @@
-//! The end of exchanges and of the connection.
+//! Ends exchanges, and closes the connection.
 
 use haul_proto::ResponseError;
 use std::io;
@@ -96,8 +96,9 @@ impl H1Connection {
         }
     }
 
-    /// Passes the lines of a head that ended too early, which are still in `tail`, to the transfer.
-    /// Returns them if the transfer wants them.
+    /// Parses the incomplete head in `tail` of a connection that ended too early, and passes its
+    /// complete lines to the transfer. Returns them; `None` if the transfer does not accept partial
+    /// heads.
     fn partial_head(&mut self) -> Option<ResponseHead> {
         let transfer = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads())?;
         let head = self.conn.partial_head(&self.tail)?;

@@ -64,14 +64,13 @@ pub struct H1Connection {
     served: usize,
     closing: bool,
     was_reset: bool,
-    /// The reason why sending failed. `None` if the peer had closed its side before: the system
-    /// reports such a failure once, and the next receive returns the end of the stream.
+    /// The error with which sending failed. Stays `None` if the peer had closed the connection
+    /// (`BrokenPipe`), because the next receive reports that.
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
-    /// True if the peer violated the protocol. A connection that only closed too early does not
-    /// count.
+    /// True if the peer violated the protocol. Closing the connection too early is not a violation.
     violated: bool,
-    /// True if a response without a head came on this connection after others with one.
+    /// True if an HTTP/0.9 response, which has no head, arrived after responses with a head.
     is_headless: bool,
     direct: ZeroCopyDecision,
     pub(super) pacing: ReadPacing,
@@ -180,16 +179,15 @@ impl H1Connection {
         self.is_one_request_only = true;
     }
 
-    /// Returns the host slots that complete responses no longer need while they wait for the end of
-    /// the pipeline. A host slot is the permit for one transfer to a host. Other transfers may use
+    /// Removes the host slots from complete responses that wait for the end of the pipeline, and
+    /// returns them. A host slot is the permit for one transfer to a host. Other transfers may use
     /// these slots.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         self.pipelined.take_freed_slots()
     }
 
-    /// Returns true if the peer left requests unanswered without reason. It should get one request
-    /// at a time from then on. A peer that announces its last response, like servers with a limit
-    /// for each connection, does not count.
+    /// Returns true if the peer closed the connection with requests unanswered, and without
+    /// announcing the close. Such a peer should receive one request at a time from then on.
     #[must_use]
     pub fn breaks_pipelining(&self) -> bool {
         self.breaks_pipelining
@@ -215,7 +213,7 @@ impl H1Connection {
     }
 
     /// Returns true if the connection is open, all responses are complete, and all received bytes
-    /// were used.
+    /// have been parsed.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let is_read = self.tail.is_empty() && !self.stream.has_buffered_input() && self.pipelined.is_empty();
@@ -330,8 +328,8 @@ impl H1Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
-    /// does not read.
+    /// Returns true if more of a request is unsent than the socket's send buffer accepts while the
+    /// peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -400,17 +398,17 @@ impl H1Connection {
         }
     }
 
-    /// Returns true if the next receive should request many bytes in one system call. This is for
-    /// bulk bodies, whose bytes are copied: each receive lets the peer continue, so few large
-    /// receives cost the least.
+    /// Returns true if the next receive should request many bytes in one system call: the body is
+    /// large and arrives fast, and its bytes are copied to the sink. Few large receives cost less
+    /// than many small ones.
     fn is_bulk(&self, credit: u64) -> bool {
         !self.stream.is_secure()
             && self.pacing.low_water.is_raised()
             && self.remaining().min(credit) >= BULK_BUFFER_SIZE as u64
     }
 
-    /// Sets the low-water mark for the way in which the body in progress is received. Over TLS,
-    /// there is only one way.
+    /// Sets the value to which the low-water mark is raised; it depends on whether the kernel moves
+    /// the body to the sink. Over TLS, the body is always decrypted, so the value never changes.
     pub(super) fn set_low_water_piece(&mut self, piece: usize) {
         if self.stream.is_secure() {
             return;
@@ -468,8 +466,9 @@ impl H1Connection {
         }
     }
 
-    /// Records that `bytes` were received, and sets the low-water mark: for a bulk body, the socket
-    /// then wakes the reader rarely, and for any other body as soon as bytes arrive.
+    /// Records that `bytes` bytes were received, and sets the low-water mark: high for a bulk body,
+    /// so that the socket wakes the reader rarely; low for any other body, so that each byte wakes
+    /// it.
     fn on_received(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.has_rate_limit()) {
             return;
@@ -516,8 +515,8 @@ impl H1Connection {
         Some(self.close(now, finished))
     }
 
-    /// Returns the transfer whose response is being received or will be received next. From it, a
-    /// split download learns whether more connections would help.
+    /// Returns the transfer whose response is being received or will be received next. A split
+    /// download uses it to decide whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }
@@ -529,8 +528,8 @@ impl H1Connection {
     }
 }
 
-/// Reads content into the protocol machine, and reports it to the transfer. The transfer's record
-/// also gets the bytes that the machine made of it.
+/// Reads content into the protocol machine, and reports each piece to the transfer. Also passes the
+/// encoded bytes, which the machine added to its output, to the transfer's trace.
 fn read_content_into_machine(
     content: &mut UnsentRequestContent,
     conn: &mut H1Machine,

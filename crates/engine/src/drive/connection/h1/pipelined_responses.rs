@@ -2,10 +2,10 @@
 //!
 //! A response does not name its request: the n-th response answers the n-th request. A server that
 //! sends an extra response (a bug, or content that an attacker made look like a response) shifts
-//! all that follow, and each looks right. The extra response shows only at the end: after the last
-//! expected response, another one arrives. So the responses of a pipeline are kept from the second
-//! one on. At the end of the pipeline, haul closes its side of the connection, and the server has
-//! to close its own side without another byte.
+//! all later responses, and each of them looks right. The extra response shows only at the end:
+//! after the last expected response, another one arrives. So the responses of a pipeline are kept
+//! from the second one on. At the end of the pipeline, haul closes its side of the connection, and
+//! the server has to close its own side without another byte.
 //!
 //! ```text
 //!  request on an idle connection ─▶ more requests … all answered ─▶ haul closes its side
@@ -18,8 +18,8 @@
 //! the extra response is the real answer to the last request, and the server may still be working
 //! on it.
 //!
-//! Such a peer gets one request for each connection from then on. An extra response that comes late
-//! would answer the next request of any HTTP/1.1 client.
+//! From then on, each connection to such a peer carries only one request. An extra response that
+//! comes late would answer the next request of any HTTP/1.1 client.
 //!
 //! Three ends of a pipeline prove nothing, and its responses are accepted: a response that
 //! announces the end of the connection, a close by the peer, and a body for which there is no

@@ -72,8 +72,9 @@ impl H1Connection {
         is_late && transfer.accepts_headless_response() && !transfer.wants_partial_heads()
     }
 
-    /// Passes the lines of a broken head to a transfer that wants them. Returns the error to report
-    /// for `error`, which the unused `input` caused.
+    /// Passes the complete lines of an invalid response head to the transfer, if the transfer
+    /// accepts partial heads. `input` is the unparsed input that caused `error`. Returns the error
+    /// to report.
     fn on_violation(&mut self, error: H1Error, input: &[u8]) -> Error {
         if let (H1Error::NotHttp { .. }, Some(transfer)) = (error, self.queue.front()) {
             transfer.trace_not_http(input);

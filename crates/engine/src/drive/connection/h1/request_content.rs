@@ -30,7 +30,8 @@ pub(super) struct UnsentRequestContent {
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,
-    /// Sends parts of the content that are files or come from a pipe; `None` if all of it is read.
+    /// Sends files and pipes of the content without a copy. `None` if all content is read and
+    /// copied.
     file_sender: Option<FileSender>,
     /// The error of the content's source, with the time when it happened.
     failed: Option<(Instant, Error)>,
@@ -47,16 +48,16 @@ impl UnsentRequestContent {
         (self.is_starved, self.resumes_at) = (false, None);
     }
 
-    /// Makes the kernel send the files and pipes of the content that are large enough, if the
-    /// kernel can.
+    /// Lets the kernel send the content's files and pipes without a copy, if they are large enough
+    /// and the system supports it.
     pub(super) fn send_without_copy(&mut self) {
         let is_worth_it = |upload: &mut Box<dyn BodyUpload>| has_large_file(&mut **upload) || has_pipe(&mut **upload);
         self.file_sender = self.upload.as_mut().is_some_and(is_worth_it).then(FileSender::new).flatten();
     }
 
-    /// Sends bytes of the content directly from its file or pipe, with one system call. Returns
-    /// their number. `None` if the next bytes must be read, or if the machine has output that must
-    /// be sent first.
+    /// Sends bytes of the content directly from its file or pipe, with one system call. Returns the
+    /// number of bytes sent. `None` if the next bytes must be read, or if the machine has output
+    /// that must be sent first.
     ///
     /// # Errors
     /// The error of the socket; `WouldBlock` if it accepts nothing.
@@ -97,8 +98,8 @@ impl UnsentRequestContent {
         }
     }
 
-    /// Returns true if the kernel can send the next bytes: bytes of a file, or of a chunk that
-    /// waits in a pipe. Begins that chunk.
+    /// Returns true if the kernel can send the next bytes: bytes of a file, or bytes that wait in a
+    /// pipe. In the second case, begins a chunk of that size.
     fn is_sent_directly(&mut self, conn: &mut H1Machine) -> bool {
         let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return false };
         if conn.body_credit().is_none() {
@@ -190,8 +191,8 @@ impl UnsentRequestContent {
     }
 }
 
-/// Returns true if an upload begins with enough bytes of a file for the kernel to send them. A file
-/// that cannot be opened is found when it is read.
+/// Returns true if an upload begins with a file that is large enough for the kernel to send it. If
+/// the file cannot be opened, returns false: the error occurs again when the content is read.
 fn has_large_file(upload: &mut dyn BodyUpload) -> bool {
     matches!(upload.file(), Ok(Some(range)) if range.length >= MIN_FILE_BYTES)
 }

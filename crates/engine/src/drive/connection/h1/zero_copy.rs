@@ -1,4 +1,4 @@
-//! Moves the rest of a body to its sink without a copy in this process's memory.
+//! Moves the rest of a body to its sink without copying it through this process's memory.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ use crate::transfer::ReceiveCredit;
 pub(super) enum ZeroCopyDecision {
     /// The decision has not been made yet.
     Undecided,
-    /// The kernel moves the bytes to the sink's descriptor, in this way.
+    /// The kernel moves the bytes to the sink's descriptor, with this method.
     Moved(ZeroCopyMethod),
     /// The connection receives the bytes, and the sink writes them.
     Copied,
@@ -35,8 +35,8 @@ impl H1Connection {
     }
 
     /// Returns true if the kernel can move the rest of the body to the sink. Call
-    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`] in that case. Until it
-    /// returns, nothing else may write to the sink.
+    /// [`H1Connection::move_body`] instead of [`H1Connection::receive`] in that case. While that
+    /// method runs, nothing else may write to the sink.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         if self.direct == ZeroCopyDecision::Undecided {
             let is_bare = !self.stream.is_secure() && !self.stream.has_buffered_input();

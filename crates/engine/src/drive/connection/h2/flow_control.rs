@@ -1,4 +1,4 @@
-//! Flow control: opens the peer's windows again, and sets the socket's low-water mark.
+//! Flow control: sends window updates to the peer, and sets the socket's low-water mark.
 
 use std::time::Instant;
 
@@ -18,8 +18,8 @@ const MAX_BULKY_STREAMS: usize = rcvlowat::MARK_FOR_MANY_STREAMS / LOW_WATER_PER
 const LOW_WATER_PER_STREAM: usize = 64 << 10;
 
 impl H2Connection {
-    /// Returns the bytes of the last receive to the flow-control windows of those streams whose
-    /// sinks have room for more.
+    /// Returns the bytes of the last receive to the flow-control windows of their streams, if the
+    /// sinks of these streams have room for more.
     pub(super) fn release_received(
         &mut self,
         now: Instant,
@@ -70,9 +70,9 @@ impl H2Connection {
         }
     }
 
-    /// Records that `bytes` were received, and sets the low-water mark so that bulk bodies wake the
-    /// reader rarely. The mark stays below the number of bytes that the peer may send without a
-    /// window update: at least half a window of each stream.
+    /// Records that `bytes` bytes were received, and sets the low-water mark so that bulk bodies
+    /// wake the reader rarely. The mark stays below the number of bytes that the peer may send
+    /// without a window update: at least half a window of each stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =

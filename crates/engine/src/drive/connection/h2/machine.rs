@@ -1,4 +1,4 @@
-//! The HTTP/2 machine as one that accepts requests and produces bytes to send.
+//! Implements [`ProtocolMachine`] and [`ByteStreamMachine`] for the HTTP/2 machine.
 
 use std::io;
 

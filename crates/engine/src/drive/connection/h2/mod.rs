@@ -60,15 +60,17 @@ pub struct H2Connection {
     answered: usize,
     /// The number of complete responses received on the connection.
     served: usize,
-    /// The time when the connection was opened. Used as a timeout that has always passed already.
+    /// The time when the connection was opened. [`H2Connection::next_timeout`] returns this past
+    /// time to be called back immediately.
     opened_at: Instant,
     closing: bool,
-    /// True if the peer violated the protocol, and the last frame is a GOAWAY with the error code.
+    /// True if the peer violated the protocol. The last frame sent is then a GOAWAY with the error
+    /// code.
     has_sent_error: bool,
     /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
-    /// True if the server announced the close (GOAWAY) after it had answered some requests, or with
-    /// some still to answer. Requests that it refused are then worth repeating.
+    /// True if the server sent a GOAWAY frame when it had answered some requests, or when it would
+    /// still answer some. The requests that it refused are then sent again.
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -83,8 +85,8 @@ struct ActiveStream {
     upload: Option<Box<dyn BodyUpload>>,
     /// Received bytes that were not yet returned to the flow-control window.
     unreleased: u64,
-    /// Ranges of the receive buffer with payload that was not delivered yet. One call delivers all
-    /// of them.
+    /// Ranges of the receive buffer that contain body bytes of the stream and were not delivered
+    /// yet. One call delivers all of them.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
     /// True if the request was sent before the server's SETTINGS frame, so the server may refuse
@@ -181,8 +183,8 @@ impl H2Connection {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_up_to(u64::MAX))
     }
 
-    /// Returns how many of the requests with a stream ID of at most `last` have no response head
-    /// yet.
+    /// Returns the number of requests with a stream ID of at most `last` whose response head has
+    /// not arrived.
     fn unanswered_up_to(&self, last: u64) -> usize {
         self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
     }
@@ -209,8 +211,8 @@ impl H2Connection {
 
     /// Returns true if a transfer of this rank (position in the output order) could wait on this
     /// connection for ever. That is the case if the connection accepts no further request, the
-    /// sinks of all its streams are full, and at least one of these sinks waits for this transfer,
-    /// because it comes later in the output.
+    /// sinks of all its streams are full, and at least one of these sinks cannot be written before
+    /// the body of this transfer, because its body comes later in the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank

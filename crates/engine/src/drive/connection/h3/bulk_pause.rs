@@ -1,9 +1,9 @@
 //! Pauses before the receives of a bulk body, so that one call receives many datagrams.
 //!
-//! A UDP socket has no low-water mark: each batch of the sender wakes the reader, which receives,
-//! acknowledges and sleeps again for some 50 KB. While a body comes fast, the reader sleeps a moment
-//! instead of waiting for the next batch. Datagrams gather in the socket meanwhile, so the pause is no
-//! longer than it takes to fill a part of the socket's buffer.
+//! A UDP socket has no low-water mark: each batch of datagrams (about 50 KB) wakes the reader,
+//! which receives it, acknowledges it and sleeps again. While a body comes fast, the reader sleeps
+//! a moment instead of waiting for the next batch. Datagrams gather in the socket meanwhile, so the
+//! pause is no longer than it takes to fill a part of the socket's buffer.
 //!
 //! Only the blocking driver pauses. In an event loop, other connections would wait as well.
 
@@ -15,7 +15,8 @@ const MEASURED_BYTES: u64 = 1 << 20;
 const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause. A longer one would delay the sender, who waits for acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// The part of the socket's buffer that may fill during a pause.
+/// The divisor of the socket's buffer size: a pause lasts until about this fraction of the buffer
+/// is full.
 const BUFFER_DIVISOR: usize = 8;
 
 /// The speed of a connection, and the pause that follows from it.
@@ -25,13 +26,13 @@ pub(super) struct BulkPause {
     bytes: u64,
     since: Option<Instant>,
     pause: Duration,
-    /// True if the last receive has brought bytes.
+    /// True if the last receive returned bytes.
     has_received: bool,
 }
 
 impl BulkPause {
-    /// Records a receive of this number of bytes. `buffer` is the size of the socket's buffer in
-    /// bytes.
+    /// Records that a receive returned this number of bytes. `buffer` is the size of the socket's
+    /// buffer in bytes.
     pub(super) fn on_received(&mut self, bytes: usize, buffer: usize, now: Instant) {
         self.has_received = bytes > 0;
         let since = *self.since.get_or_insert(now);
@@ -45,8 +46,8 @@ impl BulkPause {
         (self.bytes, self.since) = (0, Some(now));
     }
 
-    /// Returns the time to sleep instead of waiting for the next datagram, if `remaining` bytes of the
-    /// body are still to come. Returns `None` if the caller must wait for it.
+    /// Returns the time to sleep instead of waiting for the next datagram, if `remaining` bytes of
+    /// the body are still to come. Returns `None` if the caller must wait for the next datagram.
     pub(super) fn next(&mut self, remaining: u64) -> Option<Duration> {
         let is_bulk = remaining >= MEASURED_BYTES && !self.pause.is_zero();
         (is_bulk && std::mem::take(&mut self.has_received)).then_some(self.pause)
@@ -57,7 +58,8 @@ impl BulkPause {
 mod tests {
     use super::*;
 
-    /// Returns the state after 4 MiB in pieces that arrive at this interval.
+    /// Returns the state after 4 MiB that arrived in pieces of `piece` bytes, one piece per
+    /// `interval`.
     fn after(piece: usize, interval: Duration, buffer: usize) -> BulkPause {
         let (mut pause, mut now) = (BulkPause::default(), Instant::now());
         for _ in 0..(4 << 20) / piece {
@@ -70,14 +72,14 @@ mod tests {
     const INTERVAL: Duration = Duration::from_micros(250);
 
     #[test]
-    fn only_fast_bodies_have_pauses() {
+    fn only_fast_large_bodies_get_pauses() {
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(1 << 30), Some(MAX_PAUSE));
         assert_eq!(after(1 << 12, INTERVAL, 8 << 20).next(1 << 30), None);
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(MEASURED_BYTES - 1), None, "the end of a body");
     }
 
     #[test]
-    fn pause_fills_a_part_of_the_buffer() {
+    fn pause_lasts_until_an_eighth_of_buffer_fills() {
         // 128 MiB a second, and an eighth of 256 KiB.
         let pause = after(1 << 15, INTERVAL, 1 << 18).next(1 << 30).expect("a pause");
         assert!(pause > Duration::from_micros(200) && pause < Duration::from_micros(300), "{pause:?}");

@@ -1,4 +1,4 @@
-//! The end of streams and of the connection.
+//! Ends streams, and closes the connection.
 
 use std::time::{Duration, Instant};
 

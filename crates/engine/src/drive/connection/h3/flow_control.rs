@@ -1,11 +1,11 @@
-//! Flow control: streams whose sinks are full are not read, and the window of the connection grows
-//! by what they may hold, so that they never stop other streams.
+//! Flow control: streams whose sinks are full are not read. The window of the connection grows by
+//! the number of bytes that these streams may hold, so that they never stop other streams.
 //!
 //! ```text
 //! window of the connection = budget + windows of the streams that are not read
 //! ```
 //!
-//! The sum is bounded, because the number of streams is ([`max_streams`]).
+//! The sum is bounded, because the number of streams is bounded ([`max_streams`]).
 
 use std::time::Instant;
 
@@ -47,7 +47,8 @@ impl StalledStreams {
         self.ids.retain(|&other| other != id);
     }
 
-    /// Sets the window of the connection by the streams that are stalled now.
+    /// Sets the connection's flow-control window from the number and the windows of the stalled
+    /// streams.
     pub(super) fn update_window(&mut self, active: &StreamMap<ActiveStream>, quic: &mut QuicConnection) {
         let windows = quic.windows();
         // A stream's window is larger once an eighth of it was read.
@@ -73,8 +74,8 @@ impl H3Connection {
         }
     }
 
-    /// Returns the number of bytes that may be read of a stream now. Returns `None` if its sink has no
-    /// room, or if its transfer needs no more.
+    /// Returns the number of bytes that may be read from a stream now. Returns `None` if its sink
+    /// has no room, or if its transfer needs no more bytes.
     pub(super) fn credit(
         &mut self,
         id: u64,

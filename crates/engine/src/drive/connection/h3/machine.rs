@@ -1,4 +1,4 @@
-//! The HTTP/3 machine as one that accepts requests and their content.
+//! Implements [`ProtocolMachine`] for the HTTP/3 machine.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use haul_proto::time::Timestamp;
 
 use super::super::sending::ProtocolMachine;
 
-/// The machine, with the stream for the next request.
+/// The HTTP/3 machine, with the ID of the stream that the next request will use.
 pub(super) struct NewRequest<'a> {
     pub(super) machine: &'a mut H3Machine,
     pub(super) stream: u64,

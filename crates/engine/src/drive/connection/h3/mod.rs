@@ -51,7 +51,7 @@ use machine::NewRequest;
 use receive::{PendingDelivery, UnparsedInput};
 use send::OwnStreams;
 
-/// The maximum number of receives in which an idle connection is checked before it is used again.
+/// The maximum number of receives when an idle connection is checked before reuse.
 const MAX_IDLE_RECEIVES: usize = 16;
 /// The time without a datagram from the server after which a PING is sent, while a request is
 /// unanswered. A server closes a silent connection after 10 s to 30 s.
@@ -84,15 +84,17 @@ pub struct H3Connection {
     answered: usize,
     /// The number of complete responses received on the connection.
     served: usize,
-    /// The time when the connection was opened. Used as a timeout that has always passed already.
+    /// The time when the connection was opened. [`H3Connection::next_timeout`] returns this past
+    /// time to be called back immediately.
     opened_at: Instant,
     /// The time of the last datagram from the server, or of the last PING.
     heard_at: Instant,
     closing: bool,
-    /// The reason why QUIC lost the connection, until the streams were read to their ends.
+    /// The error that ended the QUIC connection. It is reported after all received bytes of the
+    /// streams have been read.
     lost: Option<ConnectionError>,
-    /// True if the server announced the close (GOAWAY) after it had answered some requests, or with
-    /// some still to answer. Requests that it refused are then worth repeating.
+    /// True if the server sent a GOAWAY frame when it had answered some requests, or when it would
+    /// still answer some. The requests that it refused are then sent again.
     closes_with_progress: bool,
     /// The code with which the connection is closed.
     close_code: H3ErrorCode,
@@ -107,7 +109,8 @@ struct ActiveStream {
     transfer: Box<Transfer>,
     /// The content that must still be read and sent. `None` if the request has no such content.
     upload: Option<Box<dyn BodyUpload>>,
-    /// Input that waits for entries of the QPACK table. The stream is not read meanwhile.
+    /// Input that cannot be parsed before further entries of the QPACK dynamic table arrive. The
+    /// stream is not read meanwhile.
     kept: Option<UnparsedInput>,
     /// True if the stream is in [`H3Connection::readable`].
     is_readable: bool,
@@ -180,7 +183,7 @@ impl H3Connection {
     }
 
     /// Returns true if the idle connection is still open. Handles the datagrams that have arrived
-    /// while it was idle, such as a GOAWAY. A connection on which they do not end is not reused.
+    /// while it was idle, such as a GOAWAY. Returns false if datagrams keep arriving.
     pub(super) fn is_reusable(&mut self, now: Instant) -> bool {
         let mut finished = FinishedTransfers::new();
         let waker = ConnectionWaker { wake: None, token: 0 };
@@ -222,7 +225,8 @@ impl H3Connection {
         !self.pipeline_limit.allows(self.answered, || self.unanswered_before(u64::MAX))
     }
 
-    /// Returns how many of the requests with a stream ID below `end` have no response head yet.
+    /// Returns the number of requests with a stream ID below `end` whose response head has not
+    /// arrived.
     fn unanswered_before(&self, end: u64) -> usize {
         self.machine.unanswered().filter(|id| id.0 < end && self.active.contains_key(&id.0)).count()
     }

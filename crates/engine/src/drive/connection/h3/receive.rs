@@ -25,7 +25,8 @@ use crate::{Result, clock};
 /// The maximum number of pieces of one body that are delivered in one call.
 const MAX_PIECES_PER_DELIVERY: usize = 64;
 
-/// Input of a stream that waits for entries of the QPACK table.
+/// Input of a stream that cannot be parsed before further entries of the QPACK dynamic table
+/// arrive.
 #[derive(Debug)]
 pub(super) struct UnparsedInput {
     chunk: StreamChunk,
@@ -39,7 +40,7 @@ pub(super) struct PendingDelivery {
     pieces: Vec<(usize, Range<usize>)>,
 }
 
-/// The end of a stream, as far as it was read.
+/// The reason why reading a stream stopped.
 enum StreamEnd {
     /// The stream is open: more bytes may arrive.
     Open,
@@ -127,8 +128,8 @@ impl H3Connection {
         Ok(())
     }
 
-    /// Records that a request's stream may have bytes to read. The unidirectional streams of the
-    /// peer are read after each receive anyway.
+    /// Records that a request's stream may have bytes to read. Does not record the unidirectional
+    /// streams of the peer, because they are read after each receive anyway.
     pub(super) fn mark_readable(&mut self, id: u64) {
         if let Some(active) = self.active.get_mut(&id)
             && !std::mem::replace(&mut active.is_readable, true)
@@ -436,7 +437,8 @@ impl H3Connection {
 }
 
 impl UnparsedInput {
-    /// Appends later input of the stream. Few bytes are kept: the stream is not read meanwhile.
+    /// Appends later input of the stream. Only little input is kept, because the stream is not read
+    /// meanwhile.
     fn append(&mut self, chunk: StreamChunk, fin: bool) {
         if !chunk.is_empty() {
             self.chunk = [&self.chunk[..], &chunk].concat().into();

@@ -10,7 +10,7 @@ use super::super::sending::RESPONSE_CHECK_INTERVAL;
 use super::H3Connection;
 use super::machine::NewRequest;
 
-/// The QUIC streams of the client's own unidirectional streams, once they are open.
+/// The IDs of the client's unidirectional QUIC streams; `None` before a stream is open.
 #[derive(Default)]
 pub(super) struct OwnStreams {
     control: Option<StreamId>,
@@ -28,7 +28,7 @@ impl OwnStreams {
         }
     }
 
-    /// Returns the machine's name of a QUIC stream on which the client sends.
+    /// Returns the HTTP/3 machine's name for a QUIC stream on which the client sends.
     pub(super) fn to_send_stream(&self, id: StreamId) -> H3SendStream {
         match Some(id) {
             id if id == self.control => H3SendStream::Control,
@@ -39,12 +39,12 @@ impl OwnStreams {
     }
 }
 
-/// Returns the QUIC stream with this number.
+/// Returns the QUIC stream ID with this value.
 pub(super) fn stream_id(id: u64) -> StreamId {
     VarInt::from_u64(id).map_or_else(|_| VarInt::MAX.into(), StreamId::from)
 }
 
-/// Returns an error code in the form that QUIC sends.
+/// Returns an HTTP/3 error code as a QUIC variable-length integer.
 pub(super) fn var_int(code: H3ErrorCode) -> VarInt {
     VarInt::from_u64(code.0).unwrap_or(VarInt::MAX)
 }
@@ -86,7 +86,8 @@ impl H3Connection {
         }
     }
 
-    /// Resets and stops the streams that the machine has abandoned.
+    /// Executes the machine's commands: resets streams for sending, and stops streams for
+    /// receiving.
     pub(super) fn run_machine_commands(&mut self) {
         while let Some(command) = self.machine.next_command() {
             // A stream that QUIC has already closed needs neither.
