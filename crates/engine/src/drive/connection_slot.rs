@@ -181,9 +181,9 @@ impl ConnectionSlot {
 
     /// Returns the number of transfers on the slot, in progress or waiting.
     #[must_use]
-    pub(crate) fn max_outstanding(&self) -> usize {
+    pub(crate) fn outstanding_count(&self) -> usize {
         match &self.state {
-            ConnectionState::Open(connection) => connection.max_outstanding() + self.waiting.len(),
+            ConnectionState::Open(connection) => connection.outstanding_count() + self.waiting.len(),
             _ => self.waiting.len(),
         }
     }
@@ -213,7 +213,7 @@ impl ConnectionSlot {
             ConnectionState::Open(connection) => self.waiting.back().map(|last| &**last).or(connection.last_transfer()),
             _ => self.waiting.back().map(|last| &**last),
         };
-        self.max_outstanding() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
+        self.outstanding_count() < self.max_depth && last.is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
     /// Queues a transfer. On a shared connection, transfers are ordered by rank (position in the
@@ -277,7 +277,7 @@ impl ConnectionSlot {
             return None;
         }
         let may = if self.is_serial && !connection.is_shared() {
-            connection.max_outstanding() == 0 && connection.can_start()
+            connection.outstanding_count() == 0 && connection.can_start()
         } else {
             connection.accepts(next)
         };

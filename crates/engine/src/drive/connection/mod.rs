@@ -186,8 +186,8 @@ impl HttpConnection {
 
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
-    pub fn max_outstanding(&self) -> usize {
-        any!(self, connection => connection.max_outstanding())
+    pub fn outstanding_count(&self) -> usize {
+        any!(self, connection => connection.outstanding_count())
     }
 
     /// Returns true if a request can be sent now.

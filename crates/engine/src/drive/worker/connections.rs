@@ -142,8 +142,8 @@ impl Worker {
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
-        let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].max_outstanding()).copied()?;
-        let idle = self.slots[best].max_outstanding() == 0;
+        let best = tokens.iter().filter(free).min_by_key(|token| self.slots[**token].outstanding_count()).copied()?;
+        let idle = self.slots[best].outstanding_count() == 0;
         let most = self.scheduler.connections().unwrap_or(self.options.per_host);
         (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
     }
@@ -163,10 +163,10 @@ impl Worker {
         self.reclaim_lent_slot(&mut transfer);
         self.mark_busy(token);
         let slot = &mut self.slots[token];
-        let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.max_outstanding() > 0);
+        let waits = !slot.waiting.is_empty() || (slot.is_serial && slot.outstanding_count() > 0);
         match &mut slot.state {
             ConnectionState::Open(connection) if !waits && connection.accepts(&transfer) => {
-                if connection.max_outstanding() == 0
+                if connection.outstanding_count() == 0
                     && let Some(host_slot) = transfer.scheduling.host_slot.filter(|_| connection.is_shared())
                 {
                     self.scheduler.set_host_multiplexes(host_slot, true);

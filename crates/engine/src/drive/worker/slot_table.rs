@@ -159,7 +159,7 @@ impl ConnectionSlotTable {
 
     /// Returns true if a slot has transfers.
     pub(super) fn has_transfers(&self) -> bool {
-        self.slots.len() > self.idle && self.slots.iter().any(|(_, entry)| entry.slot.max_outstanding() > 0)
+        self.slots.len() > self.idle && self.slots.iter().any(|(_, entry)| entry.slot.outstanding_count() > 0)
     }
 
     /// Returns the tokens of all slots.

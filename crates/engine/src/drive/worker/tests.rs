@@ -149,7 +149,7 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     worker.assign_connection(Transfer::new(target(), Arc::new(options), body, Instant::now(), 0), Some(slot));
     // One that is opened instead may have the same number.
     worker.slots.get(slot).is_some_and(
-        |slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.max_outstanding() > 0),
+        |slot| matches!(&slot.state, ConnectionState::Open(connection) if connection.outstanding_count() > 0),
     )
 }
 

@@ -139,7 +139,7 @@ impl H1Connection {
 
     /// Returns the number of transfers on the connection that have no complete response yet.
     #[must_use]
-    pub fn max_outstanding(&self) -> usize {
+    pub fn outstanding_count(&self) -> usize {
         self.queue.len()
     }
 

@@ -167,7 +167,7 @@ impl H2Connection {
 
     /// Returns the number of transfers in progress on the connection.
     #[must_use]
-    pub fn max_outstanding(&self) -> usize {
+    pub fn outstanding_count(&self) -> usize {
         self.active.len()
     }
 
