@@ -34,8 +34,8 @@ pub enum WorkerMessage {
 #[derive(Debug)]
 pub struct WorkerInbox {
     messages: Mutex<Vec<WorkerMessage>>,
-    /// True while the worker sleeps. Each change is a swap: loom would let a swap miss a store that
-    /// precedes it. On x86 a sequentially consistent store is a swap, too.
+    /// True while the worker sleeps. It is always changed by a swap, because loom would let a swap
+    /// miss an earlier store. On x86, a sequentially consistent store is a swap, too.
     asleep: AtomicBool,
     waker: mio::Waker,
 }
@@ -69,7 +69,8 @@ impl WorkerInbox {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// Marks the worker as asleep. Returns `false`, and leaves it awake, if there are messages.
+    /// Marks the worker as asleep if no messages wait. Otherwise, the worker stays awake, and the
+    /// result is `false`.
     pub fn try_sleep(&self) -> bool {
         self.asleep.swap(true, Ordering::SeqCst);
         let empty = self.messages.lock().ignore_poison().is_empty();

@@ -1,5 +1,5 @@
 //! Zero-copy transfer of body bytes: the kernel moves them from the socket to the sink's
-//! descriptor, and this process never has them in its memory.
+//! descriptor, and they never enter the memory of this process.
 //!
 //! ```text
 //!  socket ──splice──▶ the sink's pipe                       where the sink is a pipe
@@ -35,7 +35,7 @@ use rustix::io::Errno;
 
 pub use sys::{ZeroCopyMover, zero_copy_method_for};
 
-/// The way in which the kernel moves bytes to a descriptor.
+/// The method by which the kernel moves bytes to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyMethod {
     /// The descriptor is a pipe. Bytes are moved into it without an intermediate pipe.
@@ -46,7 +46,8 @@ pub enum ZeroCopyMethod {
     Nowhere,
 }
 
-/// The result of one step: the number of bytes that were moved, and why the step stopped.
+/// The result of one [`ZeroCopyMover::step`]: the number of bytes that were moved, and the reason
+/// why the step stopped.
 #[derive(Debug)]
 pub struct ZeroCopyStep {
     /// The number of bytes that have reached the sink's descriptor.
@@ -55,13 +56,14 @@ pub struct ZeroCopyStep {
     pub stop: Option<ZeroCopyStop>,
 }
 
-/// The reasons why a step stops.
+/// The reasons why a [`ZeroCopyMover::step`] stops.
 #[derive(Debug)]
 pub enum ZeroCopyStop {
     /// The socket has no input, or the sink's pipe is full: see [`wait`].
     WouldBlock,
-    /// The system cannot move these bytes, or the stream may have ended. The caller must receive
-    /// and write the rest in the ordinary way, which also detects the end.
+    /// The system cannot move these bytes, or the stream may have ended. The caller must use
+    /// ordinary receives and writes for the remaining bytes, and so also detects the end of the
+    /// stream.
     Refused,
     /// Receiving from the socket failed: the connection broke.
     Socket(io::Error),
@@ -69,12 +71,12 @@ pub enum ZeroCopyStop {
     Output(io::Error),
 }
 
-/// The reasons why a wait ends.
+/// The reasons why [`wait`] ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroCopyWaitResult {
     /// The socket or the [`ExtraPollDescriptor`] is ready.
     Ready,
-    /// The time limit `quiet` passed without input.
+    /// The time `quiet` passed without input.
     Quiet,
     /// The deadline has passed.
     Late,
@@ -113,9 +115,9 @@ pub enum ExtraPollDescriptor<'a> {
     Source(BorrowedFd<'a>),
 }
 
-/// Waits until the socket is readable (or writable, if `sends`), or until the other descriptor, if
-/// there is one, is ready. The wait ends after the time `quiet` or at the deadline, whichever comes
-/// first.
+/// Waits until the socket is readable (or writable, if `sends`), or until the descriptor `beside`,
+/// if there is one, is ready. The wait ends after the time `quiet` or at the deadline, whichever
+/// comes first.
 ///
 /// # Errors
 /// The errors of `poll(2)`.
@@ -176,15 +178,16 @@ mod sys {
     use crate::sink::null_device::is_null_device;
     use crate::sink::pipe_capacity::enlarge;
 
-    /// The maximum number of bytes for one call of `splice`. A pipe has room for fewer.
+    /// The maximum number of bytes for one call of `splice`. It is larger than the capacity of any
+    /// pipe.
     const MAX_SPLICE: u64 = 1 << 30;
     /// The maximum number of bytes that one call discards.
     const MAX_DISCARDED: usize = 4 << 20;
 
     const SPLICE_FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-    /// Returns the way in which the kernel can move bytes to this descriptor; `None` if they must
-    /// be copied.
+    /// Returns the method by which the kernel can move bytes to this descriptor; `None` if they
+    /// must be copied.
     #[must_use]
     pub fn zero_copy_method_for(output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
@@ -203,7 +206,8 @@ mod sys {
         }
     }
 
-    /// Lets the kernel move bytes. Each driver has one mover, which keeps its intermediate pipe.
+    /// Moves bytes from sockets to descriptors by the kernel. Each driver has one mover, which
+    /// keeps an intermediate pipe for reuse.
     #[derive(Debug, Default)]
     pub struct ZeroCopyMover {
         pipe: Option<SplicePipe>,
@@ -293,7 +297,7 @@ mod sys {
         received_bytes(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(MAX_SPLICE) as usize, SPLICE_FLAGS)))
     }
 
-    /// Converts the result of a `splice` from the socket, or of a receive that discards the bytes.
+    /// Converts the result of a `splice` from the socket, or of a receive that discards bytes.
     fn received_bytes(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to
@@ -306,8 +310,7 @@ mod sys {
         }
     }
 
-    /// Converts the result of a single system call that moves bytes from the socket to their
-    /// destination.
+    /// Makes the result of a step that used a single system call.
     fn step(came: Result<u64, ZeroCopyStop>) -> ZeroCopyStep {
         match came {
             Ok(moved) => ZeroCopyStep { moved, stop: None },

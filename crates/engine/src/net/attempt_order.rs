@@ -1,5 +1,5 @@
 //! The order of connection attempts to the addresses of one host (happy eyeballs, RFC 8305 section
-//! 5): one after the other, the next one when the last has failed or has not succeeded for some time.
+//! 5). Each attempt begins when the previous one has failed, or has not succeeded after a delay.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,8 +16,8 @@ pub(super) struct AttemptOrder {
 }
 
 impl AttemptOrder {
-    /// Makes the order for addresses in order of preference, of which the first may be attempted now.
-    /// The families take turns.
+    /// Makes the order from `addresses`, which are sorted by preference. The address families
+    /// alternate. The first address may be attempted now.
     pub(super) fn new(addresses: Vec<SocketAddr>, delay: Duration, now: Instant) -> Self {
         Self { waiting: interleave(addresses), next_at: now, delay }
     }
@@ -27,9 +27,9 @@ impl AttemptOrder {
         self.waiting.iter()
     }
 
-    /// Removes and returns the address to attempt now. `None` if no address is left, or if the
-    /// delay after the last attempt is not over. `at_once` skips the delay. It is true if no
-    /// attempt is in progress, or if one has failed.
+    /// Removes and returns the address to attempt now. Returns `None` if no address is left, or if
+    /// the delay after the previous attempt is not over. If `at_once` is true, the delay is
+    /// skipped, because no attempt is in progress or one has failed.
     pub(super) fn next(&mut self, at_once: bool, now: Instant) -> Option<SocketAddr> {
         if at_once || now >= self.next_at { self.waiting.pop_front() } else { None }
     }
@@ -50,7 +50,7 @@ impl AttemptOrder {
         self.waiting.clear();
     }
 
-    /// Returns the time at which the next attempt begins. `None` without a further attempt.
+    /// Returns the time at which the next attempt begins; `None` if there is no further attempt.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.next_at)
     }

@@ -9,9 +9,8 @@
 //! ```
 //!
 //! [`ConnectRace`] owns the sockets of the attempts and has no event loop: the caller waits for
-//! each socket and the next timeout, and calls [`ConnectRace::step`] then. The rejected alternative
-//! is a blocking `connect(2)` with a timeout. It saves a system call on Linux, but gVisor ignores
-//! the timeout.
+//! each socket and the next timeout, and then calls [`ConnectRace::step`]. A blocking `connect(2)`
+//! with a timeout was rejected: it saves a system call on Linux, but gVisor ignores the timeout.
 //!
 //! ```
 //! use haul::net::connect::{ConnectRaceStatus, ConnectOptions, ConnectRace};
@@ -63,8 +62,8 @@ pub struct ConnectOptions {
     pub interface: Option<LocalInterface>,
     /// The local ports of connections (`--local-port`). Default: any.
     pub local_ports: Option<PortRange>,
-    /// The type of service of outgoing packets, all eight bits: DS field (RFC 2474 section 3) and
-    /// ECN (`--ip-tos`). Default: the system's.
+    /// The type of service of outgoing packets, all eight bits, which are the DS field (RFC 2474
+    /// section 3) and ECN (`--ip-tos`). Default: the system's.
     pub type_of_service: Option<u8>,
     /// The priority of outgoing packets, 0 to 7 (`--vlan-priority`), if the system supports it.
     /// Default: the system's.
@@ -107,8 +106,9 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Returns true if both options make the same connection, so that requests with either of them
-    /// may use it. Ignores `attempt_delay` and `timeout`, which do not affect an open connection.
+    /// Returns true if these options and `other` result in the same connection, so that requests
+    /// with either of them may use it. Ignores `attempt_delay` and `timeout`, which do not affect
+    /// an open connection.
     #[must_use]
     pub fn make_equal_connections(&self, other: &Self) -> bool {
         let Self {
@@ -277,8 +277,9 @@ impl ConnectRace {
         }
     }
 
-    /// Advances the race: collects the results of attempts and starts the next one. Calls `opened`
-    /// once for each new socket. Sockets of failed attempts are already closed.
+    /// Advances the race: collects the results of attempts, and starts the next one. Calls `opened`
+    /// once for each new socket, so that the caller can wait for it. Closes the sockets of failed
+    /// attempts.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> ConnectRaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_unix_socket(&unix, now, opened);
@@ -381,7 +382,7 @@ impl ConnectRace {
         }
     }
 
-    /// Returns the error for the time limit.
+    /// Returns the error that reports the expired time limit.
     pub(super) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer).or(self.order.addresses().next().copied());
         let port = port.map_or(0, |peer| peer.port());
@@ -447,8 +448,8 @@ fn lacks_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Returns the rank of a failure. The failure with the highest rank is reported; among equal ranks,
-/// the last one is.
+/// Returns the rank of a failure. The failure with the highest rank is reported; if several have
+/// that rank, the last of them is reported.
 fn failure_rank(error: &io::Error) -> u8 {
     if lacks_descriptors(error) {
         return 2;
@@ -464,7 +465,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_informative_failure_is_kept() {
+    fn most_informative_connect_failure_is_reported() {
         let mut connector = ConnectRace::new("h", Vec::new(), &ConnectOptions::default(), Instant::now());
         let peer = "127.0.0.1:9".parse().unwrap();
         for (os, kept) in [

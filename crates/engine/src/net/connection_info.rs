@@ -1,4 +1,4 @@
-//! The facts of an open connection that its transfers report.
+//! Information about an open connection that its transfers report.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,19 +6,20 @@ use std::sync::Arc;
 use super::stream::ConnectionStream;
 use crate::transfer_facts::TlsFacts;
 
-/// The facts of an open connection, of a byte stream or of QUIC.
+/// Information about an open connection: a byte stream or QUIC.
 pub trait ConnectionInfo {
-    /// Returns the number of the connection among all connections of the process, counted from 0.
+    /// Returns the sequence number of the connection among all connections of the process, counted
+    /// from 0.
     fn number(&self) -> u64;
 
     /// Returns the address of the peer, or of the proxy if there is one. `None` on a Unix socket.
     fn peer(&self) -> Option<SocketAddr>;
 
-    /// Returns the local address, if it was requested.
+    /// Returns the local address of the connection; `None` if the options did not ask for it.
     fn local(&self) -> Option<SocketAddr>;
 
-    /// Returns the fault of the server's certificate, if there is one and
-    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is set.
+    /// Returns the defect of the server's certificate. `None` if it has none, or if
+    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     fn certificate_fault(&self) -> Option<&str>;
 
     /// Returns the server's certificates, if

@@ -14,27 +14,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
-/// The largest number of descriptors that are reserved for the rest of the process.
+/// The maximum number of descriptors that are reserved for purposes other than connections.
 const MAX_RESERVE: usize = 64;
 
-/// The descriptors of a client's event loops. All of them share it.
+/// The descriptors that the event loops of a client use. All event loops of the client share this
+/// budget.
 #[derive(Debug, Default)]
 pub(crate) struct DescriptorBudget {
     /// The number of descriptors that the process may open; 0 before it is read.
     limit: AtomicUsize,
-    /// The number of connections of event loops, including idle connections.
+    /// The number of connections in event loops, including idle connections.
     connections: AtomicUsize,
-    /// The idle connections of event loops.
+    /// The number of idle connections in event loops.
     idle: AtomicUsize,
 }
 
 impl DescriptorBudget {
-    /// Forgets the limit of the process, which may have changed.
+    /// Makes the next use read the descriptor limit of the process again, because it may have
+    /// changed.
     pub(crate) fn reread_limit(&self) {
         self.limit.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the limit of the process. The first call reads it.
+    /// Returns the descriptor limit of the process. The first call reads it.
     fn limit(&self) -> usize {
         let known = self.limit.load(Ordering::Relaxed);
         if known > 0 {
@@ -51,7 +53,7 @@ impl DescriptorBudget {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Subtracts connections of an event loop that were closed or left it. `idle` is the number of
+    /// Subtracts connections that an event loop has closed or handed over. `idle` is the number of
     /// idle connections among them.
     pub(crate) fn remove_connections(&self, count: usize, idle: usize) {
         self.connections.fetch_sub(count, Ordering::Relaxed);
@@ -83,7 +85,8 @@ impl DescriptorBudget {
         self.busy_connections() < self.limit() / 2
     }
 
-    /// Returns the number of idle connections for which there are descriptors.
+    /// Returns the maximum number of idle connections, so that enough descriptors remain for busy
+    /// connections.
     pub(crate) fn max_idle(&self) -> usize {
         max_idle(self.limit(), self.busy_connections())
     }
@@ -99,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_connections_leave_descriptors_to_busy_ones() {
+    fn max_idle_shrinks_as_busy_connections_grow() {
         assert_eq!([0, 64, 300, 480, 1000].map(|busy| max_idle(1024, busy)), [512, 512, 360, 0, 0]);
         assert_eq!([0, 5, 20].map(|busy| max_idle(32, busy)), [16, 16, 0]);
         assert_eq!(max_idle(usize::MAX, 5), usize::MAX / 2);
@@ -107,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_connections_reduce_the_number_of_idle_ones() {
+    fn descriptor_budget_counts_busy_and_idle_connections() {
         let budget = DescriptorBudget::default();
         budget.limit.store(100, Ordering::Relaxed);
         (0..40).for_each(|_| budget.add_connection());

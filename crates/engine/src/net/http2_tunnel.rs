@@ -17,8 +17,8 @@ use haul_proto::h2::{self, H2Event, H2Machine, RequestId};
 
 use crate::clock;
 
-/// The flow-control window for bytes from the proxy. It needs no memory: unread bytes wait in the
-/// socket, and the window is extended when the reader takes bytes.
+/// The flow-control window for bytes from the proxy. It takes no memory of this process: unread
+/// bytes stay in the socket, and the window is extended when the reader consumes bytes.
 const RECEIVE_WINDOW: u32 = 4 << 20;
 /// The maximum number of bytes that wait for the proxy's flow-control window. Beyond it,
 /// [`Http2Tunnel::send`] refuses bytes.
@@ -37,7 +37,7 @@ pub(super) struct Http2Tunnel {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
     /// Data for the reader. The fields are the number of processed input bytes and the range of the
-    /// data in the input. The caller must call `take` again with the rest.
+    /// data in the input. The caller must call `receive` again with the remaining input.
     Bytes(usize, Range<usize>),
     /// All input was processed. More input is needed for the next event.
     Nothing,
@@ -51,8 +51,8 @@ pub(super) fn config() -> h2::H2Config {
 }
 
 impl Http2Tunnel {
-    /// Makes a tunnel on the stream `id` of `conn`, after the proxy has answered its CONNECT with a
-    /// 2xx.
+    /// Makes a tunnel on the stream `id` of `conn`. The proxy must have answered the CONNECT
+    /// request on that stream with a 2xx response.
     pub(super) fn new(conn: Box<H2Machine>, id: RequestId) -> Self {
         Self { conn, id, waiting: Vec::new() }
     }
@@ -79,7 +79,7 @@ impl Http2Tunnel {
         Ok(taken)
     }
 
-    /// Extends the flow-control window by `n` bytes, which the reader has used.
+    /// Extends the flow-control window by `n` bytes, which the reader has consumed.
     pub(super) fn release_window(&mut self, n: usize) {
         self.conn.release(clock::to_timestamp(Instant::now()), self.id, n as u64);
     }

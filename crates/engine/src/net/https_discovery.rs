@@ -1,6 +1,6 @@
-//! Asks for the HTTPS records of an origin (RFC 9460) when a connection to it is begun, and stores
-//! in the [`Http3Cache`] what they offer. The connection does not wait for them: they count from the
-//! next one on.
+//! Looks up the HTTPS records of an origin (RFC 9460) when a connection to it begins, and stores
+//! the offered protocols in the [`Http3Cache`]. The connection does not wait for the records: only
+//! later connections use them.
 
 use haul_policy::target::{Scheme, Target};
 
@@ -11,8 +11,8 @@ use crate::RequestOptions;
 use crate::request::Http3Policy;
 use crate::state::http3::{Http3Cache, origin};
 
-/// Starts a lookup of the HTTPS records of a request's target, unless they cannot matter. They
-/// matter for an https URL without a proxy whose options allow HTTP/3.
+/// Starts a lookup of the HTTPS records of a request's target, if the records can make a
+/// difference: the URL is an https URL, there is no proxy, and the options allow HTTP/3.
 pub(crate) fn begin_lookup(
     resolver: &Resolver,
     waiter: LookupWaiter,

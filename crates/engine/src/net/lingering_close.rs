@@ -1,11 +1,10 @@
-//! Closes a connection with unread input in such a way that the peer still receives the last
-//! output.
+//! Closes a connection that has unread input, so that the peer still receives the last output.
 //!
 //! A socket that is closed with unread input, or that receives input after it was closed, resets
 //! the connection. The peer may then lose output that it has not read yet, such as the GOAWAY that
-//! gives the reason (RFC 9113 section 5.4.1; RFC 9112 section 9.6 describes the same). Therefore,
-//! this module first ends only the sending direction. Then it drops further input until the peer
-//! ends its direction, or until a limit is reached.
+//! gives the reason (RFC 9113 section 5.4.1; RFC 9112 section 9.6 describes the same problem).
+//! Therefore, this module first closes only the sending direction. Then it drops further input
+//! until the peer closes its direction, or until a limit is reached.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,11 +16,11 @@ use super::socket::Socket;
 
 /// The maximum number of input bytes that are dropped before the connection is closed.
 const MAX_DROPPED_BYTES: usize = 1 << 20;
-/// The maximum time to wait for the peer to end its direction.
+/// The maximum time to wait until the peer closes its sending direction.
 const MAX_WAIT: Duration = Duration::from_millis(250);
 
-/// Ends the sending direction, and drops input until the peer has ended its direction or a limit is
-/// reached.
+/// Closes the sending direction, and drops input until the peer has closed its direction or a limit
+/// is reached.
 pub(super) fn drain(socket: &Socket) {
     if socket.shutdown_write().is_err() || socket.set_nonblocking(true).is_err() {
         return;

@@ -1,5 +1,5 @@
-//! The local end of a connection: interface, address, ports and packet marks; and the addresses of
-//! Unix sockets.
+//! The local end of a connection: interface, address, ports, and the priority and type of service
+//! of packets. Also contains the addresses of Unix sockets.
 //!
 //! ```
 //! use haul::net::local_address::{LocalInterface, PortRange};
@@ -109,8 +109,8 @@ pub struct LocalBinding {
 }
 
 impl LocalBinding {
-    /// Makes the settings for these options. Ignores the interface, because its addresses must be
-    /// looked up first.
+    /// Makes the settings for these options. Leaves the interface out, because its addresses must
+    /// be looked up first.
     #[must_use]
     pub fn from_options(options: &ConnectOptions) -> Self {
         Self {
@@ -276,7 +276,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn sent_packets_are_marked() {
+    fn local_binding_sets_type_of_service_and_priority() {
         let options = ConnectOptions { type_of_service: Some(0xb8), priority: Some(5), ..ConnectOptions::default() };
         for peer in ["127.0.0.1:9", "[::1]:9"] {
             let peer = peer.parse().unwrap();

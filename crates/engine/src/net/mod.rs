@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! connecting: dns ─► connect (happy eyeballs) ─► socket ─► [SOCKS, CONNECT] ─► [tls] ─► stream
-//! tcp_info counts what a connection cost
+//! tcp_info counts the bytes and packets of a connection
 //! ```
 //!
 //! Each step is a state machine, or a call that can have a deadline. So the event loop (many

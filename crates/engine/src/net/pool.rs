@@ -1,14 +1,14 @@
-//! The pool of idle connections. A connection is found by its key, which contains all settings that
-//! it was made with.
+//! The pool of idle connections. A connection is found by its key, which contains all settings with
+//! which it was made.
 //!
 //! The [`ConnectionKey`] is the security boundary. Two requests share a connection only if scheme,
 //! host, port, all TLS settings, the proxies with their credentials, and all connect options except
 //! time limits are equal. A connection with unread or unsolicited bytes never enters the pool.
-//! Before the pool returns a connection, it checks by a peek that the connection is open and has no
-//! input.
+//! Before the pool returns a connection, it peeks at the socket to check that the connection is
+//! open and has no input.
 //!
-//! A thread keeps the connections that it drives while it has requests for them. The pool keeps
-//! connections between runs, and passes them from one thread to another.
+//! Each worker thread keeps the connections for which it has requests. The pool keeps connections
+//! between runs, and passes them from one thread to another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,13 +33,13 @@ use crate::state::auth::NegotiateOptions;
 /// connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectionKey {
-    /// The host, as in DNS and TLS. With a proxy that forwards requests, it is the proxy's host,
-    /// since requests to any origin may use the connection.
+    /// The host name for DNS and TLS. With a proxy that forwards requests, this is the proxy's
+    /// host, since requests to any origin may use the connection.
     pub host: String,
     /// The port of that host.
     pub port: u16,
-    /// The host and port to which the connection is made. The URL names them, unless an option
-    /// replaces them.
+    /// The host and port to which the connection is made. They are those of the URL, unless an
+    /// option replaces them.
     pub dial: (String, u16),
     /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
     /// another peer.
@@ -60,7 +60,7 @@ pub struct ConnectionKey {
     /// The choice of HTTP/3: excluded, allowed or required, and the endpoint. A connection
     /// over TCP has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.
     pub http3: Http3Choice,
-    /// The deviations from HTTP/1.1 that responses on the connection may have.
+    /// The deviations from HTTP/1.1 that are accepted in responses on the connection.
     pub deviations: H1Deviations,
     /// The settings for Negotiate, with its user: servers may bind the user to the connection (RFC
     /// 4559 section 6). `None` without Negotiate.
@@ -109,14 +109,14 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if `host` is the name of an HTTP/3 endpoint without which the connection may be
-    /// made by TCP, so that the connection must not wait for the lookup of the name.
+    /// Returns true if `host` is the name of an HTTP/3 endpoint, and the connection may also use
+    /// TCP. The connection then must not wait for the lookup of that name.
     pub(crate) fn may_connect_without(&self, host: &str) -> bool {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
 
-    /// Returns the use of HTTP/3 with the endpoint of the host itself left out, so that the keys of
-    /// two hosts can be compared.
+    /// Returns the choice of HTTP/3. If the endpoint is the host itself, it is left empty, so that
+    /// the keys of two hosts can be compared.
     fn http3_at_origin(&self) -> Http3Choice {
         let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
         let nowhere = QuicEndpoint { host: String::new(), port: 0 };

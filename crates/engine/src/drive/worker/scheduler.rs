@@ -1,4 +1,4 @@
-//! The scheduler of a run, which supplies a worker's transfers and receives their results.
+//! The scheduler of a run: supplies transfers to the workers and receives the results.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,53 +14,56 @@ use crate::{Error, Result};
 /// The source of a run's transfers and the receiver of their results. All workers of the run share
 /// it.
 ///
-/// The methods with a default are needed only by runs that gather output, let transfers use each
-/// other's host slots, or decode bodies. A host slot is a permit for one transfer to a host.
+/// Methods with a default implementation are needed only by runs that gather output, let transfers
+/// use each other's host slots, or decode bodies. A host slot is a permit for one transfer to a
+/// host.
 pub trait Scheduler: Send + Sync {
     /// Returns the next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
-    /// Decides how a host slot (a permit for one transfer to a host) is used after a transfer that
-    /// had it is finished.
+    /// Decides how a host slot (a permit for one transfer to a host) is used after the transfer
+    /// that held it is finished.
     fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision;
 
     /// Records that a transfer is over, with this result.
     fn on_finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
-    /// Stores a transfer that waits for its retry until `at`. [`Scheduler::next`] or
-    /// [`Scheduler::next_for_slot`] returns it at that time. Its host slot is free meanwhile. If
-    /// the transfer has to keep its slot, it is returned immediately, and the worker itself waits.
+    /// Takes a transfer that waits for its retry until `at`. [`Scheduler::next`] or
+    /// [`Scheduler::next_for_slot`] returns the transfer at that time, and its host slot is free
+    /// meanwhile. If the transfer must keep its slot, this method returns it immediately, and the
+    /// worker waits instead.
     fn delay_retry(&self, _worker: usize, transfer: Box<Transfer>, _at: Instant) -> Option<Box<Transfer>> {
         Some(transfer)
     }
 
-    /// Returns the time before which a transfer that kept its slot may not be tried again, although
-    /// its pause is over. `None` if it may be tried now.
+    /// Returns the earliest time at which a transfer that kept its slot may be tried again,
+    /// although its retry delay is over. `None` if it may be tried now.
     fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
         None
     }
 
-    /// If the transfer with this tag waits for its retry without a slot, removes and returns it.
-    /// The worker cancels it.
+    /// Removes and returns the transfer with this tag if it waits for its retry without a slot. The
+    /// worker then cancels it.
     fn cancelled_retry(&self, _worker: usize, _tag: u64) -> Option<Box<Transfer>> {
         None
     }
 
-    /// Returns a transfer that has waited for its retry until its deadline. The worker fails it.
+    /// Removes and returns a transfer whose deadline passed while it waited for its retry. The
+    /// worker then fails it.
     fn overdue_retry(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
         None
     }
 
-    /// Allows one transfer more than the limit on all transfers, because a running transfer waits
-    /// for the first answer of its host. Returns false if the maximum of such slots is lent. Later,
-    /// [`Scheduler::return_lent_slot`] is called.
+    /// Allows one additional transfer above the limit on all transfers, because a running transfer
+    /// waits for the first answer of its host. Returns false if no more additional transfers are
+    /// allowed. The caller calls [`Scheduler::return_lent_slot`] later.
     fn lend_slot(&self) -> bool {
         false
     }
 
-    /// Allows one transfer more than the limit on all transfers, because the host of a running
-    /// transfer has accepted its connection and not answered yet. Returns false if the maximum of
-    /// such slots is lent, or if the host has answered an earlier transfer.
+    /// Allows one additional transfer above the limit on all transfers, because the host of a
+    /// running transfer has accepted the connection but sends no response. Returns false if no more
+    /// additional transfers are allowed, or if the host has answered an earlier transfer.
     fn lend_slot_of_silent(&self, _slot: HostId) -> bool {
         false
     }
@@ -68,11 +71,12 @@ pub trait Scheduler: Send + Sync {
     /// Records that the host of this slot has answered a transfer.
     fn on_host_answered(&self, _slot: HostId) {}
 
-    /// Records that a transfer whose slot was lent continues or ends.
+    /// Records that a transfer whose slot was lent to another transfer continues or ends.
     fn return_lent_slot(&self) {}
 
-    /// Records that the host of this slot has refused a transfer. Returns the load that may have
-    /// been the cause: then the transfer is tried again as soon as the host's limit allows.
+    /// Records that the host of this slot has refused a transfer because of overload. Returns the
+    /// load that probably caused the refusal. The transfer is then tried again as soon as the
+    /// host's limit allows.
     fn on_refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
         None
     }
@@ -81,8 +85,8 @@ pub trait Scheduler: Send + Sync {
     /// it.
     fn on_slot_given_away(&self, _slot: HostId) {}
 
-    /// Returns true if bodies cost more CPU time than moving them does, because they are decoded,
-    /// decrypted or searched. Default: false.
+    /// Returns true if most of the CPU time is spent on decoding, decrypting or searching bodies,
+    /// and not on moving their bytes. Default: false.
     fn is_heavy(&self) -> bool {
         false
     }
@@ -113,8 +117,8 @@ pub trait Scheduler: Send + Sync {
     /// is the time of its last call.
     fn next_timeout(&self, now: Instant) -> Option<Instant>;
 
-    /// Records that the worker has handled all events of a wake-up. Returns the time when this must
-    /// be called again even without an event, if there is one.
+    /// Records that the worker has handled all events of a wake-up. Returns the time when
+    /// `on_turn_end` must be called again even without an event, if there is one.
     fn on_turn_end(&self, _now: Instant) -> Option<Instant> {
         None
     }
@@ -136,17 +140,17 @@ pub trait Scheduler: Send + Sync {
     /// transfers.
     fn set_host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
 
-    /// Returns the present limit of connections to one host; `None` if it is still
+    /// Returns the current limit on connections to one host; `None` if it is still
     /// [`WorkerOptions::per_host`](super::WorkerOptions::per_host).
     fn connections(&self) -> Option<usize> {
         None
     }
 
-    /// Records that a worker has started. Its inbox receives the scheduler's messages.
+    /// Records that a worker has started. The scheduler sends its messages to this inbox.
     fn on_worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
-/// The use of a host slot that has become free; see [`Scheduler::next_for_slot`].
+/// The decision how a free host slot is used; see [`Scheduler::next_for_slot`].
 pub enum HostSlotDecision {
     /// The slot is used by this transfer.
     Transfer(Box<Transfer>),

@@ -1,8 +1,8 @@
-//! The connection slots of a worker: by token, by connection key, by their next timeout, and shared
-//! ones by the address of their peer.
+//! The connection slots of a worker. Finds slots by token, by connection key and by their next
+//! timeout, and shared slots also by the address of the peer.
 //!
-//! Thousands of slots may be idle. So no operation that a wake-up needs looks at all of them: the
-//! table notes which slots were changed, and asks only these for their next timeout.
+//! Thousands of slots may be idle, so no operation that each wake-up needs examines all slots: the
+//! table records which slots have changed, and updates the timers of only these slots.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -18,7 +18,7 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::pool::ConnectionKey;
 
-/// The number of outdated timers up to which they are not removed.
+/// The number of outdated timers that may remain in the heap. If there are more, they are removed.
 const MAX_STALE_TIMERS: usize = 64;
 
 /// A worker's connection slots. The token of a slot is also its token in the event loop.
@@ -29,7 +29,8 @@ pub(super) struct ConnectionSlotTable {
     shared: HashMap<SocketAddr, SmallVec<[usize; 2]>>,
     /// The slots that were changed since their timers were set.
     changed: Vec<usize>,
-    /// Timers of slots, the earliest on top. A slot's next timeout is never before its timer.
+    /// Timers of slots, the earliest at the top. A slot's timer is never later than its next
+    /// timeout.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<DescriptorBudget>,
     idle: usize,
@@ -38,7 +39,7 @@ pub(super) struct ConnectionSlotTable {
 struct SlotTableEntry {
     slot: ConnectionSlot,
     is_changed: bool,
-    /// The time of the slot's timer; another timer of the slot is outdated.
+    /// The time of the slot's current timer. Any other timer of the slot in the heap is outdated.
     timer: Option<Instant>,
     /// The peer's address, if the slot is in [`ConnectionSlotTable::shared`].
     shared_at: Option<SocketAddr>,
@@ -74,8 +75,8 @@ impl ConnectionSlotTable {
         token
     }
 
-    /// Files a slot under the key of its connection, which differs from the key that the slot was
-    /// made for if TCP has won against QUIC.
+    /// Moves a slot to the key of its open connection. That key differs from the slot's first key
+    /// if TCP has won the race against QUIC.
     pub(super) fn update_key(&mut self, token: usize) {
         let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &slot.state else { return };
@@ -100,7 +101,8 @@ impl ConnectionSlotTable {
         Some(slot)
     }
 
-    /// Records that the connection of a slot has opened, and may be one that transfers share.
+    /// Adds the newly opened connection of a slot to the shared connections, if transfers can share
+    /// it.
     pub(super) fn add_shared_connection(&mut self, token: usize) {
         let Some(entry) = self.slots.get_mut(token) else { return };
         if let ConnectionState::Open(connection) = &entry.slot.state
@@ -152,7 +154,7 @@ impl ConnectionSlotTable {
         tokens.iter().map(|token| (*token, &self[*token]))
     }
 
-    /// Returns the key in an `Arc`. Slots with an equal key share one `Arc`.
+    /// Returns an `Arc` with this key. Slots with equal keys share one `Arc`.
     pub(super) fn intern_key(&self, key: ConnectionKey) -> Arc<ConnectionKey> {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }
@@ -167,7 +169,7 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns the time of the next timeout of all slots.
+    /// Returns the earliest timeout of all slots.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         self.set_timers();
         while let Some(Reverse((at, token))) = self.timers.peek().copied() {

@@ -30,7 +30,7 @@ struct FailingScheduler {
     lent: AtomicUsize,
 }
 
-/// A scheduler that has nothing to do before a given time.
+/// The state of a scheduler that has nothing to do before a given time.
 #[derive(Default)]
 struct PausingScheduler {
     until: Option<Instant>,
@@ -153,7 +153,7 @@ fn is_placed(worker: &mut Worker, slot: usize, method: &str) -> bool {
     )
 }
 
-/// Waits until the slot's socket has input. The worker does not notice that input, since it handles
+/// Waits until the slot's socket has input. The worker does not notice the input, since it handles
 /// events only when it sleeps.
 fn wait_for_news(worker: &Worker, slot: usize) {
     let ConnectionState::Open(connection) = &worker.slots[slot].state else { panic!("it is open") };
@@ -234,14 +234,15 @@ fn worker_does_not_poll_a_full_output() {
 }
 
 #[test]
-fn worker_wakes_for_a_pause_that_ended_meanwhile() {
+fn worker_handles_timeout_that_passed_before_sleep() {
     let scheduler = Arc::new(FailingScheduler { pause: Some(Mutex::default()), ..FailingScheduler::default() });
     assert!(worker(&scheduler).run().is_ok());
     assert_eq!(*scheduler.ends.lock().unwrap(), ["asked again"]);
     assert!(!scheduler.pause.as_ref().unwrap().lock().unwrap().is_slept_through);
 }
 
-/// A worker whose name lookups get no answer until the sender is dropped, and its scheduler.
+/// Returns a worker whose name lookups get no answer until the returned sender is dropped, and the
+/// worker's scheduler.
 fn worker_without_names() -> (Worker, Arc<FailingScheduler>, mpsc::Sender<()>) {
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
@@ -268,7 +269,7 @@ fn place_waiting(worker: &mut Worker, tag: u64, max_time: Duration) {
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
-fn late_attempts_lend_their_slots_until_they_end() {
+fn late_connection_attempts_lend_host_slots() {
     let (mut worker, scheduler, _open) = worker_without_names();
     let lent = || scheduler.lent.load(Ordering::SeqCst);
     (0..3).for_each(|tag| place_waiting(&mut worker, tag, LONG));
@@ -291,7 +292,7 @@ fn late_attempts_lend_their_slots_until_they_end() {
 }
 
 #[test]
-fn proxied_attempts_lend_no_slots() {
+fn attempts_through_a_proxy_lend_no_slots() {
     let (mut worker, scheduler, _open) = worker_without_names();
     let proxy = Some(Proxy::parse("http://proxy.test:3128").unwrap());
     let proxy = ProxyOptions { proxy, ..ProxyOptions::default() };
@@ -306,7 +307,7 @@ fn proxied_attempts_lend_no_slots() {
 }
 
 #[test]
-fn fresh_attempts_are_limited() {
+fn unanswered_connection_attempts_are_limited() {
     let (mut worker, _scheduler, _open) = worker_without_names();
     for tag in 0..300 {
         assert_eq!(worker.attempts.has_room(), tag < 256);
@@ -318,7 +319,7 @@ fn fresh_attempts_are_limited() {
 }
 
 #[test]
-fn slot_timers_agree_with_all_slots() {
+fn slot_timers_agree_with_timeouts_of_slots() {
     let (mut worker, _scheduler, _open) = worker_without_names();
     let mut rng = testkit::rng::Rng::new(7);
     for step in 0..600 {

@@ -1,8 +1,8 @@
-//! The server's keys for Encrypted Client Hello (RFC 9849): those of the options, of the HTTPS
-//! record (RFC 9848), or of the server's rejection of others.
+//! The server's keys for Encrypted Client Hello (RFC 9849). They come from the options, from the
+//! HTTPS record (RFC 9848), or from a server that rejected other keys.
 //!
-//! HTTPS records are looked up only for a host that this side resolves. A proxy that resolves names
-//! itself would otherwise hide a name that the name server then learns.
+//! HTTPS records are looked up only if this host resolves the origin's name. If a proxy resolves
+//! it, a lookup of the HTTPS record would reveal the name to this host's name server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,8 +20,8 @@ impl Connecting {
         self.ech_tls.as_ref().or(self.key.tls.as_ref())
     }
 
-    /// Finds the keys with which the server's name is encrypted, if that is wanted. Returns false
-    /// while they are being looked up.
+    /// Finds the keys for encrypting the server's name, if the options ask for Encrypted Client
+    /// Hello. Returns false while the keys are being looked up.
     ///
     /// # Errors
     /// The time limit has passed.
@@ -43,8 +43,9 @@ impl Connecting {
         Ok(true)
     }
 
-    /// Begins again with the keys that the server sent, if `error` is its rejection of others. They
-    /// are used only once, and only if the server has proved to be the one with the public name.
+    /// Restarts the connection with the keys that the server sent, if `error` is the server's
+    /// rejection of other keys. The sent keys are used only once, and only if the server's
+    /// certificate is valid for its public name. Returns true if the connection restarts.
     pub(super) fn takes_sent_keys(&mut self, error: &Error) -> bool {
         if error.kind() != ErrorKind::EchRequired {
             return false;
@@ -64,7 +65,8 @@ impl Connecting {
         true
     }
 
-    /// Returns true if this side looks up the name of the origin itself, and connects to it.
+    /// Returns true if the name of the origin is resolved on this host, and the connection goes
+    /// directly to it.
     fn resolves_origin(&self) -> bool {
         let key = &self.key;
         let (host, port) = &key.dial;
@@ -78,13 +80,14 @@ impl Connecting {
     }
 }
 
-/// Returns the keys of the preferred endpoint at this port that has some.
+/// Returns the keys of the first endpoint (in order of preference) at this port whose record
+/// contains keys.
 fn keys_of(records: &[HttpsRecord], port: u16) -> Option<Vec<u8>> {
     let mut at_port = records.iter().filter(|record| record.port.is_none_or(|other| other == port));
     at_port.find_map(|record| record.ech.clone())
 }
 
-/// Returns the lines about the keys before a handshake.
+/// Returns the trace lines that describe the keys before a handshake.
 fn lines(wanted: &EchOptions, found: &EchOptions) -> Vec<String> {
     let from_options = wanted.config_list.is_some();
     match (wanted.policy, &found.config_list) {

@@ -68,18 +68,20 @@ pub(crate) struct Connecting {
     deadline: Instant,
     reopened: u32,
     phase: ConnectPhase,
-    /// The TLS options of the key with the server's keys for Encrypted Client Hello, once these are
-    /// known. `None` if the options of the key apply.
+    /// The TLS options of the connection key, together with the server's keys for Encrypted Client
+    /// Hello. `None` before these keys are known, or if they are not wanted: then the options of
+    /// the connection key apply.
     ech_tls: Option<TlsOptions>,
-    /// True once the server's keys for Encrypted Client Hello came with its rejection of others.
+    /// True once the server has rejected other keys for Encrypted Client Hello and has sent its
+    /// current keys.
     has_sent_keys: bool,
-    /// The memory of HTTP/3 endpoints.
+    /// The cache of working and failed HTTP/3 endpoints.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]
     http3: Http3Cache,
     /// The QUIC handshakes in progress.
     #[cfg(feature = "http3")]
     quic: Option<Box<QuicRace>>,
-    /// True if TCP is not used, although the key permits it.
+    /// True if TCP must not be used, although the connection key permits it.
     #[cfg(feature = "http3")]
     is_quic_alone: bool,
 }
@@ -94,13 +96,14 @@ enum ConnectPhase {
         wire: Box<ConnectStageIo>,
         stages: RemainingStages,
     },
-    /// QUIC has its head start, or is the only protocol. TCP starts at `tcp_starts`, if ever.
+    /// Only QUIC is tried, either during its head start or because it is the only allowed protocol.
+    /// TCP starts at `tcp_starts`; never if that is `None`.
     #[cfg(feature = "http3")]
     QuicFirst {
         route: Box<ResolvedRoute>,
         tcp_starts: Option<Instant>,
     },
-    /// TCP has failed with this error, and QUIC has not.
+    /// TCP has failed with this error, and QUIC is still in progress.
     #[cfg(feature = "http3")]
     TcpFailed(Error),
     Over,
@@ -113,9 +116,11 @@ pub(crate) enum ConnectProgress {
     /// The connection waits for an event, for a notification of the resolver, or for
     /// [`Connecting::next_timeout`].
     Waits,
-    /// The addresses are known and no connection was attempted yet. Another step continues.
+    /// The addresses are known and no connection was attempted yet. The caller must call `step`
+    /// again to continue.
     Resolved,
-    /// A phase has ended, and the next one has begun. Another step continues.
+    /// A phase has ended, and the next one has begun. The caller must call `step` again to
+    /// continue.
     Advanced,
     /// The connection can carry requests. Its socket is non-blocking.
     Open(OpenedConnection),
@@ -160,13 +165,13 @@ pub(crate) struct ConnectContext<'a> {
 
 /// The head of a CONNECT request, or of a proxy's response to it.
 pub(crate) enum ConnectHead {
-    /// The event for the trace. It has no values of secret fields.
+    /// The trace event for a sent CONNECT request. It does not contain the values of secret fields.
     Request(TraceEvent<'static>),
-    /// The head of a response, as received.
+    /// The head of the proxy's response, as received.
     Response(ResponseHead),
 }
 
-/// An observer of the milestones of a connection that is being made.
+/// An observer of the milestones while a connection is opened.
 pub(crate) trait ConnectObserver {
     /// Reports that the addresses of the host are known.
     fn on_resolved(&mut self);
@@ -205,8 +210,8 @@ impl Connecting {
         }
     }
 
-    /// Returns the key of the connection. If TCP has won against QUIC, it is the key of a
-    /// connection over TCP.
+    /// Returns the key of the connection. If TCP has won the race against QUIC, the key excludes
+    /// HTTP/3.
     pub(crate) fn key(&self) -> &Arc<ConnectionKey> {
         &self.key
     }
@@ -256,7 +261,8 @@ impl Connecting {
         of_phase.map_or(self.deadline, |at| at.min(self.deadline))
     }
 
-    /// Ends the attempts, and returns the error for the time limit, which names the current phase.
+    /// Ends the attempts, and returns the error for the expired time limit. Its message names the
+    /// current phase.
     #[must_use]
     pub(crate) fn timed_out(&mut self) -> Error {
         match &mut self.phase {
@@ -294,8 +300,7 @@ impl Connecting {
         matches!(self.phase, ConnectPhase::Staging { .. })
     }
 
-    /// Returns true if nothing has answered the attempt: the name is not resolved, or no address
-    /// has accepted the connection.
+    /// Returns true if the host name is not resolved, or no address has accepted the connection.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
         #[cfg(feature = "http3")]

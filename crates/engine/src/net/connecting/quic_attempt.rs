@@ -24,13 +24,14 @@ use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
 impl Connecting {
-    /// Makes the attempt use only QUIC and report nothing, because no request waits for it.
+    /// Makes the attempt use only QUIC, without reporting anything to the trace, because no request
+    /// waits for the connection.
     #[must_use]
     pub(crate) fn with_quic_only(self) -> Self {
         Self { is_quic_alone: true, trace: None, ..self }
     }
 
-    /// Returns true if the connection cannot be one over TCP.
+    /// Returns true if the connection must use QUIC.
     fn needs_quic(&self) -> bool {
         self.is_quic_alone || matches!(self.key.http3, Http3Choice::Only(_))
     }
@@ -121,7 +122,8 @@ impl Connecting {
         Ok(Some(ConnectProgress::Open(OpenedConnection::Quic(won))))
     }
 
-    /// Waits until TCP starts, and starts it.
+    /// Waits until the head start of QUIC is over, and then starts the attempt over TCP. Starts it
+    /// immediately if QUIC has failed.
     pub(super) fn wait_for_head_start(
         &mut self,
         route: Box<ResolvedRoute>,
@@ -136,8 +138,8 @@ impl Connecting {
         Ok(ConnectProgress::Advanced)
     }
 
-    /// Handles a step of TCP: an open connection wins the race, and a failure leaves the decision to
-    /// QUIC.
+    /// Handles the progress of the attempt over TCP. An open connection wins the race. A failure is
+    /// kept until the attempt over QUIC has ended.
     pub(super) fn after_tcp(&mut self, progress: Result<ConnectProgress>) -> Result<ConnectProgress> {
         match progress {
             Err(error) if self.quic.is_some() => {
@@ -158,7 +160,7 @@ impl Connecting {
         }
     }
 
-    /// Remembers that the endpoint was too slow, if nothing but QUIC was tried.
+    /// Records that the HTTP/3 endpoint was too slow, if only QUIC was tried.
     pub(super) fn remember_late_quic(&mut self) {
         if self.is_quic_alone {
             self.end_lost_quic();
@@ -174,7 +176,8 @@ impl Connecting {
         true
     }
 
-    /// Remembers that the endpoint failed, unless the reason is on this side.
+    /// Records that the HTTP/3 endpoint failed, unless the cause is local, such as a lack of
+    /// descriptors.
     fn on_quic_failed(&self, endpoint: &QuicEndpoint, error: &Error) {
         let is_own = error.lacks_descriptors() || matches!(error.kind(), ErrorKind::Setup | ErrorKind::Interface);
         if !is_own {

@@ -1,5 +1,5 @@
-//! The resolution of the names on a connection's route: the host to connect to, and the
-//! destinations that proxies are asked for.
+//! Resolves the names on a connection's route: the first host to connect to, and the destinations
+//! that the proxies are asked to connect to.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result};
 /// A route to the server whose names are resolved to addresses.
 #[derive(Debug)]
 pub(super) struct ResolvedRoute {
-    /// The host that the connection goes to, as error messages name it.
+    /// The name of the first host on the route, for error messages.
     entry: String,
     to: FirstHopAddresses,
     bind: LocalBinding,
@@ -38,8 +38,8 @@ enum FirstHopAddresses {
 }
 
 impl ResolvedRoute {
-    /// Resolves the names on the route of `key`. `ask` looks up one name, or returns `None` while
-    /// that lookup is pending. Then this function returns `None`, too, and must be called again
+    /// Resolves the names on the route of `key`. `ask` looks up one name, and returns `None` while
+    /// that lookup is pending. This function then also returns `None`, and must be called again
     /// later.
     ///
     /// # Errors

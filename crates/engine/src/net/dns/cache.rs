@@ -12,8 +12,8 @@ use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
 
-/// The number of cached names at which the quarter used longest ago is dropped. A name takes about
-/// 200 bytes.
+/// The maximum number of cached names. When it is reached, the quarter of the names that was used
+/// longest ago is dropped. A name takes about 200 bytes.
 pub(super) const MAX_NAMES: usize = 8192;
 
 pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
@@ -22,13 +22,12 @@ pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub(super) struct ResolverState {
     pub(super) names: HashMap<Arc<str>, CachedDnsName>,
-    /// The HTTPS records of names, by the name that is asked for.
+    /// The cached HTTPS records, by the queried name.
     pub(super) https: HashMap<Arc<str>, CachedHttpsRecords>,
     pub(super) overrides: DnsOverrides,
-    /// The name servers that the user chose instead of the system's name servers. `None`: the
-    /// system's name servers.
+    /// The name servers that the user chose; `None` for the system's name servers.
     pub(super) servers: Option<Arc<DnsServers>>,
-    /// The transport that the user chose instead of UDP and TCP. `None`: UDP and TCP.
+    /// The transport that the user chose for queries; `None` for UDP and TCP.
     pub(super) transport: Option<Arc<dyn DnsTransport>>,
     /// Names that wait for a thread that calls `getaddrinfo`.
     pub(super) queue: VecDeque<Arc<str>>,
@@ -59,7 +58,8 @@ impl CachedDnsName {
 }
 
 impl ResolverState {
-    /// Returns true if the user has chosen the servers to ask, so that no other may be asked.
+    /// Returns true if the user has chosen the name servers or the transport. No other server may
+    /// then be asked.
     pub(super) fn has_chosen_servers(&self) -> bool {
         self.servers.is_some() || self.transport.is_some()
     }

@@ -1,5 +1,5 @@
-//! The interface for transports of DNS messages other than UDP and TCP, which programs can choose,
-//! such as HTTPS ([`DnsOverHttps`]).
+//! The interface for transports of DNS messages other than UDP and TCP, such as HTTPS
+//! ([`DnsOverHttps`]). A program can implement it.
 //!
 //! [`DnsOverHttps`]: crate::dns_over_https::DnsOverHttps
 
@@ -22,15 +22,15 @@ pub trait DnsChannel {
     /// Returns the name of the server for error messages, such as its URL.
     fn server(&self) -> &str;
 
-    /// Starts sending a query, and returns its number. Never waits. A query that cannot be sent
-    /// ends with an error from [`receive`](Self::receive).
+    /// Starts sending a query, and returns its ID. Never blocks. If the query cannot be sent,
+    /// [`receive`](Self::receive) returns the error.
     fn send(&mut self, query: Vec<u8>) -> u64;
 
-    /// Returns the number of a finished query and its response. `None` if no query has finished
-    /// since the last call.
+    /// Returns the ID of a finished query and its response. `None` if no query has finished since
+    /// the last call.
     fn receive(&mut self) -> Option<(u64, Result<DnsMessage>)>;
 
-    /// Stops waiting for the response to this query.
+    /// Cancels the query with this ID.
     fn cancel(&mut self, number: u64);
 
     /// Returns the descriptor that is readable while [`receive`](Self::receive) has a result.
@@ -42,7 +42,7 @@ pub trait DnsChannel {
 pub struct DnsMessage {
     /// The bytes of the message (RFC 1035 section 4).
     pub bytes: Vec<u8>,
-    /// The time that the response has spent in caches on the way. The lifetimes (TTL) of its
-    /// records began that long ago.
+    /// The time that the response has spent in caches on the path from the server. The remaining
+    /// TTL of its records is shorter by this time.
     pub age: Duration,
 }

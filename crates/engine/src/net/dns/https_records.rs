@@ -1,8 +1,8 @@
-//! Lookups of HTTPS records (RFC 9460). Their answers are kept apart from the addresses of names.
+//! Lookups of HTTPS records (RFC 9460). Their answers are cached separately from addresses.
 //!
-//! A connection never waits for them: an answer that comes after the addresses counts from the next
-//! connection on. The system's resolver has no function for them, so that they are asked for only
-//! where the name servers are asked for addresses, too.
+//! A connection never waits for HTTPS records: records that arrive after the addresses are used by
+//! the next connection. The system's resolver has no function for HTTPS records. Therefore they are
+//! looked up only if addresses are looked up by name servers, too.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use super::client::{DnsAnswer, DnsQuestion};
 use super::{CACHE_TIME_BOUNDS, LookupWaiter, Resolver, ResolverInner};
 use crate::clock;
 
-/// The time for which a name is not asked for again after its servers gave no answer. Some servers
-/// do not answer queries for types that they do not know.
+/// The time for which the HTTPS records of a name are not queried again after its servers gave no
+/// answer. Some servers do not answer queries for record types that they do not know.
 const UNAVAILABLE_CACHE_TIME: Duration = Duration::from_secs(60);
 
 /// The result of [`Resolver::https_records`]: the records, or that they are being looked up.
@@ -49,15 +49,16 @@ impl Resolver {
     /// otherwise. Never waits. If it returns [`HttpsLookupStatus::Pending`], `notify` is called
     /// once, from another thread, when the lookup has ended.
     ///
-    /// There are none for overrides, IP addresses, names in the hosts file, names without a dot and
-    /// special names such as `localhost`, nor if addresses are looked up by the system's resolver.
+    /// There are no HTTPS records for overrides, IP addresses, names in the hosts file, names
+    /// without a dot and and special names such as `localhost`. There are also none if the system's
+    /// resolver looks up addresses.
     pub fn https_records(&self, host: &str, port: u16, notify: impl FnOnce() + Send + 'static) -> HttpsLookupStatus {
         self.https_records_for(LookupWaiter::Worker, host, port, notify)
     }
 
-    /// Looks up HTTPS records as [`https_records`](Self::https_records) does, for this kind of
-    /// caller. A caller that blocks gets records only if the user chose the name servers, because
-    /// otherwise the system's resolver looks up its addresses.
+    /// Looks up HTTPS records like [`https_records`](Self::https_records), for a caller that blocks
+    /// or an event loop. A blocking caller gets records only if the user chose the name servers,
+    /// because otherwise the system's resolver looks up its addresses.
     pub(crate) fn https_records_for(
         &self,
         waiter: LookupWaiter,

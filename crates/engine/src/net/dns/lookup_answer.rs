@@ -13,7 +13,7 @@ pub(super) type LookupAnswer = std::result::Result<Arc<[IpAddr]>, LookupFailure>
 #[derive(Clone)]
 pub(super) struct LookupFailure {
     os: Option<i32>,
-    /// True if the name servers could not be asked (`EAI_AGAIN`). The name may exist.
+    /// True if the name servers could not be reached (`EAI_AGAIN`). The name may exist.
     temporary: bool,
     text: Arc<str>,
 }
@@ -31,12 +31,13 @@ impl From<&io::Error> for LookupFailure {
 }
 
 impl LookupFailure {
-    /// Makes the failure for a name that has no address.
+    /// Makes the failure of a lookup whose answer is that the name has no address.
     pub(super) fn about_name(text: &str) -> Self {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 
-    /// Makes the failure for name servers that gave no answer.
+    /// Makes the failure of a lookup to which no name server gave an answer. Returns true if this
+    /// process or the network caused the failure. Such a failure says nothing about the name.
     pub(super) fn about_servers(text: &str) -> Self {
         Self { os: None, temporary: true, text: Arc::from(text) }
     }
@@ -48,7 +49,7 @@ impl LookupFailure {
     }
 }
 
-/// Returns an answer in the form for one caller: only the addresses of `family`, or an error that
+/// Converts an answer for one caller: keeps only the addresses of `family`, or makes an error that
 /// contains the name as the caller wrote it.
 pub(super) fn to_caller_result(answer: LookupAnswer, host: &str, family: AddressFamily) -> Result<Arc<[IpAddr]>> {
     let message = || format!("could not resolve host: {host}");

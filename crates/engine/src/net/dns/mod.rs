@@ -12,21 +12,21 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! | lookup | asks | code |
+//! | lookup | source of the answer | code |
 //! |---|---|---|
 //! | without waiting ([`Resolver::lookup`]) | name servers, all from one thread | `client` |
 //! | without waiting, on other systems than Linux, or if only the system knows the sources (mDNS, LDAP) | `getaddrinfo`, on a thread for each | `system` |
 //! | with waiting ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
 //! | of HTTPS records ([`Resolver::https_records`]) | name servers, with the addresses | `https_records` |
-//! | of any kind, with the caller's own servers ([`DnsServers`]) | these servers | `client` |
+//! | any, with name servers that the caller chose ([`DnsServers`]) | these servers | `client` |
 //!
-//! Concurrent lookups of one name are one lookup. Answers are kept for the time that they state,
-//! failures only for a short time. No lookup waits for another one.
+//! Concurrent lookups of one name are one lookup. Answers are cached for their TTL, failures only
+//! for a short time. No lookup waits for another one.
 //!
 //! For overrides (`--resolve`), IP addresses, and `localhost`, `invalid` and the names below them
-//! (RFC 6761 §6.3 and §6.4), the resolver asks no server. A failure whose source is an
-//! [`std::io::Error`] is a failure of the resolver and may be temporary. Any other failure is an
-//! answer about the name.
+//! (RFC 6761 §6.3 and §6.4), the resolver asks no server. An error whose source is a
+//! [`std::io::Error`] is a failure of the resolver and may be temporary. Any other error means that
+//! the name has no address.
 
 mod cache;
 mod client;
@@ -56,8 +56,8 @@ use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
-/// The time for which a failure of this process (no descriptors, no memory) or of the network is
-/// cached. Retries wait longer than this.
+/// The time for which a failure that this process (no descriptors, no memory) or the network caused
+/// is cached. The delay of retries is longer.
 const LOCAL_FAILURE_CACHE_TIME: Duration = Duration::from_millis(250);
 /// The minimum and the maximum time for which an answer of a name server is cached.
 const CACHE_TIME_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
@@ -119,8 +119,8 @@ pub struct Resolver {
     shared: Arc<ResolverInner>,
 }
 
-/// The kind of caller that waits for a lookup. It decides whether name servers or `getaddrinfo` are
-/// asked.
+/// The kind of caller that waits for a lookup: an event loop or a blocking thread. It decides
+/// whether name servers or `getaddrinfo` are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LookupWaiter {
     /// An event loop, which must not block.
@@ -134,7 +134,7 @@ type LookupFunction = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 struct ResolverInner {
     /// The function that looks up a name: `getaddrinfo`, or the program's own function.
     ask: Arc<LookupFunction>,
-    /// True if lookups of an event loop ask the name servers, and not `ask`.
+    /// True if lookups for an event loop ask the name servers; false if they call `ask`.
     uses_dns: bool,
     files: ResolverFilePaths,
     options: DnsCacheOptions,
@@ -188,8 +188,9 @@ impl Resolver {
         Self { shared: Arc::new(ResolverInner { ask, uses_dns, files, options, state, work, inbox }) }
     }
 
-    /// Makes a copy for a forked child, in which the resolver's threads do not exist. The copy has
-    /// the overrides and the chosen servers, unless another thread held their lock during the fork.
+    /// Makes a copy for a forked child process, in which the resolver's threads do not exist. The
+    /// copy contains the overrides and the chosen name servers, unless another thread held their
+    /// lock during the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
         let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
@@ -203,7 +204,8 @@ impl Resolver {
     }
 
     /// Uses these name servers from now on. They replace earlier name servers and DNS over HTTPS.
-    /// If `servers` sets nothing, the system's name servers are used again. Cached answers stay.
+    /// If `servers` sets nothing, the system's name servers are used again. Cached answers remain
+    /// valid.
     pub fn use_servers(&self, servers: &DnsServers) {
         let mut state = self.shared.lock();
         if state.transport.is_none() && state.servers.as_deref().unwrap_or(&DnsServers::default()) == servers {
@@ -216,15 +218,15 @@ impl Resolver {
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Sends all queries through this transport from now on. If its server does not answer, the
-    /// lookup fails: no other server is asked. Cached answers stay.
+    /// Sends all further queries through this transport. If its server does not answer, the lookup
+    /// fails, and no other server is asked. Cached answers remain valid.
     pub fn use_transport(&self, transport: Arc<dyn DnsTransport>) {
         self.shared.lock().transport = Some(transport);
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Makes a resolver with the same overrides that uses the system's name servers. It looks up
-    /// the host of a DNS server that is given as a URL.
+    /// Makes a resolver with the same overrides that uses the system's name servers. It resolves
+    /// the host name in the URL of a DNS server (DNS over HTTPS).
     #[must_use]
     pub fn without_servers(&self) -> Self {
         let resolver = Self::new(self.shared.options);
@@ -244,7 +246,7 @@ impl Resolver {
         self.shared.lock().overrides.add(spec, expiry)
     }
 
-    /// Returns the number of lookups that were begun. A lookup that tries several domains of a
+    /// Returns the number of lookups that were started. A lookup that tries several domains of a
     /// search list counts once.
     #[must_use]
     pub fn lookup_count(&self) -> u64 {
@@ -252,8 +254,8 @@ impl Resolver {
     }
 
     /// Looks up a name without waiting. If it returns [`LookupStatus::Pending`], `notify` is called
-    /// once, from another thread, when the lookup has ended; then call this again. If it returns
-    /// [`LookupStatus::Ready`], `notify` is never called.
+    /// once, from another thread, when the lookup has ended; the caller must then call `lookup`
+    /// again. If it returns [`LookupStatus::Ready`], `notify` is never called.
     pub fn lookup(
         &self,
         host: &str,
@@ -320,7 +322,7 @@ impl Resolver {
     }
 
     /// Looks up a name and waits for the answer, until the deadline if there is one. Without a
-    /// deadline, the calling thread itself may run the lookup.
+    /// deadline, the lookup may run on the calling thread.
     ///
     /// # Errors
     /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when
@@ -453,7 +455,7 @@ impl ResolverInner {
         }
     }
 
-    /// Caches an answer for the time `life`, and notifies all callers that wait for it.
+    /// Caches an answer for the duration `life`, and notifies all callers that wait for it.
     fn cache_and_notify(&self, name: &str, answer: LookupAnswer, life: Duration) {
         let used = Instant::now();
         let known = CachedDnsName::Known { answer, until: clock::add_saturating(used, life), used };

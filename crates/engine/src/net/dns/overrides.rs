@@ -1,5 +1,5 @@
-//! Overrides: answers fixed by the user (`--resolve`) for a host and a port, possibly with an
-//! expiry.
+//! Overrides: answers for a host and a port that the user fixed (`--resolve`). An override may
+//! expire.
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
@@ -30,8 +30,8 @@ impl DnsOverrides {
         })
     }
 
-    /// Adds or removes an override by the text of one `--resolve`. An override with `+` expires at
-    /// the time `expiry`.
+    /// Adds or removes an override. `spec` is the argument of one `--resolve`. An override with `+`
+    /// expires at the time `expiry`.
     pub(super) fn add(&mut self, spec: &str, expiry: Instant) -> Result<()> {
         let wrong = |why: &str| Error::new(ErrorKind::Setup, format!("cannot use --resolve '{spec}': {why}"));
         if let Some(rest) = spec.strip_prefix('-') {

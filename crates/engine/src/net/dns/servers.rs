@@ -50,15 +50,15 @@ impl DnsServers {
         Ok(Self { servers, ..Self::default() })
     }
 
-    /// Returns true if any field is set. The resolver then asks name servers itself instead of the
-    /// system's resolver.
+    /// Returns true if any field is set. The resolver then queries name servers instead of calling
+    /// the system's resolver.
     #[must_use]
     pub fn is_set(&self) -> bool {
         *self != Self::default()
     }
 
-    /// Returns the system's configuration `config` with these servers, if there are any, in place
-    /// of the system's.
+    /// Returns `config`, the system's configuration, with its servers replaced by these servers, if
+    /// there are any.
     pub(super) fn applied_to(&self, mut config: ResolverConfig) -> ResolverConfig {
         if self.is_set() {
             config.sources = HostLookupSources::FilesThenDns;

@@ -14,7 +14,7 @@ use haul_policy::dns::resolv_conf::ResolvConf;
 
 /// The minimum time between two checks whether the files have changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The size of the largest hosts file that is kept in memory, in bytes. With a larger one, the
+/// The maximum size in bytes of a hosts file that is kept in memory. If the file is larger, the
 /// system's resolver looks up the names.
 const MAX_HOSTS_SIZE: u64 = 4 << 20;
 
@@ -48,8 +48,8 @@ pub(super) struct ResolverConfig {
 /// if the file does not exist.
 type FileVersion = Option<(u64, u64, i64, i64, u64)>;
 
-/// The configuration files: their content when they were last read, and the time of the last check
-/// for changes.
+/// The configuration files: their content at the last read, and the time of the last check for
+/// changes.
 pub(super) struct ResolverFiles {
     paths: ResolverFilePaths,
     checked: Instant,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changed_file_is_read_again_after_a_second() {
+    fn changed_hosts_file_is_reread_after_a_second() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("resolv.conf"), "nameserver 192.0.2.1\nsearch a\n").unwrap();

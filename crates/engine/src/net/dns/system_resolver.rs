@@ -1,5 +1,5 @@
-//! Lookups by the system's own resolver, `getaddrinfo`. Only that knows sources such as mDNS and
-//! LDAP.
+//! Lookups by the system's resolver, `getaddrinfo`. Only `getaddrinfo` supports sources such as
+//! mDNS and LDAP.
 //!
 //! `getaddrinfo` blocks, so each lookup runs on a helper thread. Threads start on demand and end
 //! after five idle seconds.
@@ -16,8 +16,8 @@ use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::threads;
 
-/// The maximum number of threads that call `getaddrinfo` at the same time. A run has about as many
-/// transfers.
+/// The maximum number of threads that call `getaddrinfo` at the same time. It is about the number
+/// of parallel transfers of a large run.
 pub(super) const MAX_THREADS: usize = 1024;
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);

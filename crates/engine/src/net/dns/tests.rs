@@ -50,7 +50,7 @@ fn concurrent_lookups_of_one_name_are_merged() {
 }
 
 #[test]
-fn no_lookup_waits_for_another() {
+fn slow_name_lookup_does_not_delay_others() {
     let (gate, words) = mpsc::channel::<()>();
     let words = Mutex::new(words);
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), move |name| {
@@ -71,7 +71,7 @@ fn no_lookup_waits_for_another() {
 }
 
 #[test]
-fn failures_expire_sooner_than_answers() {
+fn failed_lookups_expire_sooner_than_answers() {
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |host| match host {
         "good.test" => Ok(vec![v4(1)]),
         _ => Err(io::Error::other("no such name")),
@@ -99,7 +99,7 @@ fn failures_expire_sooner_than_answers() {
 }
 
 #[test]
-fn answers_can_be_cached_for_ever() {
+fn lookup_answers_can_be_cached_for_ever() {
     let options = DnsCacheOptions { ttl: Duration::MAX, negative_ttl: Duration::MAX };
     let resolver = Resolver::with_lookup(options, |host| match host {
         "good.test" => Ok(vec![v4(1)]),
@@ -119,7 +119,7 @@ fn answers_can_be_cached_for_ever() {
 }
 
 #[test]
-fn panicking_lookup_fails_for_all_waiters() {
+fn panicking_lookup_function_fails_all_waiting_callers() {
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| panic!("the program's own"));
     let soon = Instant::now() + Duration::from_secs(60);
     for deadline in [None, Some(soon)] {
@@ -133,7 +133,7 @@ fn panicking_lookup_fails_for_all_waiters() {
 }
 
 #[test]
-fn lack_of_descriptors_keeps_its_errno() {
+fn lookup_error_for_no_descriptors_keeps_errno() {
     let resolver =
         Resolver::with_lookup(DnsCacheOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
     let error = resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap_err();
@@ -146,7 +146,7 @@ fn lack_of_descriptors_keeps_its_errno() {
 }
 
 #[test]
-fn deadline_ends_the_wait_and_keeps_the_answer() {
+fn lookup_that_missed_deadline_still_fills_cache() {
     let (resolver, gate) = gated(|_| Ok(vec![v4(7)]));
     let error = resolver.resolve("slow.test", 80, AddressFamily::Any, Some(Instant::now())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -168,7 +168,7 @@ fn lookup_without_deadline_starts_no_thread() {
 }
 
 #[test]
-fn addresses_are_filtered_by_family() {
+fn lookup_returns_only_addresses_of_the_family() {
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(1), v4(2)]));
     assert_eq!(resolver.resolve("a.test", 80, AddressFamily::V4, None).unwrap().len(), 2);
     let error = resolver.resolve("a.test", 80, AddressFamily::V6, None).unwrap_err();
@@ -208,7 +208,7 @@ fn overrides_are_parsed_like_curl() {
 }
 
 #[test]
-fn number_of_cached_names_is_bounded() {
+fn dns_cache_size_is_bounded() {
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(1)]));
     for number in 0..2 * MAX_NAMES + 10 {
         resolver.resolve(&format!("{number}.test"), 80, AddressFamily::Any, None).unwrap();
@@ -218,7 +218,7 @@ fn number_of_cached_names_is_bounded() {
 }
 
 #[test]
-fn name_in_use_stays_in_the_full_cache() {
+fn recently_used_name_stays_in_full_cache() {
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![v4(1)]));
     let resolve = |name: &str| resolver.resolve(name, 80, AddressFamily::Any, None).unwrap();
     for number in 0..2 * MAX_NAMES as u64 {

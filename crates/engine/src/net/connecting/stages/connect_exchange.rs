@@ -1,6 +1,6 @@
-//! A CONNECT request and its response (RFC 9110 §9.3.6). It uses the same protocol machines as all
-//! requests, so their limits and framing apply. ALPN in the TLS handshake with the proxy chooses
-//! HTTP/1.1 or HTTP/2; without TLS, it is HTTP/1.1.
+//! A CONNECT request and its response (RFC 9110 §9.3.6). It uses the protocol machines of ordinary
+//! requests, so their limits and framing rules apply. If the connection to the proxy uses TLS, ALPN
+//! selects HTTP/1.1 or HTTP/2; otherwise, HTTP/1.1 is used.
 
 use haul_proto::ResponseError;
 use std::sync::Arc;
@@ -27,19 +27,19 @@ use crate::{Error, ErrorKind, Result};
 /// could reject each nonce as stale.
 const MAX_AUTH_ROUNDS: u32 = 4;
 
-/// A CONNECT request with its response. It is repeated after each challenge (407) that can be
-/// answered.
+/// A CONNECT request with its response. The request is repeated after each challenge (407) to which
+/// credentials can be sent.
 pub(super) struct ConnectExchange {
     speaks: ProxyMachine,
     hop: Arc<ProxyHop>,
     target: Target,
     rounds: u32,
     answered: bool,
-    /// The state of Negotiate with the proxy, if it is authenticated by that.
+    /// The state of Negotiate authentication (SPNEGO) with the proxy, if it is used.
     negotiation: Negotiation,
-    /// True if the next request has a token of Negotiate.
+    /// True if the next request contains a Negotiate token.
     negotiates: bool,
-    /// The reason why the last request has no token, though it should have one.
+    /// The reason why the last request contains no Negotiate token although one was required.
     untold: Option<NegotiateError>,
     /// True if the proxy has sent nothing since the last request.
     is_unheard: bool,
@@ -60,14 +60,14 @@ enum ProxyMachine {
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
-/// The action by which a CONNECT exchange continues.
+/// The result of [`ConnectExchange::receive`]: how the exchange continues.
 pub(super) enum ConnectExchangeStep {
     /// The caller must receive more bytes.
     More,
     /// The caller must send [`ConnectExchange::take_output`], and then receive more bytes.
     Again,
-    /// The tunnel is open. The bytes followed the response: with HTTP/1.1, data from the tunnel;
-    /// with HTTP/2, input for the [`Http2Tunnel`].
+    /// The tunnel is open. The bytes were received after the response: with HTTP/1.1, they are data
+    /// from the tunnel; with HTTP/2, they are input for the [`Http2Tunnel`].
     Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
@@ -260,7 +260,7 @@ impl ConnectExchange {
         }
     }
 
-    /// Returns the open tunnel, with the bytes `ahead` that were received after the response.
+    /// Returns the open tunnel. `ahead` contains the bytes that were received after the response.
     fn open_tunnel(&mut self, ahead: Vec<u8>) -> ConnectExchangeStep {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
@@ -291,7 +291,8 @@ impl ConnectExchange {
         }
     }
 
-    /// Handles a challenge. Returns true if the request should be sent again with another answer.
+    /// Handles a challenge. Returns true if the request should be sent again with other
+    /// credentials.
     fn answers_challenge(&mut self, head: &ResponseHead) -> Result<bool> {
         let hop = &self.hop;
         let has_token = self.answered && self.negotiates;
@@ -310,8 +311,8 @@ impl ConnectExchange {
         hop.memory.on_challenge(&hop.proxy, hop.auth, head, self.answered && !has_token)
     }
 
-    /// Checks the token by which the proxy proves its identity, in the response that opens the
-    /// tunnel.
+    /// Checks the Negotiate token in the response that opens the tunnel. The proxy proves its
+    /// identity by that token.
     fn check_proof(&mut self, head: &ResponseHead) -> Result<()> {
         let message = "the proxy does not prove its identity by Negotiate";
         let checked = self.negotiation.check_proof(head.get_all("proxy-authenticate"));
@@ -343,7 +344,7 @@ impl ConnectExchange {
 }
 
 /// Returns the error kind for an error of the protocol machine. A malformed head has its own exit
-/// code, as in a response of a server.
+/// code, like a malformed head of an origin's response.
 fn error_kind(error: h1::H1Error) -> ErrorKind {
     match error {
         h1::H1Error::Field(_) | h1::H1Error::Response(ResponseError::ContentLength(_)) => ErrorKind::Protocol,

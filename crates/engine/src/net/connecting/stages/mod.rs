@@ -4,8 +4,8 @@
 //! [TLS with the proxy] ─▶ [SOCKS or CONNECT] ─▶ … next proxy … ─▶ [PROXY protocol] ─▶ [TLS with the origin]
 //! ```
 //!
-//! Each stage is a file with one [`ConnectionStage`]. A new kind of stage needs only its file and
-//! an entry in [`stages_for`].
+//! Each stage is a file with one [`ConnectionStage`]. To add a stage, write its file and add an
+//! entry to [`stages_for`].
 
 mod connect_exchange;
 mod http_tunnel;
@@ -51,8 +51,8 @@ pub(super) trait ConnectionStage: Send {
     fn name(&self) -> String;
 }
 
-/// Returns the stages of a connection, with these TLS options for the origin. If a stage is
-/// impossible, fails before a connection is made.
+/// Returns the stages of a connection. `tls` contains the TLS options for the origin. An impossible
+/// stage is an error here, before a connection is made.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,

@@ -1,5 +1,5 @@
-//! The handshake with a SOCKS proxy (RFC 1928, RFC 1929, SOCKS 4 and 4a), with Kerberos tickets if
-//! they are wanted (RFC 1961).
+//! The handshake with a SOCKS proxy (SOCKS 5: RFC 1928 and RFC 1929; SOCKS 4 and 4a). With the
+//! GSSAPI method (RFC 1961), it authenticates by Kerberos tickets.
 
 use haul_policy::proxy::Proxy;
 use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};
@@ -15,13 +15,14 @@ pub(super) struct SocksStage {
     handshake: SocksHandshake,
     has_begun: bool,
     gssapi: Option<SocksGssapi>,
-    /// The proxy's host, of which its Kerberos name is made.
+    /// The proxy's host name, from which its Kerberos service name is made.
     host: String,
-    /// The security context with the proxy, once it asked for a token.
+    /// The GSSAPI security context with the proxy; `None` until the proxy asks for a token.
     context: Option<Box<dyn SecurityContext>>,
 }
 
-/// The level of protection that haul asks for: none. TLS protects the content.
+/// The GSSAPI protection level that haul requests: none. TLS protects the content. Passes the
+/// proxy's GSSAPI token to the security context, and returns the bytes to send.
 const NO_PROTECTION: &[u8] = &[0];
 
 impl SocksStage {
@@ -63,7 +64,7 @@ impl SocksStage {
         Ok(output)
     }
 
-    /// Handles the proxy's level of protection, and returns the request to send.
+    /// Handles the proxy's GSSAPI protection level, and returns the request to send.
     fn answer_level(&mut self, level: Vec<u8>) -> Result<Vec<u8>> {
         let level = match (&mut self.context, &self.gssapi) {
             (Some(context), Some(gssapi)) if !gssapi.nec => context.unwrap(&level).map_err(gssapi_error)?,

@@ -1,4 +1,5 @@
-//! The connection that the stages use: its output queue, and its responses to CONNECT.
+//! The connection on which the stages send and receive. Contains its output queue, and the proxies'
+//! responses to CONNECT requests.
 
 use std::io;
 

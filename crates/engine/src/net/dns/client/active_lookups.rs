@@ -1,4 +1,4 @@
-//! The lookups in progress: their start, their timers, and their queries.
+//! The lookups in progress: begins them, handles their timers, and sends their queries.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::socket::{DnsReceived, DnsSocket};
 use super::{BURST_WINDOW, CHANNEL_KEY, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
 use crate::clock;
 
-/// The answer for a name for which no name server is asked.
+/// The answer for a name that must not be sent to name servers.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
 
-/// The answer for a name that is not asked for its HTTPS records.
+/// The answer for a name whose HTTPS records must not be queried.
 const NO_HTTPS_RECORDS: DnsAnswer = DnsAnswer::Https(Vec::new(), Duration::ZERO);
 
-/// The identifier of queries by a channel: the same in all, so that caches on the way see equal
-/// requests (RFC 8484 section 4.1). The channel tells the responses apart.
+/// The message ID of all queries on a channel. All have the same ID, so that HTTP caches see equal
+/// requests (RFC 8484 section 4.1). The channel assigns the responses to the queries.
 const CHANNEL_ID: u16 = 0;
 
 /// A lookup in progress: its question, its state machine and its queries.
@@ -29,11 +29,11 @@ pub(super) struct ActiveLookup {
     pub(super) machine: NameLookup,
     pub(super) config: ResolverConfig,
     serial: u64,
-    /// The keys of the queries that were sent for it, in [`DnsClient::pending`].
+    /// The keys of the lookup's sent queries in [`DnsClient::pending`].
     pub(super) queries: Vec<(usize, u64)>,
 }
 
-/// A query that was sent and not answered yet, or that waits to be sent.
+/// A query that waits to be sent, or that was sent and has no answer yet.
 #[derive(Clone, Copy)]
 pub(super) struct PendingDnsQuery {
     lookup: usize,
@@ -140,7 +140,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Sends the waiting queries until [`MAX_BURST`] recent queries are unanswered.
+    /// Sends waiting queries until the number of recent unanswered queries reaches [`MAX_BURST`].
     pub(super) fn send_queries(&mut self, now: Instant) {
         while !self.unsent.is_empty() {
             while let Some(&(sent, socket, id)) = self.recent.front()
@@ -164,7 +164,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Tells the lookup of a query that its server cannot be reached.
+    /// Reports to a query's lookup that the server of the query cannot be reached.
     fn on_unreachable(&mut self, query: PendingDnsQuery, now: Instant, cause: String) {
         if self.is_current(query.lookup, query.serial) {
             let OutgoingQuery { record_type, server, .. } = query.transmit;
@@ -252,7 +252,7 @@ impl DnsClient<'_> {
         }
     }
 
-    /// Closes a broken socket, and reports its server as unreachable to the lookups that used it.
+    /// Closes a broken socket. Reports to the lookups that used it that its server is unreachable.
     fn on_broken_socket(&mut self, socket: usize, now: Instant) {
         let broken: Vec<_> = self.pending.keys().filter(|key| key.0 == socket).copied().collect();
         self.stop_reusing_socket(socket);

@@ -1,5 +1,5 @@
-//! Lookups by DNS, any number at a time on one thread. A name server that does not answer delays no
-//! other lookup.
+//! The DNS client: runs any number of lookups at a time on one thread. A name server that does not
+//! answer delays no other lookup.
 //!
 //! ```text
 //! Resolver ── names ──▶ DnsInbox ──▶ DnsClient ──▶ deliver(name, answer)
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The thread starts with the first name and ends after five idle seconds. [`haul_policy::dns`]
-//! decides which server is asked at which time, and interprets the responses. This module has the
-//! sockets and the clock.
+//! decides which server is asked at which time, and interprets the responses. This module owns the
+//! sockets and reads the clock.
 //!
 //! Three measures protect against forged responses (RFC 5452): each socket is connected to one
 //! server and has a port that the kernel chose; it carries at most [`socket::QUERIES_PER_SOCKET`]
@@ -45,26 +45,27 @@ use crate::ignore_poison::IgnorePoison;
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of unanswered queries that were sent within [`BURST_WINDOW`]. A server's
-/// receive buffer has room for a few hundred queries, and a dropped one costs a second.
+/// receive buffer has room for a few hundred queries, and each query that it drops is delayed by a
+/// second.
 const MAX_BURST: usize = 128;
-/// The time after which an unanswered query has probably left the server's receive buffer.
+/// The time after which a server has probably read an unanswered query from its receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
 const WAKE_TOKEN: Token = Token(usize::MAX);
-/// The key of the channel, in the place of a socket's.
+/// The key of the channel in the maps that are otherwise keyed by socket.
 const CHANNEL_KEY: usize = usize::MAX - 1;
 
 /// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
 pub(super) enum DnsAnswer {
     /// The addresses in the order in which to try them, and the time for which they may be cached.
     Found(Vec<IpAddr>, Duration),
-    /// The name does not exist, or it exists and has no address. `ttl` is the time for which this
-    /// answer may be kept.
+    /// The name does not exist, or has no address. `exists` tells these cases apart. `ttl` is the
+    /// time for which this answer may be cached.
     NotFound { exists: bool, ttl: Duration },
     /// The HTTPS records of the name, and the time for which they may be cached.
     Https(Vec<HttpsRecord>, Duration),
-    /// No name server gave an answer. The text is the reason.
+    /// No name server gave an answer, for this reason.
     Unavailable(String),
-    /// The system's configuration names sources that only its own resolver can ask.
+    /// The system's configuration contains sources that only the system's resolver can query.
     NeedsSystem,
 }
 
@@ -125,26 +126,27 @@ pub(super) struct DnsClient<'a> {
     servers: DnsServers,
     /// The channel that carries the queries; `None` if sockets do.
     channel: Option<Box<dyn DnsChannel>>,
-    /// The configuration of lookups whose queries the channel carries.
+    /// The configuration of lookups whose queries are sent on the channel.
     channel_conf: Arc<ResolvConf>,
     files: ResolverFiles,
     deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
     lookups: Slab<ActiveLookup>,
-    /// The number of lookups so far. It distinguishes successive lookups that have the same key in
+    /// The number of lookups so far. It tells apart successive lookups that have the same key in
     /// `lookups`.
     serial: u64,
     sockets: Slab<DnsSocket>,
     /// The key of the socket for the next UDP query to each server, by the server's index.
     current_socket: Vec<Option<usize>>,
-    /// The queries that were sent, by the key of their socket and their identifier, or by
-    /// [`CHANNEL_KEY`] and their number.
+    /// The queries that were sent and not answered. The key consists of the key of the socket and
+    /// the message ID, or of [`CHANNEL_KEY`] and the number of the query.
     pending: HashMap<(usize, u64), PendingDnsQuery>,
     due: BinaryHeap<DueLookup>,
     unsent: VecDeque<PendingDnsQuery>,
-    /// The queries that were sent last, each with its time, the key of its socket and its
-    /// identifier.
+    /// The most recently sent queries, each with the time of sending, the key of its socket and its
+    /// message ID.
     recent: VecDeque<(Instant, usize, u64)>,
-    /// A counter that decides which server the next lookup asks first (the option `rotate`).
+    /// A counter that selects the server which the next lookup asks first (the resolver option
+    /// `rotate`).
     first_server: usize,
     buffer: Box<[u8]>,
 }
@@ -178,8 +180,8 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Makes the client send its queries on a channel to one server, instead of on sockets to the
-    /// configured servers.
+    /// Makes the client send all queries to one server on this channel, instead of sending them to
+    /// the configured servers on sockets.
     ///
     /// # Errors
     /// The system cannot watch the channel.
@@ -190,7 +192,7 @@ impl<'a> DnsClient<'a> {
         Ok(())
     }
 
-    /// Runs lookups until there have been none for [`THREAD_IDLE_TIMEOUT`].
+    /// Runs lookups until there has been no lookup for [`THREAD_IDLE_TIMEOUT`].
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(64);
         let mut idle_since = Instant::now();
@@ -222,7 +224,7 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Fails the questions that wait with this error, and ends.
+    /// Answers all waiting questions with this error, and closes the inbox.
     pub(super) fn refuse_all(self, error: &str) {
         while !self.inbox.close() {
             for question in self.inbox.take_questions() {
@@ -290,8 +292,8 @@ impl<'a> DnsClient<'a> {
         self.current_socket.clear();
     }
 
-    /// Returns the configuration for a new lookup. It comes from the system's files; servers that
-    /// the user chose replace the system's.
+    /// Returns the configuration for a new lookup. It is read from the system's files. If the user
+    /// chose name servers, they replace the system's servers.
     fn config(&mut self, now: Instant) -> ResolverConfig {
         let config = self.files.config(now).clone();
         if self.channel.is_some() {

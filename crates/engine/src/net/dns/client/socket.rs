@@ -85,7 +85,8 @@ impl DnsSocket {
         self.uses < QUERIES_PER_SOCKET && self.server == *server
     }
 
-    /// Sends a query. A datagram for which the send buffer has no room counts as lost.
+    /// Sends a query. If the send buffer has no room for a datagram, the datagram is dropped as if
+    /// the network had lost it.
     pub(super) fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             let length = u16::try_from(message.len()).map_err(io::Error::other)?;
