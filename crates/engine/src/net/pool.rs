@@ -127,10 +127,9 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a connection with this key may carry requests for `other`, the key of
-    /// another host, once its certificate proves to be valid for that host, too. Both keys must
-    /// connect to their hosts directly and differ only in the host, and certificates must be
-    /// verified.
+    /// Returns true if a connection with this key may also carry requests for another host, whose
+    /// key is `other`, provided that its certificate is valid for that host. Both keys must connect
+    /// directly, require verified certificates, and differ only in the host.
     #[must_use]
     pub fn serves_requests_for(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
@@ -191,12 +190,13 @@ impl Default for PoolLimits {
 /// An idle connection in the pool.
 #[derive(Debug)]
 struct IdleConnection<C> {
-    /// A hash of host and port, which excludes most other connections without comparing keys.
+    /// A hash of host and port. Comparing it excludes most other connections without comparing
+    /// keys.
     mark: u64,
     key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
-    /// The connection with the same mark that was put into the pool before this one.
+    /// The index of the connection with the same `mark` that was added before this one.
     previous: Option<usize>,
 }
 
@@ -209,13 +209,12 @@ pub struct ConnectionPool<C> {
     limits: PoolLimits,
 }
 
-/// The contents of a pool. A hash of host and port finds the connections to a server; a key takes
-/// longer to hash, and most servers have one key.
+/// The connections of a pool. They are found by a hash of host and port, which is faster to compute
+/// than a hash of the whole key. Most servers have only one key.
 #[derive(Debug)]
 struct IdleConnections<C> {
     entries: Slab<IdleConnection<C>>,
-    /// For each mark (the hash of host and port), the index of the connection that was put into the
-    /// pool last.
+    /// The index of the most recently added connection for each mark (hash of host and port).
     newest: FxHashMap<u64, usize>,
     order: RecencyList,
 }
@@ -227,7 +226,7 @@ impl<C> Default for IdleConnections<C> {
 }
 
 impl<C> IdleConnections<C> {
-    /// Returns the connections with a mark, the one used last first.
+    /// Returns the connections with this mark, beginning with the most recently used one.
     fn with_hash(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
         let entry = |index: usize| Some((index, self.entries.get(index)?));
         let first = self.newest.get(&mark).and_then(|index| entry(*index));
@@ -271,7 +270,7 @@ impl<C> ConnectionPool<C> {
         Self { idle: Mutex::default(), len: AtomicUsize::new(0), limits }
     }
 
-    /// Returns the number of connections, without waiting for the lock.
+    /// Returns the number of connections in the pool. Does not take the lock.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
@@ -292,7 +291,7 @@ impl<C> ConnectionPool<C> {
         std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
 
-    /// Adds an idle connection. If the pool is then too full, returns the connection that the
+    /// Adds an idle connection. If the pool then exceeds a limit, returns the connection that the
     /// caller must close.
     pub fn add_idle(&self, key: Arc<ConnectionKey>, connection: C, now: Instant) -> Option<C> {
         if self.limits.keep_none() {
@@ -332,17 +331,16 @@ impl<C> ConnectionPool<C> {
     }
 }
 
-/// A connection of a pool, which can tell whether it may still be used.
+/// A connection in a pool, which can check whether it may be reused.
 pub trait PooledConnection {
-    /// Returns true if the idle connection is open and has received nothing that it should not have.
-    /// Does not wait.
+    /// Returns true if the idle connection is open and has received no unsolicited bytes. Does not
+    /// wait.
     fn is_reusable(&mut self, now: Instant) -> bool;
 }
 
 impl<C: PooledConnection> ConnectionPool<C> {
-    /// Removes and returns the connection with this key that was used last, provided that it is
-    /// open and has no input. Closes connections that turn out to be unusable, and tries the next
-    /// one.
+    /// Removes and returns the most recently used connection with this key that is open and has no
+    /// input. Closes unusable connections that it finds before.
     pub fn take_by_key(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
         self.take_where((&key.host, key.port), now, |other| other == key)
     }
@@ -418,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_the_key_separates_connections() {
+    fn connection_key_separates_all_its_fields() {
         let options = RequestOptions::default();
         let unverified = RequestOptions { tls: TlsOptions { verify: false, ..options.tls.clone() }, ..options.clone() };
         let keys = [
@@ -441,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn connect_timeout_is_not_part_of_the_key() {
+    fn connect_timeout_is_not_part_of_connection_key() {
         let options = RequestOptions::default();
         let mut hasty = options.clone();
         (hasty.connect.timeout, hasty.connect.attempt_delay) = (Duration::from_secs(1), Duration::from_millis(10));
@@ -458,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_carries_another_host_if_all_else_matches() {
+    fn connection_serves_another_host_only_if_settings_match() {
         let options = RequestOptions::default();
         let change = |change: &dyn Fn(&mut RequestOptions)| {
             let mut changed = options.clone();
@@ -499,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_hosts_keep_their_connections() {
+    fn pool_keeps_connections_to_thousands_of_hosts() {
         const HOSTS: usize = 3000;
         let pool = ConnectionPool::new(PoolLimits { connections: HOSTS, ..PoolLimits::default() });
         let options = RequestOptions::default();
@@ -517,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_one_server_leave_in_any_order() {
+    fn pool_removes_connections_of_one_server_by_key() {
         let pool = ConnectionPool::default();
         let now = Instant::now();
         let mut peers = Vec::new();
@@ -533,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn dirty_closed_or_old_connection_is_not_reused() {
+    fn dirty_closed_or_expired_connection_is_not_reused() {
         let pool = ConnectionPool::default();
         let key = key("http://a/", &RequestOptions::default());
         let now = Instant::now();
@@ -556,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn full_pool_returns_its_oldest_connection() {
+    fn full_pool_evicts_a_connection() {
         let limits = PoolLimits { connections: 3, per_key: 2, ..PoolLimits::default() };
         let pool = ConnectionPool::new(limits);
         let (a, b) = (key("http://a/", &RequestOptions::default()), key("http://b/", &RequestOptions::default()));

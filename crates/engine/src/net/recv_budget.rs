@@ -1,11 +1,11 @@
-//! The receive budget of an HTTP/2 or HTTP/3 connection: its part of the memory that all connections of a
-//! client may hold for bytes that no sink has taken.
+//! The receive budget of an HTTP/2 or HTTP/3 connection: its share of the memory in which all
+//! connections of a client may buffer bytes that no sink has accepted.
 //!
-//! A connection's flow-control window is its budget, since bytes that no sink takes are not
-//! returned to the window. A fixed window for each connection would leave the memory of many
-//! connections unbounded when the output stops. So a new connection gets three quarters of the
-//! memory that the others have left, and at least [`MIN_CONNECTION_BUDGET`]: 64 connections
-//! together have less than 32 MiB.
+//! A connection's flow-control window is its budget, since bytes that no sink accepts are not
+//! returned to the window. With a fixed window for each connection, many connections together could
+//! use unbounded memory when the output stops. So a new connection gets three quarters of the
+//! memory that the other connections have not reserved, and at least [`MIN_CONNECTION_BUDGET`]: 64
+//! connections together have less than 32 MiB.
 //!
 //! ```
 //! use haul::drive::connection::h2::SharedRecvMemory;
@@ -24,17 +24,18 @@ use std::sync::{Arc, Mutex};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of received bytes that all connections together may keep. The minimum budget of each
-/// connection is added to it.
+/// The number of bytes of shared memory that all connections together may reserve. Each connection
+/// may use its minimum budget even if no shared memory is left.
 const MAX_SHARED_MEMORY: u32 = 12 << 20;
 /// The minimum budget of a connection, in bytes.
 const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
-/// The number of concurrent responses among which a connection's window is divided.
+/// The assumed number of concurrent responses, for dividing a connection's window into stream
+/// windows.
 const ASSUMED_STREAMS: u32 = 64;
 /// The minimum and maximum initial window of a stream, in bytes.
 const STREAM_WINDOW_BOUNDS: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The divisor of a rate-limited response's initial window: it holds the bytes of a sixteenth of a
-/// second, but at least [`MIN_PACED_WINDOW`].
+/// The divisor of the rate (bytes per second) for a rate-limited response's initial window: the
+/// window holds the bytes of a sixteenth of a second, but at least [`MIN_PACED_WINDOW`].
 const PACED_WINDOW_DIVISOR: u64 = 16;
 const MIN_PACED_WINDOW: u32 = 4 << 10;
 

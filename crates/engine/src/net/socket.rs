@@ -32,10 +32,11 @@ use std::{
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 
-/// The flags of a send that fails at a closed connection, and does not end the process by `SIGPIPE`.
+/// The flags of a send that must not raise `SIGPIPE`: a send on a closed connection then only
+/// fails.
 #[cfg(not(target_vendor = "apple"))]
 pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
-/// No flags: Apple's systems have a socket option instead, which `open` and `from` set.
+/// No flags: on Apple's systems, `open` and `from` set a socket option that suppresses `SIGPIPE`.
 #[cfg(target_vendor = "apple")]
 pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::empty();
 
@@ -43,12 +44,11 @@ pub const WITHOUT_SIGPIPE: SendFlags = SendFlags::empty();
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The receive and send timeouts that the socket has at present, in microseconds; 0 means no
-    /// timeout.
+    /// The current receive and send timeouts of the socket, in microseconds; 0 means no timeout.
     armed: [AtomicU64; 2],
 }
 
-/// The state of an idle connection's socket, as [`peek_idle`] finds it.
+/// The state of an idle connection's socket, returned by [`peek_idle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSocketState {
     /// Open, without input: the connection may be used.
@@ -138,7 +138,7 @@ impl Socket {
         Ok(net::connect(&self.fd, address)?)
     }
 
-    /// Starts to connect. For a non-blocking socket, the result is mostly "in progress"; see
+    /// Starts to connect. On a non-blocking socket, the result is usually "in progress"; see
     /// [`Socket::connect_result`].
     ///
     /// # Errors
@@ -150,8 +150,8 @@ impl Socket {
     /// Returns the result of a [`connect`](Self::connect) in progress; `None` if it has not ended
     /// yet.
     ///
-    /// On Linux, this calls `connect(2)` again, which returns the result at once. That replaces the
-    /// three system calls `poll`, `SO_ERROR` and `getpeername`.
+    /// On Linux, this calls `connect(2)` again, which returns the result immediately. This single
+    /// call replaces the three system calls `poll`, `SO_ERROR` and `getpeername`.
     #[cfg(linux_calls)]
     pub fn connect_result(&self, address: &SocketAddr) -> Option<io::Result<()>> {
         use rustix::io::Errno;
@@ -213,7 +213,7 @@ impl Socket {
         Ok(net::sendmsg(&self.fd, pieces, &mut net::SendAncillaryBuffer::default(), WITHOUT_SIGPIPE)?)
     }
 
-    /// Ends the sending direction. Input can still be received.
+    /// Shuts down the sending direction. The socket can still receive.
     ///
     /// # Errors
     /// The errors of `shutdown(2)`.
@@ -233,7 +233,7 @@ impl Socket {
     /// or an error. Bulk data thus needs fewer reads. 1 is the system's default.
     ///
     /// Hazard: if fewer bytes than this are still to come, and the peer keeps the connection open,
-    /// a reader waits for ever. The caller must set the value back to 1 before.
+    /// a reader waits for ever. The caller must set the value back to 1 before that happens.
     ///
     /// # Errors
     /// The errors of `setsockopt(2)`.
@@ -243,8 +243,8 @@ impl Socket {
         unsafe { self.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &value) }
     }
 
-    /// Lets the first bytes travel with the SYN of the next connect, if the peer has allowed that
-    /// before (TCP Fast Open, RFC 7413).
+    /// Enables TCP Fast Open (RFC 7413) for the next connect: the first bytes are sent with the
+    /// SYN, if the peer has allowed that before.
     ///
     /// # Errors
     /// The errors of `setsockopt(2)`, or `Unsupported` on systems other than Linux.
@@ -256,7 +256,7 @@ impl Socket {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Sets an option of a protocol level.
+    /// Sets the socket option `option` at the protocol level `level`.
     ///
     /// # Safety
     /// `T` must be the type that the option reads.
@@ -284,9 +284,9 @@ impl Socket {
         self.set_timeout(SocketTimeoutKind::Receive, timeout)
     }
 
-    /// Sets the timeout of blocking receives and sends to `most` or up to a sixteenth more. A call
-    /// may time out early, so the caller must check the time. `None` means no timeout. No system
-    /// call is made if the present timeouts are close enough.
+    /// Sets the timeout of blocking receives and sends to `most`, or up to a sixteenth longer.
+    /// `None` means no timeout. If the current timeouts are close enough, they stay and no system
+    /// call is made. A call may therefore time out early, so the caller must check the time.
     ///
     /// # Errors
     /// The errors of `setsockopt(2)`.
@@ -299,8 +299,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sets the timeout of receives or of sends, by the socket option that every system supports.
-    /// (rustix uses a newer option of Linux, which gVisor accepts but ignores.)
+    /// Sets the timeout of receives or of sends, with the socket option that every system supports.
+    /// (rustix uses a newer Linux option, which gVisor accepts but ignores.)
     fn set_timeout(&self, which: SocketTimeoutKind, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(at_least_one_tick);
         let armed = &self.armed[which as usize];
@@ -320,8 +320,8 @@ impl Socket {
         Self { fd, armed: Default::default() }
     }
 
-    /// Turns keep-alive probes on. If the system does not support them, as in sandboxes, the
-    /// connection is still used. OpenBSD has no times for one socket.
+    /// Turns keep-alive probes on. A failure is ignored, since some sandboxes do not support them.
+    /// On OpenBSD, the times cannot be set for one socket.
     pub fn set_keepalive(&self, keepalive: TcpKeepalive) {
         let _ = sockopt::set_socket_keepalive(&self.fd, true);
         #[cfg(not(target_os = "openbsd"))]
@@ -339,7 +339,7 @@ impl Socket {
         }
     }
 
-    /// Disables Nagle's algorithm if the system can.
+    /// Disables Nagle's algorithm, if the system supports that.
     fn without_delay(&self) {
         let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }
@@ -381,7 +381,7 @@ impl Socket {
     }
 }
 
-/// The calls of a socket that have a timeout.
+/// The calls on a socket that can time out.
 #[derive(Clone, Copy)]
 enum SocketTimeoutKind {
     Receive,
@@ -403,7 +403,7 @@ pub fn peek_idle(fd: impl AsFd) -> IdleSocketState {
     }
 }
 
-/// Returns the timeout, but at least a microsecond, since zero would mean no timeout.
+/// Returns the timeout, but at least one microsecond, since zero would mean no timeout.
 fn at_least_one_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }
@@ -418,8 +418,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Returns true if a socket's present timeout `armed` is close enough to `wanted` to be kept. Both
-/// are in microseconds; 0 means no timeout.
+/// Returns true if a socket's current timeout `armed` is close enough to `wanted` to stay. Both are
+/// in microseconds; 0 means no timeout.
 fn is_close_enough(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,

@@ -25,19 +25,20 @@ pub struct ConnectionStream {
     tls: Option<Box<TlsLayer>>,
     /// The peer's address. If there is a proxy, it is the proxy's. `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// The local address, if it was requested.
+    /// The local address; `None` if the options did not ask for it.
     pub local: Option<SocketAddr>,
-    /// The number of this connection among all connections of the process, counted from 0.
+    /// The sequence number of this connection among all connections of the process, counted from 0.
     pub number: u64,
     /// The fork generation ([`crate::fork`]) of the process that made the stream. In a forked
     /// child, dropping the stream sends nothing.
     generation: u32,
 }
 
-/// The number of the next connection that this process makes. It begins at 0.
+/// The sequence number of the next connection that this process makes. The first number is 0.
 static NEXT_CONNECTION_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of a new connection. The connections of a process are numbered from 0.
+/// Returns the sequence number for a new connection. The connections of a process are numbered from
+/// 0.
 pub(in crate::net) fn next_connection_number() -> u64 {
     NEXT_CONNECTION_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
@@ -68,13 +69,14 @@ impl ConnectionStream {
         Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
 
-    /// Adds a layer of TLS. Call [`ConnectionStream::handshake`] next.
+    /// Adds a TLS layer. Call [`ConnectionStream::handshake`] next.
     pub fn add_tls(&mut self, tls: TlsConnection) {
         self.tls = Some(Box::new(TlsLayer::new(tls)));
     }
 
-    /// Turns a stream to a proxy that has opened a tunnel into the stream inside the tunnel, which
-    /// has no TLS layer yet. `ahead` contains the bytes that followed the proxy's response.
+    /// Turns the stream to a proxy into the stream inside the tunnel that the proxy has opened. The
+    /// new stream has no TLS layer yet. `ahead` contains the bytes that were received after the
+    /// proxy's response.
     pub(super) fn add_tunnel(&mut self, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         self.transport.add_tunnel(self.tls.take(), ahead, tunnel);
     }
@@ -92,9 +94,9 @@ impl ConnectionStream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Returns true if the end of the stream ([`ReceiveOutcome::End`]) was announced and so is no
-    /// truncation. For plain HTTP through an https proxy, the end of the TLS connection with the
-    /// proxy decides.
+    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]), so the
+    /// data is not truncated. For plain HTTP through an https proxy, the proxy's `close_notify`
+    /// counts.
     #[must_use]
     pub fn ended_properly(&self) -> bool {
         self.tls.is_none() && self.transport.ended_properly()
@@ -127,8 +129,8 @@ impl ConnectionStream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_certified_for(host))
     }
 
-    /// Returns the fault of the server's certificate, if there is one and
-    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is set.
+    /// Returns the fault of the server's certificate. `None` if it has none, or if
+    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.tls.as_ref()?.tls.certificate_fault()
@@ -147,8 +149,8 @@ impl ConnectionStream {
         self.tls.as_ref()?.tls.negotiated().map(NegotiatedSession::facts)
     }
 
-    /// Describes the TLS session and the server's certificate in lines of text. The cipher has its
-    /// name in RFC 8446, section B.4, not its name in rustls.
+    /// Describes the TLS session and the server's certificate in lines of text. The cipher suite
+    /// has its standard name (RFC 8446, section B.4), not its name in rustls.
     #[must_use]
     pub fn session_lines(&self) -> Vec<String> {
         self.tls.as_ref().and_then(|secured| secured.tls.negotiated()).map(NegotiatedSession::lines).unwrap_or_default()
@@ -192,7 +194,7 @@ impl ConnectionStream {
         }
     }
 
-    /// Receives available bytes into `buffer` by one system call.
+    /// Receives available bytes into `buffer` with one system call.
     ///
     /// # Errors
     /// The error of the socket.
@@ -288,8 +290,8 @@ impl ConnectionStream {
         transport.flush()
     }
 
-    /// Ends the sending direction; input can still be received. In a tunnel through an https proxy,
-    /// the connection to the proxy stays open.
+    /// Shuts down the sending direction; the stream can still receive. In a tunnel through an https
+    /// proxy, the connection to the proxy stays open.
     ///
     /// # Errors
     /// The error of the socket.
@@ -335,8 +337,8 @@ fn tls_error(message: &str, error: io::Error) -> Error {
 }
 
 impl Drop for ConnectionStream {
-    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or an error's alert. Does
-    /// not wait: if the socket does not accept the alert, the alert is lost.
+    /// Sends the closing alert of each TLS layer (RFC 8446 section 6.1), or an alert about an
+    /// error. Does not wait: if the socket does not accept the alert, the alert is lost.
     fn drop(&mut self) {
         if self.is_secure() && self.generation == fork::fork_count() {
             let _ = self.transport.close(self.tls.take());

@@ -1,8 +1,9 @@
-//! The kernel's traffic counters of a connection (`TCP_INFO`), which need no packet capture and no
-//! privileges.
+//! The kernel's traffic counters of a TCP connection (`TCP_INFO`). Reading them needs no packet
+//! capture and no privileges.
 //!
-//! Only on Linux; elsewhere [`read`] returns `None`. Counters that an older kernel does not have
-//! are zero. They count TCP payload and segments, without the headers of lower layers.
+//! They exist only on Linux; on other systems, [`read`] returns `None`. Counters that an older
+//! kernel does not have are zero. They count TCP payload and segments, without the headers of lower
+//! layers.
 //!
 //! ```no_run
 //! # let socket = std::net::TcpStream::connect("127.0.0.1:80").unwrap();
@@ -35,7 +36,7 @@ pub struct TcpCounters {
     pub data_segs_in: u32,
     /// Segments sent again, because the peer did not acknowledge them in time.
     pub retransmits: u32,
-    /// The smoothed round-trip time, as the kernel measures it.
+    /// The smoothed round-trip time that the kernel has measured.
     pub rtt: Duration,
     /// The smallest round-trip time so far (Linux 4.6).
     pub min_rtt: Duration,
@@ -89,8 +90,9 @@ const RTT: usize = 15;
 #[cfg(target_os = "linux")]
 const TOTAL_RETRANS: usize = 23;
 
-/// The kernel's `struct tcp_info` up to `tcpi_bytes_retrans`. It is declared here because the one
-/// in the `libc` crate is shorter with some C libraries. The kernel only appends fields to it.
+/// The kernel's `struct tcp_info` up to `tcpi_bytes_retrans`. It is declared here because, with
+/// some C libraries, the `libc` crate declares a shorter struct. The kernel only appends fields to
+/// it.
 #[cfg(target_os = "linux")]
 #[repr(C)]
 #[derive(Default)]
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn tcp_info_counts_moved_bytes() {
+    fn tcp_info_counts_sent_and_received_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();

@@ -5,10 +5,10 @@
 //!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
 //! ```
 //!
-//! The record layer decrypts in place, so one layer of TLS costs no copy. With two, the plaintext
-//! of the proxy's layer is copied into the reader's buffer. Decrypting it there would need room for
-//! a partial record of each layer before every read, and a connection through an https proxy is
-//! encrypted twice anyway.
+//! The record layer decrypts in place, so one layer of TLS costs no copy. With two layers, the
+//! plaintext of the proxy's layer is copied into the reader's buffer. Decrypting it there would
+//! need room for a partial record of each layer before every read, and a connection through an
+//! https proxy is encrypted twice anyway.
 
 use std::io;
 use std::ops::Range;
@@ -17,10 +17,10 @@ use super::http2_tunnel::{Http2Tunnel, TunnelEvent};
 use super::socket::Socket;
 use super::tls::{MAX_RECORD, TlsConnection, TlsStreamState};
 
-/// The number of bytes of ciphertext that one read requests from an https proxy.
+/// The number of ciphertext bytes that one receive from an https proxy requests.
 const MAX_BUFFERED: usize = 4 * MAX_RECORD;
 
-/// The capacity that an empty buffer of an idle connection may keep.
+/// The maximum capacity, in bytes, of an empty buffer that an idle connection keeps.
 const MAX_IDLE_CAPACITY: usize = 1024;
 
 /// A layer of TLS: the connection state, and its buffered ciphertext.
@@ -53,8 +53,8 @@ impl TlsLayer {
         }
     }
 
-    /// Frees empty buffers that are larger than a small request or response needs. The handshake
-    /// leaves several KiB of them, and there may be thousands of idle connections.
+    /// Frees empty buffers that are larger than small requests and responses need. The handshake
+    /// leaves buffers of several KiB, and there may be thousands of idle connections.
     pub(super) fn release_buffers(&mut self) {
         for buffer in [&mut self.partial, &mut self.outgoing] {
             if buffer.is_empty() && buffer.capacity() > MAX_IDLE_CAPACITY {
@@ -83,8 +83,8 @@ impl TlsLayer {
 #[derive(Debug)]
 pub(super) struct Transport {
     pub(super) socket: Socket,
-    /// The bytes that followed a proxy's response and belong to the tunnel, and how many of them
-    /// were read.
+    /// The bytes of the tunnel that were received together with a proxy's response, and the number
+    /// of them that were already read.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
     /// True if the last receive read the socket until it was empty.
@@ -103,8 +103,8 @@ struct ProxyTls {
     opened: Range<usize>,
     /// The range of decrypted bytes for the reader.
     plain: Range<usize>,
-    /// The end of the input: the proxy closed its direction, or its bytes could not be decrypted.
-    /// `None` while the input continues.
+    /// The reason why the input ended: the proxy closed its direction, or its bytes could not be
+    /// decrypted. `None` while the input continues.
     over: Option<ProxyTlsEnd>,
 }
 
@@ -123,9 +123,9 @@ impl Transport {
         Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
 
-    /// Puts the TLS layer `outer`, if there is one, between the socket and this transport. Later
-    /// input starts with the bytes `ahead`. They are plaintext or, with a tunnel, input for the
-    /// tunnel.
+    /// Inserts the proxy's TLS layer `outer`, if there is one, between the socket and this
+    /// transport. Later input starts with the bytes `ahead`: plaintext or, with a tunnel, input for
+    /// the tunnel.
     pub(super) fn add_tunnel(&mut self, outer: Option<Box<TlsLayer>>, ahead: Vec<u8>, tunnel: Option<Http2Tunnel>) {
         let Some(mut secured) = outer else {
             self.ahead = (ahead, 0);
@@ -161,7 +161,8 @@ impl Transport {
     }
 
     /// Returns true if the socket may contain more input although a receive did not fill its
-    /// buffer. With edge-triggered events, a wait for more input would then never end.
+    /// buffer. The caller must then receive again: with edge-triggered events, a wait for that
+    /// input would never end.
     pub(super) fn may_have_more(&self) -> bool {
         self.has_buffered_input() || !self.is_drained
     }
@@ -171,8 +172,8 @@ impl Transport {
         self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsEnd::Ended { is_said: true })))
     }
 
-    /// Returns true if a tunnel accepts no output because the proxy must extend its flow-control
-    /// window first. The socket itself may have room.
+    /// Returns true if a tunnel accepts no output before the proxy extends its flow-control window.
+    /// The socket itself may have room.
     pub(super) fn waits_for_proxy(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| {
             !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Http2Tunnel::waits_for_proxy)
@@ -314,7 +315,8 @@ impl ProxyTls {
         }
     }
 
-    /// Passes decrypted bytes to the tunnel. Returns false if the tunnel needs more than there are.
+    /// Passes decrypted bytes to the tunnel. Returns false if the tunnel needs more bytes than are
+    /// available.
     fn pass_to_tunnel(&mut self) -> bool {
         let Some(tunnel) = &mut self.tunnel else { return false };
         let base = self.opened.start;

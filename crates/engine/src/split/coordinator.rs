@@ -1,11 +1,11 @@
 //! The coordinator of the connections that fetch one body. It chooses the range of each part,
 //! delivers the received bytes in order, and decides whether another connection would help.
 //!
-//! The transfer that began the download is the first stream. It has the sink until it reaches the
-//! first part. From then on, the coordinator has that transfer, and delivers all bytes through it
-//! in order. Each part is requested once. Bytes that are missing from its response are fetched as
-//! another part. If parts fail too often, the split ends, and the transfer continues alone, with
-//! all of its retries.
+//! The transfer that began the download is the first stream. It writes to the sink until it reaches
+//! the start of the first part. From then on, the coordinator owns that transfer, and delivers all
+//! bytes through it in order. Each part is requested once. Bytes that are missing from its response
+//! are fetched as another part. If parts fail too often, the split ends, and the transfer continues
+//! alone, with all of its retries.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -30,26 +30,27 @@ use crate::sink::{ByteCounter, Sink};
 use crate::transfer::{SharedEndOffset, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
-/// The time in which a connection receives one of the smallest parts, which are used at the end of
-/// the body. The connections finish at times that differ by about as much.
+/// The time in which a connection should receive a part of the minimum size. Such parts are used
+/// near the end of the body, so that all connections finish at times that differ by about this
+/// duration.
 const MIN_PART_TIME: Duration = Duration::from_millis(25);
-/// The minimum and maximum size of the smallest parts, in bytes. Since each part costs a request,
-/// no part is smaller.
+/// The lower and upper bound of the minimum part size, in bytes. Smaller parts would cost too many
+/// requests.
 const MIN_PART_SIZE: std::ops::RangeInclusive<u64> = (64 << 10)..=(1 << 20);
-/// The minimum and maximum size of a part that is written to a file, in bytes. Between them, it is
-/// the number of bytes that a connection receives in about a second.
+/// The minimum and maximum size, in bytes, of a part that is written to a file. Within these
+/// bounds, a part has the number of bytes that a connection receives in about a second.
 const FILE_PART_SIZE: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 /// The minimum size, in bytes, of a part whose bytes are buffered for an ordered output.
 const MIN_PIPE_PART_SIZE: u64 = 64 << 10;
-/// The number of consecutive failures of parts at which the split ends.
+/// The number of consecutive failed parts after which the split ends.
 const MAX_FAILURES: u32 = 6;
 /// The time without any received byte after which the split ends. The server may delay only
-/// additional requests, so that a single connection succeeds.
+/// additional requests, so a single connection may still succeed.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time by which a part's response may take longer than the first response.
+/// The time that a part's response may take longer than the first response.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
-/// The coordinator of a split download: of the transfers that each fetch a part of one body.
+/// The coordinator of a split download: of the transfers that fetch the parts of one body.
 pub(super) struct SplitCoordinator {
     body: SplittableBody,
     /// The offset at which the first part begins, and at which the first transfer stops.
@@ -58,7 +59,7 @@ pub(super) struct SplitCoordinator {
     counter: Option<Arc<dyn ByteCounter>>,
     /// The maximum number of bytes of parts that are buffered until they can be delivered in order.
     memory: u64,
-    /// The time that the first transfer needed from the name lookup to the first byte of its
+    /// The time from the start of the first transfer's name lookup to the first byte of its
     /// response.
     setup_time: Duration,
     this: Weak<Self>,
@@ -117,7 +118,8 @@ impl SplitCoordinator {
         self.state.lock().ignore_poison()
     }
 
-    /// Records that the response for part `id` has begun, and that it contains the requested range.
+    /// Records that the response to the request of part `id` has begun, and that it contains the
+    /// requested range.
     pub(super) fn on_part_begun(&self, id: usize) {
         let mut state = self.state();
         if let Some(part) = state.parts.get_mut(&id) {
@@ -166,7 +168,8 @@ impl SplitCoordinator {
         }
     }
 
-    /// Ends the split download with this result. Returns the first transfer, and how it continues.
+    /// Ends the split download with this result. Returns the first transfer, and whether that
+    /// transfer is over or continues alone.
     ///
     /// # Panics
     /// The first transfer is still active.
@@ -188,7 +191,8 @@ impl SplitCoordinator {
         (first, outcome)
     }
 
-    /// Returns the transfer for another part, if another connection would help; otherwise `None`.
+    /// Returns a transfer that fetches another part, if another connection would help; otherwise
+    /// `None`.
     fn next_part(&self, state: &mut SplitState, now: Instant) -> Option<Box<Transfer>> {
         self.update_first_stream(state);
         if state.outcome.is_some() || state.is_stopped || state.failures.paused_until.is_some_and(|at| at > now) {
@@ -262,7 +266,7 @@ impl SplitCoordinator {
         self.counter.iter().for_each(|counter| counter.set_connections(connections));
     }
 
-    /// Updates the state with the position that the first transfer has reached in the body.
+    /// Updates the state with the offset in the body that the first transfer has reached.
     fn update_first_stream(&self, state: &mut SplitState) {
         let position = self.first_end.position();
         if state.on_first_position(position) && self.file.is_none() {
@@ -281,7 +285,7 @@ impl SplitCoordinator {
         }
     }
 
-    /// Makes the sink of a part. Returns `None` if the part's file cannot be opened once more.
+    /// Makes the sink of a part. Returns `None` if the output file cannot be opened another time.
     fn sink_for(&self, state: &mut SplitState, part: &ClaimedPart) -> Option<Box<dyn Sink>> {
         let coordinator = self.this.upgrade()?;
         let Some(file) = &self.file else { return Some(Box::new(OrderedPartSink { coordinator, id: part.id })) };
@@ -296,7 +300,7 @@ impl SplitCoordinator {
         }
     }
 
-    /// Handles the end of the first transfer, or its stop at the offset where a part begins.
+    /// Handles that the first transfer has ended, or has stopped at the offset where a part begins.
     fn on_first_finished(&self, state: &mut SplitState, first: Box<Transfer>, result: Result<()>) {
         self.update_first_stream(state);
         state.window.release_claim(state.first.id);
@@ -446,7 +450,7 @@ impl Scheduler for SplitCoordinator {
     }
 }
 
-/// Returns the minimum size of a part at the present receive rate, in bytes.
+/// Returns the minimum size in bytes of a part at the current receive rate.
 fn min_part_size(state: &SplitState) -> u64 {
     bytes_in(state.splitter.rate(), MIN_PART_TIME).clamp(*MIN_PART_SIZE.start(), *MIN_PART_SIZE.end())
 }

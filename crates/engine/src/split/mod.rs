@@ -2,8 +2,8 @@
 //!
 //! A split download begins like any transfer: the blocking driver sends a GET without a range and
 //! delivers the body directly. A [`SplitMonitor`] measures its rate. If the network limits the rate
-//! and many bytes are still missing, the connection moves to an event loop in the middle of its
-//! body, and a [coordinator] fetches further parts over other connections: see
+//! and many bytes are still missing, the connection moves to an event loop while its body is still
+//! arriving, and a [coordinator] fetches further parts over other connections: see
 //! `docs/design/splitting.md`.
 //!
 //! ```text
@@ -35,8 +35,8 @@ use coordinator::SplitCoordinator;
 pub(crate) enum SplitMonitor {
     /// No response head has arrived yet.
     Waiting(SplitDownloadOptions),
-    /// The body is not split, because only one connection is allowed or it cannot be fetched in
-    /// parts.
+    /// The body is not split: only one connection is allowed, or the server does not support range
+    /// requests for the body.
     Disabled,
     /// The rate of the transfer is being measured. The data is boxed, because few transfers are
     /// measured, and the monitor is moved with each exchange.
@@ -77,7 +77,7 @@ impl SplitMonitor {
     }
 }
 
-/// The result of a split download: whether the transfer is over.
+/// The result of a split download: the transfer is over, or continues on one connection.
 pub(crate) enum SplitOutcome {
     /// The transfer is over.
     Done(Result<()>),

@@ -1,5 +1,5 @@
-//! Authentication to an HTTP proxy: Basic with the first request, Digest after a challenge (RFC
-//! 9110 §11.7, RFC 7616).
+//! Authentication to an HTTP proxy (RFC 9110 §11.7). Basic credentials are sent with the first
+//! request, Digest credentials (RFC 7616) after a challenge.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -22,10 +22,11 @@ pub enum ProxyAuthScheme {
     Digest,
     /// The strongest of Digest and Basic that the proxy offers, after a challenge.
     Any,
-    /// Negotiate, with the first request. It needs no credentials of the proxy.
+    /// Negotiate, sent with the first request. It needs a Kerberos ticket instead of proxy
+    /// credentials.
     Negotiate,
-    /// The strongest of Negotiate, Digest and Basic that the proxy offers, after a challenge. Without
-    /// a Kerberos ticket, it is one of the others.
+    /// The strongest of Negotiate, Digest and Basic that the proxy offers, after a challenge.
+    /// Without a Kerberos ticket, Negotiate is not used.
     AnyOrNegotiate,
 }
 
@@ -46,12 +47,13 @@ impl ProxyAuthScheme {
     }
 }
 
-/// The maximum number of proxies in the cache. If there are more, the cache is emptied, which costs
-/// a round trip for each proxy.
+/// The maximum number of proxies in the cache. If there are more, the cache is emptied. Each proxy
+/// then needs one more challenge.
 const MAX_PROXIES: usize = 64;
 
-/// A cache of the authentication that proxies require, by proxy and credentials. Clones share it.
-/// All caches compare equal, so that the cache makes no difference between two connection keys.
+/// A cache of the authentication schemes that proxies require, by proxy and credentials. Clones
+/// share it. All caches compare equal, so that the cache does not affect the comparison of
+/// connection keys.
 #[derive(Clone, Default)]
 pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, ProxyAuthAnswer>>>);
 

@@ -56,8 +56,8 @@ pub struct ProxyOptions {
     /// The hosts to reach without a proxy (`--noproxy`). `None` uses the `no_proxy` of
     /// [`ProxyOptions::environment`].
     pub no_proxy: Option<NoProxy>,
-    /// A SOCKS proxy through which the proxy is reached (`--preproxy`). If no other proxy is used,
-    /// the origin is reached through it.
+    /// A SOCKS proxy through which the HTTP proxy is reached (`--preproxy`). If no HTTP proxy is
+    /// used, the origin is reached through the SOCKS proxy.
     pub preproxy: Option<Proxy>,
     /// The user and password for the proxy (`-U`), if its URL contains none. They are not sent to
     /// the preproxy.
@@ -65,10 +65,10 @@ pub struct ProxyOptions {
     /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
     /// `--proxy-anyauth`). Default: Basic.
     pub auth: ProxyAuthScheme,
-    /// The settings for Negotiate, if [`auth`](Self::auth) allows it.
+    /// The settings of Negotiate authentication, used if [`auth`](Self::auth) allows that scheme.
     pub negotiate: NegotiateOptions,
-    /// GSS-API with SOCKS 5 proxies (RFC 1961), the preproxy included (`--socks5-gssapi`). Default:
-    /// `None`, which does not offer it.
+    /// The settings of GSS-API authentication to SOCKS 5 proxies (RFC 1961), including the preproxy
+    /// (`--socks5-gssapi`). `None` does not offer GSS-API. Default: `None`.
     pub socks_gssapi: Option<SocksGssapi>,
     /// True to use CONNECT also for http URLs (`-p`). Default: false, an HTTP proxy forwards these
     /// requests.
@@ -81,9 +81,9 @@ pub struct ProxyOptions {
     /// The names of fields that haul must not add for HTTP proxies (`--proxy-header NAME:`). Host
     /// is always sent.
     pub without: Vec<String>,
-    /// True to offer HTTP/2 to an https proxy (`--proxy-http2`). A tunnel is then a stream (RFC
-    /// 9113 §8.5), and forwarded requests share a connection. Default: false, since every proxy
-    /// supports HTTP/1.1, and HTTP/1.1 has no frame overhead.
+    /// True to offer HTTP/2 to an https proxy (`--proxy-http2`). Each tunnel is then an HTTP/2
+    /// stream (RFC 9113 §8.5), and forwarded requests share a connection. Default: false, since
+    /// every proxy supports HTTP/1.1, and HTTP/1.1 has no frame overhead.
     pub http2: bool,
     /// The TLS settings for an https proxy (`--proxy-cacert`, `--proxy-insecure` and similar).
     pub tls: TlsOptions,
@@ -91,12 +91,12 @@ pub struct ProxyOptions {
     pub memory: ProxyAuthCache,
 }
 
-/// The settings of GSS-API with SOCKS 5 proxies.
+/// The settings of GSS-API authentication to SOCKS 5 proxies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SocksGssapi {
     /// The service in the proxy's Kerberos name, the delegation, and the user.
     pub negotiate: NegotiateOptions,
-    /// True to exchange the level of protection in the clear, as NEC's implementation does
+    /// True to exchange the GSS-API protection level unencrypted, as NEC's implementation does
     /// (`--socks5-gssapi-nec`).
     pub nec: bool,
 }

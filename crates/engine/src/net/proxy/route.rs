@@ -24,12 +24,12 @@ pub enum ProxyRoute {
     Forward(Arc<ProxyHop>),
     /// A proxy that opens a tunnel to one origin.
     Tunnel(Arc<ProxyHop>),
-    /// The proxy cannot be used. The request fails; it does not bypass the proxy.
+    /// The proxy cannot be used, for this reason. The request fails; it does not bypass the proxy.
     Unusable(ErrorKind, String),
 }
 
-/// A proxy on a route, with every setting that two connections through it must share. `Debug` shows
-/// no secret.
+/// A proxy on a route, with every setting that two requests must share to use the same connection
+/// through it. `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ProxyHop {
     /// The proxy, with the credentials to send to it.
@@ -40,13 +40,13 @@ pub struct ProxyHop {
     pub tls: Option<TlsOptions>,
     /// The authentication scheme for the proxy.
     pub auth: ProxyAuthScheme,
-    /// The settings for Negotiate; `None` if the proxy is not authenticated by it.
+    /// The settings of Negotiate authentication; `None` if that scheme is not used with the proxy.
     pub negotiate: Option<NegotiateOptions>,
-    /// GSS-API with SOCKS 5 proxies; `None` does not offer it.
+    /// The settings of GSS-API authentication to SOCKS 5 proxies; `None` does not offer GSS-API.
     pub socks_gssapi: Option<SocksGssapi>,
     /// True to send CONNECT as HTTP/1.0.
     pub http10: bool,
-    /// The user's fields to send to the proxy.
+    /// The header fields from the user to send to the proxy.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of fields that haul must not add for the proxy.
     pub without: Vec<String>,
@@ -57,7 +57,7 @@ pub struct ProxyHop {
 }
 
 impl ProxyRoute {
-    /// Returns the route to a target with the proxy options `given`. `is_elsewhere` is true if
+    /// Selects the route to a target by the proxy options `given`. `is_elsewhere` is true if
     /// another option replaces the host or port to connect to. `user_agent` is the request's
     /// User-Agent.
     pub(crate) fn select(given: &ProxyOptions, target: &Target, is_elsewhere: bool, user_agent: Option<&[u8]>) -> Self {
@@ -155,9 +155,9 @@ fn choose_proxy(given: &ProxyOptions, target: &Target) -> std::result::Result<Op
 
 impl ProxyHop {
     /// Returns the request-target of a request that the proxy forwards, and the fields for the
-    /// proxy. With `is_curl`, the host is spelled as in the URL, and Digest credentials name the
-    /// path and query alone. `negotiated` is the value of Proxy-Authorization with a token of
-    /// Negotiate, if there is one.
+    /// proxy. If `is_curl` is true, the host is spelled as in the URL, and Digest credentials cover
+    /// only the path and query. `negotiated` is the value of Proxy-Authorization with a Negotiate
+    /// token; `None` without Negotiate.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if the credentials cannot be sent to the proxy.
@@ -181,8 +181,7 @@ impl ProxyHop {
         Ok((uri, fields))
     }
 
-    /// Removes the generated fields that the user excluded ([`ProxyHop::without`]), so that they
-    /// are not sent to the proxy.
+    /// Removes the fields that haul generates but the user excluded ([`ProxyHop::without`]).
     pub(in crate::net) fn remove_unwanted(&self, fields: &mut ProxyFields) {
         let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
         let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
@@ -190,7 +189,7 @@ impl ProxyHop {
         fields.retain(|(name, _)| !is_left_out(name) || is_given(name));
     }
 
-    /// Returns true if the credentials can be sent only after a challenge of the proxy.
+    /// Returns true if credentials cannot be sent before a challenge from the proxy.
     #[must_use]
     pub fn awaits_challenge(&self) -> bool {
         match self.auth {

@@ -6,9 +6,9 @@
 //!          └─ handed to quinn-proto: the slot is used again once all of them are dropped
 //! ```
 //!
-//! A datagram that waits for its stream (out of order, or the sink is full) keeps its whole slot
-//! alive. So the number of slots is limited, and while all of them are in use, datagrams are copied
-//! to memory of their own size. All connections of a thread use the same slots.
+//! A slot stays in use as long as one of its datagrams is waiting (it arrived out of order, or the
+//! sink is full). So the number of slots is limited. While all slots are in use, each datagram is
+//! copied to a new allocation of its size. All connections of a thread share the slots.
 
 use std::io::{self, IoSliceMut};
 use std::sync::{Arc, Mutex};
@@ -21,13 +21,13 @@ use smallvec::SmallVec;
 use super::socket::QuicSocket;
 use crate::ignore_poison::IgnorePoison;
 
-/// The largest number of bytes that one message of a receive can have: a batch of datagrams.
+/// The maximum number of bytes of one received message: a batch of datagrams (`UDP_GRO`).
 const MAX_RECEIVE: usize = 64 << 10;
-/// The size of a slot in bytes. Several single datagrams can fill one slot.
+/// The size of a slot in bytes. A slot may contain several datagrams.
 const SLOT_SIZE: usize = 2 * MAX_RECEIVE;
-/// The maximum number of slots, and thus of messages in one receive.
+/// The maximum number of slots. A receive reads at most one message into each slot.
 const MAX_SLOTS: usize = 8;
-/// The number of slots that the first receives use.
+/// The number of slots that a thread begins with.
 const FIRST_SLOTS: usize = 2;
 /// The maximum number of unused sets of buffers that a pool keeps.
 const MAX_FREE: usize = 8;
@@ -59,9 +59,10 @@ pub(super) struct DatagramBuffers {
     slots: Vec<BytesMut>,
     /// The slots that the receive in progress uses.
     chosen: SmallVec<[usize; MAX_SLOTS]>,
-    /// The number of slots that the next receive should use. It grows while receives fill all.
+    /// The number of slots that the next receive should use. It grows when a receive fills all
+    /// slots.
     wanted: usize,
-    /// The buffer for datagrams that are copied, because all slots are in use.
+    /// The buffer from which datagrams are copied when all slots are in use.
     copied: Vec<u8>,
 }
 
@@ -107,8 +108,8 @@ impl DatagramBuffers {
         Ok(has_more)
     }
 
-    /// Chooses slots that have room for a batch. Makes the room of others available whose datagrams
-    /// were dropped.
+    /// Chooses slots that have room for a batch. Reclaims the memory of datagrams that were
+    /// dropped.
     fn choose_slots(&mut self) {
         self.wanted = self.wanted.max(FIRST_SLOTS);
         self.chosen.clear();
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_datagrams_do_not_use_more_slots() {
+    fn unread_datagrams_do_not_exceed_slot_limit() {
         let (ours, peer) = pair();
         let mut buffers = DatagramBuffers::default();
         let mut kept = Vec::new();

@@ -9,15 +9,16 @@ use crate::net::recv_budget::RecvBudget;
 
 /// The largest UDP payload that can be received.
 const MAX_PAYLOAD: u16 = 65_527;
-/// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three.
-/// Further streams have unknown types, which some servers open to test clients.
+/// The maximum number of unidirectional streams that the peer may have open. HTTP/3 uses three of
+/// them. Some servers open further streams of unknown types, to test clients.
 const MAX_PEER_UNI_STREAMS: u32 = 8;
-/// The time without a datagram after which the connection is lost. The peer may have a shorter one.
+/// The time without a received datagram after which the connection is closed. The peer may announce
+/// a shorter time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The maximum number of sent bytes that wait for an acknowledgement.
 const SEND_WINDOW: u64 = 4 << 20;
-/// The maximum number of bytes of handshake messages that arrived out of order. Some servers have
-/// certificate chains of more than 16 KiB.
+/// The maximum number of buffered bytes of handshake messages that arrived out of order. Some
+/// servers send certificate chains of more than 16 KiB.
 const HANDSHAKE_BUFFER: usize = 64 << 10;
 
 /// The receive windows of a connection, in bytes.
@@ -25,7 +26,7 @@ const HANDSHAKE_BUFFER: usize = 64 << 10;
 pub(crate) struct QuicWindows {
     /// The window of the connection.
     pub(crate) connection: u32,
-    /// The window of a stream, once its sink has taken bytes.
+    /// The window of a stream after its sink has accepted bytes.
     pub(crate) stream: u32,
     /// The first window of a stream. It is at least a quarter of `stream`.
     pub(crate) first: u32,
@@ -35,7 +36,8 @@ pub(crate) struct QuicWindows {
 const MAX_SHARED_STREAM_WINDOW: u32 = 512 << 10;
 
 impl QuicWindows {
-    /// Returns the windows of a connection with this budget, for which `transfers` transfers wait.
+    /// Returns the windows of a connection with this receive budget. `transfers` is the number of
+    /// transfers that wait for the connection.
     pub(crate) fn new(budget: &RecvBudget, transfers: usize) -> Self {
         let connection = budget.connection_window();
         if transfers <= 1 {
@@ -63,8 +65,8 @@ pub(super) fn transport(windows: QuicWindows) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// Returns the endpoint settings. Connection IDs of the client are empty: the socket belongs to one
-/// connection, so that its datagrams need no ID.
+/// Returns the endpoint settings. The client's connection IDs are empty: each connection has its
+/// own socket, so datagrams need no ID.
 pub(super) fn endpoint() -> Arc<EndpointConfig> {
     static CONFIG: LazyLock<Arc<EndpointConfig>> = LazyLock::new(|| {
         let mut config = EndpointConfig::default();

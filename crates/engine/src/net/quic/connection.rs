@@ -29,10 +29,11 @@ use crate::{Error, ErrorKind, fork};
 
 /// The error code that ends an HTTP/3 connection without an error (RFC 9114 section 8.1).
 const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
-/// The maximum number of datagrams in one send. More would be a burst that fills short queues.
+/// The maximum number of datagrams in one send. Larger bursts would overflow short queues on the
+/// path.
 const MAX_SEGMENTS: usize = 32;
-/// The number of refusals (ICMP) in a row after which an established connection is lost. A single
-/// one may be forged.
+/// The number of consecutive ICMP errors (port unreachable) after which an established connection
+/// is lost. A single one may be forged.
 const MAX_REFUSALS: u32 = 3;
 
 /// The result of [`QuicConnection::receive`].
@@ -54,24 +55,24 @@ pub(crate) struct QuicConnection {
     machine: Connection,
     tls: Arc<QuicTls>,
     buffers: DatagramBufferPool,
-    /// The datagrams that the socket did not accept, and their description.
+    /// The contents of the datagrams that the socket did not accept.
     output: Vec<u8>,
     unsent: Option<Transmit>,
     /// The time of quinn-proto's next timeout.
     timeout: Option<Instant>,
-    /// The number of refusals by the peer's host since the last datagram.
+    /// The number of ICMP errors from the peer's host since the last received datagram.
     refusals: u32,
-    /// True if a new local address was chosen since the last datagram from the peer.
+    /// True if the local address was changed since the last datagram from the peer.
     was_rebound: bool,
-    /// The number of bytes of the last receive.
+    /// The number of bytes that the last receive returned.
     last_received: usize,
     session: Option<NegotiatedSession>,
-    /// The budget of the bytes that wait for sinks.
+    /// The budget that limits the received bytes waiting for sinks.
     budget: RecvBudget,
     windows: QuicWindows,
     /// The local address.
     pub(crate) local: Option<SocketAddr>,
-    /// The number of this connection among all connections of the process.
+    /// The sequence number of this connection among all connections of the process.
     pub(crate) number: u64,
     generation: u32,
 }
@@ -118,8 +119,8 @@ impl QuicConnection {
         })
     }
 
-    /// Returns quinn-proto's connection, for its streams. Afterwards, call
-    /// [`QuicConnection::transmit`].
+    /// Returns the connection of quinn-proto, which gives access to its streams. Call
+    /// [`QuicConnection::transmit`] afterwards.
     pub(crate) fn machine(&mut self) -> &mut Connection {
         &mut self.machine
     }
@@ -129,7 +130,7 @@ impl QuicConnection {
         self.socket.peer()
     }
 
-    /// Returns the number of bytes of the last receive.
+    /// Returns the number of bytes that the last receive returned.
     pub(crate) fn last_received(&self) -> usize {
         self.last_received
     }
@@ -139,7 +140,7 @@ impl QuicConnection {
         self.socket.receive_buffer()
     }
 
-    /// Returns the results of the TLS handshake; `None` before its end.
+    /// Returns the results of the TLS handshake; `None` while the handshake is in progress.
     pub(crate) fn session(&self) -> Option<&NegotiatedSession> {
         self.session.as_ref()
     }
@@ -159,7 +160,7 @@ impl QuicConnection {
         self.machine.is_closed()
     }
 
-    /// Returns true if the peer has answered by a valid packet.
+    /// Returns true if a valid packet from the peer has arrived.
     pub(crate) fn was_answered(&self) -> bool {
         let frames = self.machine.stats().frame_rx;
         frames.acks > 0 || frames.crypto > 0
@@ -175,7 +176,7 @@ impl QuicConnection {
         event
     }
 
-    /// Receives available datagrams by one system call.
+    /// Receives available datagrams with one system call.
     ///
     /// # Errors
     /// The peer's host refuses datagrams repeatedly, or the socket is broken.
@@ -248,7 +249,7 @@ impl QuicConnection {
     /// Handles an error that the socket reports.
     ///
     /// # Errors
-    /// The connection cannot go on.
+    /// The connection cannot continue.
     fn on_socket_error(&mut self, error: io::Error, now: Instant) -> io::Result<()> {
         match error.raw_os_error() {
             // A probe for the largest size of a datagram was too large.
@@ -268,8 +269,8 @@ impl QuicConnection {
         }
     }
 
-    /// Chooses the local address anew, because the present one can no longer be used, and tells the
-    /// peer (RFC 9000 section 9).
+    /// Lets the system choose a new local address, because the current one can no longer be used,
+    /// and migrates the connection to it (RFC 9000 section 9).
     fn rebind(&mut self, now: Instant) {
         if std::mem::replace(&mut self.was_rebound, true) || self.socket.rebind().is_err() {
             return;
@@ -290,7 +291,7 @@ impl QuicConnection {
         self.timeout
     }
 
-    /// Handles the timeouts that have come. Call [`QuicConnection::transmit`] next.
+    /// Handles the expired timeouts. Call [`QuicConnection::transmit`] next.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.timeout.is_some_and(|at| at <= now) {
             self.machine.handle_timeout(now);
@@ -309,7 +310,7 @@ impl QuicConnection {
         self.timeout = self.machine.poll_timeout();
     }
 
-    /// Closes the connection with this code and reason, and tells the peer.
+    /// Closes the connection with this error code and reason, and sends both to the peer.
     pub(crate) fn close(&mut self, code: u64, reason: &str, now: Instant) {
         if self.is_closed() || self.generation != fork::fork_count() {
             return;
@@ -321,7 +322,7 @@ impl QuicConnection {
         let _ = self.transmit(now);
     }
 
-    /// Returns the error for a connection that was lost in the handshake.
+    /// Returns the error for a connection that was lost during the handshake.
     pub(super) fn handshake_failure(&self, reason: &ConnectionError) -> Error {
         if let Some(error) = self.tls.failure() {
             return error;
@@ -375,8 +376,8 @@ pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
 }
 
 impl Drop for QuicConnection {
-    /// Tells the peer that the connection ends, unless it has ended already or belongs to the parent
-    /// of this process.
+    /// Sends the peer that the connection is closed, unless it is already closed or belongs to the
+    /// parent of this process.
     fn drop(&mut self) {
         self.close(H3_NO_ERROR.into_inner(), "", Instant::now());
     }

@@ -1,14 +1,15 @@
-//! QUIC (RFC 9000): connections for HTTP/3. quinn-proto is the state machine; here are its socket,
-//! its timers and its settings.
+//! QUIC (RFC 9000): connections for HTTP/3. quinn-proto is the state machine. This module provides
+//! its socket, its timers and its settings.
 //!
 //! ```text
 //! QuicRace ── one QuicConnection for each address ──▶ the first whose handshake is complete
 //! QuicConnection: UDP socket ──▶ DatagramBuffers ──▶ quinn-proto ──▶ streams
 //! ```
 //!
-//! Nothing here waits: the drivers wait for the socket and for [`QuicConnection::next_timeout`].
+//! This module never blocks: the drivers wait for the socket and for
+//! [`QuicConnection::next_timeout`].
 //!
-//! Left out: 0-RTT, datagrams (RFC 9221), several paths.
+//! Not supported: 0-RTT, datagrams (RFC 9221), multiple paths.
 
 mod buffers;
 mod config;

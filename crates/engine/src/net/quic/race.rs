@@ -1,9 +1,9 @@
 //! Happy eyeballs over QUIC: begins handshakes with the addresses of a host, and keeps the first
 //! connection whose handshake is complete.
 //!
-//! The counterpart for TCP is [`ConnectRace`](crate::net::connect::ConnectRace). An attempt over UDP
-//! has no answer before the handshake, so the handshakes race, not the sockets. A handshake that
-//! TLS refuses ends the race, since all addresses belong to the same server.
+//! The counterpart for TCP is [`ConnectRace`](crate::net::connect::ConnectRace). A UDP peer sends
+//! no answer before the handshake, so whole handshakes race. A handshake that fails because of TLS
+//! ends the race, since all addresses belong to the same server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::net::tls::{QuicTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of receives for one attempt before the other attempts are served.
+/// The maximum number of receives for one attempt before the other attempts get their turn.
 const MAX_RECEIVES_PER_TURN: usize = 8;
 
 /// QUIC handshakes with the addresses of one host. The first one that is complete ends the race.
@@ -39,13 +39,13 @@ pub(crate) struct QuicRace {
     session_key: SessionKey,
     /// The time of the last step.
     stepped: Instant,
-    /// True if a socket may have more datagrams than the last step has received.
+    /// True if a socket may have datagrams that the last step did not receive.
     has_more: bool,
     failure: Option<Error>,
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
-/// The parts of a client that a QUIC connection uses.
+/// The parts of a client that its QUIC connections use.
 #[derive(Clone, Copy)]
 pub(crate) struct QuicResources<'a> {
     /// The receive buffers of the client.
@@ -103,7 +103,7 @@ impl QuicRace {
     }
 
     /// Advances the race as far as the sockets allow. Returns the connection whose handshake is
-    /// complete, or `None` before that.
+    /// complete; `None` while no handshake is complete.
     ///
     /// # Errors
     /// No address can be used: [`ErrorKind::Connect`] if the last one refused,
@@ -175,19 +175,19 @@ impl QuicRace {
             .min()
     }
 
-    /// Returns the sockets of the attempts, which become readable when an answer arrives. The flag
-    /// is true for a socket that is waited for until it has room, too.
+    /// Returns the sockets of the attempts. Each becomes readable when an answer arrives. The flag
+    /// is true if the caller must also wait until the socket is writable.
     pub(crate) fn pending_fds(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
         self.racing.iter().map(|attempt| (attempt.as_fd(), attempt.has_output()))
     }
 
-    /// Returns true if some address has answered by a valid packet.
+    /// Returns true if a valid packet from any address has arrived.
     #[must_use]
     pub(crate) fn was_answered(&self) -> bool {
         self.racing.iter().any(|attempt| attempt.was_answered())
     }
 
-    /// Returns the error for the time limit.
+    /// Returns the error that reports the expired time limit.
     pub(crate) fn timeout_error(&self) -> Error {
         let port = self.racing.first().map(|attempt| attempt.peer()).or(self.order.addresses().next().copied());
         timeout_error(&self.host, port.map_or(0, |peer| peer.port()))
@@ -220,7 +220,8 @@ impl QuicRace {
 
     /// Records that an attempt has failed.
     ///
-    /// # Errors The error, if the attempts with other addresses would fail with the same error.
+    /// # Errors
+    /// The error, if the attempts with other addresses would fail with the same error.
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: Error) -> Result<()> {
         self.trace_text(|| {
             let why = error.io_source().map_or_else(|| error.cause(), system_error_text);
@@ -253,7 +254,7 @@ enum AttemptProgress {
     Complete,
     /// The attempt waits for its socket or its timer.
     Waits,
-    /// The socket may have more datagrams, which no event announces again.
+    /// The socket may have more datagrams, and no event will announce them.
     HasMore,
 }
 

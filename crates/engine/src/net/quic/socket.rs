@@ -1,16 +1,17 @@
-//! A UDP socket that is connected to one peer: sends and receives many datagrams by one system call.
+//! A UDP socket that is connected to one peer: sends and receives many datagrams by one system
+//! call.
 //!
 //! Each QUIC connection has its own socket. A connected socket receives datagrams of its peer only,
-//! reports that nobody listens at the peer's port (ICMP), and needs no table that assigns datagrams
-//! to connections.
+//! reports ICMP errors (port unreachable), and needs no table that assigns datagrams to
+//! connections.
 //!
 //! | direction | by one system call |
 //! |---|---|
 //! | send | the segments of one buffer (`UDP_SEGMENT`) |
 //! | receive | several batches of equal datagrams (`recvmmsg`, `UDP_GRO`) |
 //!
-//! If the options set the type of service or the priority of packets, datagrams are sent one by one:
-//! those are options of the socket, and the ancillary data of a batch would replace both.
+//! If the options set the type of service or the priority of packets, datagrams are sent one by
+//! one: both are socket options, and the ancillary data of a batch would override them.
 //!
 //! Rejected: one socket for all connections of a worker. It would save descriptors, but each
 //! datagram would be looked up, and a refusal would not say which connection it concerns.
@@ -35,7 +36,7 @@ const SEND_BUFFER: usize = 1 << 20;
 /// The bits of a type of service that are the ECN codepoint (RFC 3168 section 5).
 const ECN_BITS: u8 = 0b11;
 
-/// The reason why a local socket could not be made ready.
+/// The reason why a socket could not be opened, bound or connected.
 pub(super) enum QuicSocketError {
     /// The socket cannot be bound to the requested interface, address or port.
     Bind(io::Error),
@@ -51,12 +52,12 @@ pub(super) struct QuicSocket {
     peer: SocketAddr,
     /// The size of the receive buffer in bytes, as the system has granted it.
     receive_buffer: usize,
-    /// The marks of packets; `None` if the options set none.
+    /// The type of service and the priority of sent packets; `None` if the options set neither.
     marks: Option<PacketMarks>,
 }
 
-/// The marks of packets that the options set, and the ECN codepoint, which is a part of the type of
-/// service.
+/// The type of service and the priority of sent packets, as the options set them. Also contains the
+/// ECN codepoint, which is a part of the type of service.
 #[derive(Debug)]
 struct PacketMarks {
     type_of_service: u8,
@@ -65,14 +66,15 @@ struct PacketMarks {
 }
 
 impl PacketMarks {
-    /// Returns the marks of these options, without a codepoint; `None` if the options set none.
+    /// Returns the marks that these options set, without an ECN codepoint; `None` if they set
+    /// neither type of service nor priority.
     fn from_options(bind: &LocalBinding) -> Option<Self> {
         let is_set = bind.type_of_service.is_some() || bind.priority.is_some();
         let type_of_service = bind.type_of_service.unwrap_or(0) & !ECN_BITS;
         is_set.then_some(Self { type_of_service, priority: bind.priority, ecn: None })
     }
 
-    /// Makes the marks options of the socket.
+    /// Sets the marks as options of the socket.
     fn apply(&self, socket: &socket2::Socket, peer: SocketAddr) {
         let ecn = self.ecn.map_or(0, |codepoint| codepoint as u8);
         let type_of_service = Some(self.type_of_service | ecn);
@@ -101,7 +103,7 @@ impl QuicSocket {
         Ok(Self { socket, state, peer, receive_buffer, marks })
     }
 
-    /// Connects the socket to its peer again, so that the system chooses the local address anew. The
+    /// Connects the socket to its peer again, so that the system chooses a new local address. The
     /// descriptor stays the same.
     pub(super) fn rebind(&self) -> io::Result<()> {
         rustix::net::connect_unspec(&self.socket)?;
@@ -123,17 +125,18 @@ impl QuicSocket {
         self.receive_buffer
     }
 
-    /// Returns the largest number of datagrams that one send may have.
+    /// Returns the maximum number of datagrams in one send.
     pub(super) fn max_segments(&self) -> usize {
         if self.marks.is_some() { 1 } else { self.state.max_gso_segments() }
     }
 
-    /// Returns true if the path may fragment datagrams, so that their largest size cannot be found.
+    /// Returns true if datagrams may be fragmented on the path, so that the path MTU cannot be
+    /// discovered.
     pub(super) fn may_fragment(&self) -> bool {
         self.state.may_fragment()
     }
 
-    /// Sends the datagrams of `transmit`, whose contents are `bytes`.
+    /// Sends the datagrams that `transmit` describes. `bytes` contains their payloads.
     pub(super) fn send(&mut self, transmit: &Transmit, bytes: &[u8]) -> io::Result<()> {
         if let Some(marks) = &mut self.marks {
             if marks.ecn != transmit.ecn {
@@ -159,8 +162,8 @@ impl QuicSocket {
         )
     }
 
-    /// Receives available datagrams into `buffers`, and describes the content of each buffer in
-    /// `meta`. Returns the number of filled buffers.
+    /// Receives available datagrams into `buffers`, and writes a description of each buffer's
+    /// content into `meta`. Returns the number of filled buffers.
     pub(super) fn receive(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
         self.state.recv(UdpSockRef::from(&self.socket), buffers, meta)
     }
@@ -180,8 +183,8 @@ mod tests {
     use super::*;
     use crate::net::connect::ConnectOptions;
 
-    /// Opens a socket for packets with their IP headers; prints why and returns `None` if this process
-    /// may not.
+    /// Opens a raw socket, which receives packets with their IP headers. If this process may not do
+    /// so, prints the reason and returns `None`.
     fn raw_socket() -> Option<socket2::Socket> {
         match socket2::Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)) {
             Ok(socket) => Some(socket),

@@ -1,17 +1,17 @@
-//! Alerts by which a server ends TLS after the handshake (RFC 8446 section 6.2). In TLS 1.3, a
-//! server rejects the client's certificate only then.
+//! Alerts with which a server closes a TLS connection after the handshake (RFC 8446 section 6.2).
+//! In TLS 1.3, a server rejects the client's certificate only at that time.
 
 use std::fmt;
 
 use rustls::AlertDescription;
 
-/// An alert by which the server ended TLS.
+/// The alert with which the server closed the TLS connection.
 #[derive(Debug)]
 pub(crate) struct TlsAlert(pub(super) AlertDescription);
 
 impl TlsAlert {
     /// Returns true if the alert rejects the client's certificate or parameters. The server would
-    /// then end the next connection by the same alert.
+    /// then close the next connection with the same alert.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self.0,

@@ -4,11 +4,11 @@
 //! `--cacert` expects OpenSSL's behaviour: a certificate that is expired or not a CA's is not
 //! accepted as an issuer.
 //!
-//! | | intermediate: webpki | intermediate: here | trusted: here |
+//! | check | webpki, intermediate | this module, intermediate | this module, trusted |
 //! |---|---|---|---|
 //! | validity in time, `basicConstraints`, path length, purpose, unknown critical extensions | yes | | yes |
 //! | `keyUsage` | no | yes | yes |
-//! | names within name constraints | yes | | webpki |
+//! | names within name constraints | yes | | (by webpki) |
 //! | name constraints that constrain nothing | no | yes | yes |
 //! | `keyUsage` of a revocation list's issuer | yes | | yes |
 
@@ -27,8 +27,9 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// The extensions that may be critical: the extensions that this module or webpki checks, and then
-/// policies and CRL distribution points, which restrict nothing unless a policy is required.
+/// The extensions that may be critical. The first ones are checked by this module or by webpki. The
+/// last ones are policies and CRL distribution points, which restrict nothing unless a policy is
+/// required.
 const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -102,14 +103,14 @@ impl fmt::Display for CaFault {
 impl std::error::Error for CaFault {}
 
 /// Checks an intermediate certificate that webpki has accepted, for faults that webpki does not
-/// look for.
+/// detect.
 pub(super) fn check_intermediate(certificate: &Certificate) -> Result<(), CaFault> {
     check_key_usage(certificate)?;
     check_name_constraints(certificate)
 }
 
 /// Checks a trusted certificate as the issuer of a path. `below` is the number of intermediate
-/// certificates on the path, without self-issued certificates.
+/// certificates on the path, not counting self-issued certificates.
 pub(super) fn check_anchor(certificate: &Certificate, now: UnixTime, below: usize) -> Result<(), CaFault> {
     let fields = certificate.tbs_certificate();
     let validity = fields.validity();
@@ -147,17 +148,17 @@ pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.tbs_certificate().subject() == certificate.tbs_certificate().issuer()
 }
 
-/// Returns true if the certificate lists no purposes (`extKeyUsage`), or if TLS server
-/// authentication is one of them. Returns `None` if they cannot be parsed. As in webpki and
-/// OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12 leaves that to the
-/// application).
+/// Returns true if a certificate may be used for TLS server authentication: it lists no purposes
+/// (`extKeyUsage`), or lists that one. Returns `None` if the purposes cannot be parsed. As in
+/// webpki and OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12 leaves
+/// that to the application).
 pub(super) fn allows_server_authentication(certificate: &Certificate) -> Option<bool> {
     let purposes = read_extension::<ExtendedKeyUsage>(certificate, EXTENDED_KEY_USAGE).ok()?;
     Some(purposes.is_none_or(|purposes| purposes.0.contains(&SERVER_AUTH)))
 }
 
-/// Returns true if OpenSSL would accept the key usage of a server's certificate: signatures, or an
-/// older key agreement. Returns `None` if it cannot be parsed.
+/// Returns true if OpenSSL would accept the key usage of a server's certificate: digital signature,
+/// key encipherment or key agreement. Returns `None` if the key usage cannot be parsed.
 pub(super) fn allows_digital_signature(certificate: &Certificate) -> Option<bool> {
     let usage = read_extension::<KeyUsage>(certificate, KEY_USAGE).ok()?;
     Some(usage.is_none_or(|usage| usage.digital_signature() || usage.key_encipherment() || usage.key_agreement()))
@@ -178,8 +179,8 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Returns an error if a certificate has name constraints that contain no constraint (RFC 5280
-/// section 4.2.1.10). Its issuer must have intended some.
+/// Returns an error if a certificate has an empty list of name constraints (RFC 5280 section
+/// 4.2.1.10). Its issuer must have intended some constraints.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read_extension::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn system_authorities_pass_the_ca_checks() {
+    fn certificates_of_system_bundle_pass_ca_checks() {
         // Without a bundle, there is nothing to check.
         for der in super::super::system_roots::bundle_certificates().unwrap_or_default() {
             let certificate = parse(&der).expect("a certificate");

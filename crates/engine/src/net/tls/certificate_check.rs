@@ -17,13 +17,13 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::version1_certificate;
 
-/// The certificates that a server sent, and the name that they must contain.
+/// The certificates that a server sent, and the server name that they must contain.
 pub(super) struct PresentedChain<'a> {
     pub(super) end_entity: &'a CertificateDer<'a>,
     pub(super) intermediates: &'a [CertificateDer<'a>],
     pub(super) server_name: &'a ServerName<'a>,
     pub(super) now: UnixTime,
-    /// The stapled OCSP response, empty if the server sent none. `None` if it is not to be checked.
+    /// The stapled OCSP response, empty if the server sent none. `None` if it must not be checked.
     pub(super) status: Option<&'a [u8]>,
 }
 
@@ -43,15 +43,16 @@ pub(super) trait CertificateCheck: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct CheckVerifier {
     pub(super) check: Arc<dyn CertificateCheck>,
-    /// The schemes that are allowed for the handshake's signature, the preferred first; `None` for
-    /// all that the check allows.
+    /// The signature schemes that are allowed for the handshake's signature, in order of
+    /// preference. `None` allows all schemes that the check allows.
     pub(super) schemes: Option<Vec<SignatureScheme>>,
-    /// True if the server must staple an OCSP response that vouches for its certificate.
+    /// True if the server must send a stapled OCSP response that confirms its certificate.
     pub(super) requires_status: bool,
 }
 
 impl CheckVerifier {
-    /// Returns an error if the server signed the handshake by a scheme that was not offered.
+    /// Returns an error if the server signed the handshake with a signature scheme that was not
+    /// offered.
     fn check_scheme(&self, dss: &DigitallySignedStruct) -> Result<(), Error> {
         match &self.schemes {
             Some(schemes) if !schemes.contains(&dss.scheme) => {

@@ -1,9 +1,9 @@
-//! The stapled OCSP response of a server (RFC 6960, RFC 6066 section 8): parsing it, and checking
-//! that it vouches for the server's certificate.
+//! The stapled OCSP response of a server (RFC 6960, RFC 6066 section 8): parses it, and checks that
+//! it confirms the server's certificate.
 //!
-//! A response counts if it names the certificate by its issuer and serial number, is signed by the
-//! issuer or by a responder that the issuer has certified for this purpose, is valid at present,
-//! and says "good".
+//! A response is accepted if it identifies the certificate by issuer and serial number, is signed
+//! by the issuer or by a responder that the issuer has certified for this purpose, is valid at
+//! present, and has the status "good".
 
 use std::fmt;
 
@@ -16,28 +16,28 @@ use webpki::{EndEntityCert, KeyUsage};
 use x509_cert::ext::Extension;
 use x509_cert::spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 
-/// The largest response that is read, in bytes. Responses of public authorities have less than 4
-/// KiB.
+/// The maximum size of an accepted response, in bytes. Responses of public authorities are smaller
+/// than 4 KiB.
 const MAX_RESPONSE: usize = 64 << 10;
-/// The difference between two clocks that is tolerated, in seconds, as in curl.
+/// The tolerated difference between the clocks of client and responder, in seconds, as in curl.
 const CLOCK_SKEW: u64 = 300;
-/// The age, in seconds, up to which a response without `nextUpdate` is accepted: ten days.
+/// The maximum age, in seconds, of a response without `nextUpdate`: ten days.
 const MAX_AGE: u64 = 10 * 86_400;
-/// The maximum number of certificates in a response that are tried as its signer.
+/// The maximum number of certificates in a response that are tried as the signer's certificate.
 const MAX_SIGNERS: usize = 4;
 
 const BASIC_OCSP_RESPONSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
 /// The object identifier of the purpose `id-kp-OCSPSigning`, 1.3.6.1.5.5.7.3.9.
 const OCSP_SIGNING: &[u8] = b"\x2b\x06\x01\x05\x05\x07\x03\x09";
 
-/// The reason why a stapled response does not vouch for a certificate.
+/// The reason why a stapled response does not confirm a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatusFault {
     /// The server sent no response.
     Missing,
-    /// The response is malformed, or has no basic response in it.
+    /// The response is malformed, or contains no basic response.
     Malformed,
-    /// The responder could not answer.
+    /// The responder reports that it could not process the query.
     Unsuccessful,
     /// The response is about other certificates.
     OtherCertificate,
@@ -108,7 +108,8 @@ struct BasicResponse<'a> {
     certificates: Option<Vec<AnyRef<'a>>>,
 }
 
-/// `ResponseData`, without the version, which has only one value, and is never encoded in DER.
+/// The ASN.1 type `ResponseData` of RFC 6960, without the version: it has only one value, which DER
+/// omits.
 #[derive(Sequence)]
 struct ResponseData<'a> {
     /// The name or the key of the responder. It is not used, because the signature identifies the
@@ -139,7 +140,7 @@ struct CertificateId<'a> {
     serial: AnyRef<'a>,
 }
 
-/// Checks that `response` vouches for the server's certificate `leaf`, which `issuer` has issued.
+/// Checks that `response` confirms the server's certificate `leaf`, which `issuer` has issued.
 ///
 /// # Errors
 /// The reason why it does not.
@@ -201,7 +202,7 @@ impl SingleResponse<'_> {
 }
 
 impl CertificateId<'_> {
-    /// Returns true if this names the certificate `leaf` of `issuer`.
+    /// Returns true if this response entry is about the certificate `leaf` of `issuer`.
     fn matches_certificate(&self, leaf: &EndEntityCert<'_>, issuer: &TrustAnchor<'_>) -> bool {
         let algorithm = match self.algorithm.oid.to_string().as_str() {
             "1.3.14.3.2.26" => &SHA1_FOR_LEGACY_USE_ONLY,
@@ -219,7 +220,7 @@ impl CertificateId<'_> {
     }
 }
 
-/// Checks that the issuer, or a responder that it has certified, has signed the response.
+/// Checks that the issuer has signed the response, or a responder that the issuer has certified.
 fn check_signature(
     basic: &BasicResponse<'_>,
     signed: &[u8],
@@ -260,7 +261,7 @@ fn check_signature(
     Err(StatusFault::Signature)
 }
 
-/// Returns the algorithm of the issuer's key in DER, and the bits of the key.
+/// Returns the algorithm of the issuer's public key in DER, and the key as a bit string.
 fn public_key(issuer: &TrustAnchor<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     split_public_key_info(&sequence(&issuer.subject_public_key_info)?)
 }
@@ -270,12 +271,12 @@ fn split_public_key_info(info: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((info.algorithm.to_der().ok()?, info.subject_public_key.as_bytes()?.to_vec()))
 }
 
-/// Returns the DER of a SEQUENCE with this content.
+/// Encodes a SEQUENCE with this content in DER.
 fn sequence(content: &[u8]) -> Option<Vec<u8>> {
     AnyRef::new(Tag::Sequence, content).ok()?.to_der().ok()
 }
 
-/// Returns the content of an element in DER.
+/// Returns the content of a DER element, without tag and length.
 fn content(der: &[u8]) -> Option<&[u8]> {
     AnyRef::from_der(der).ok().map(|element| element.value())
 }
@@ -284,8 +285,8 @@ fn has_critical_extension(extensions: Option<&[Extension]>) -> bool {
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.critical))
 }
 
-/// Parses an OCSP response as a stapled one, for the fuzz target. Returns true if it is well-formed
-/// and about one certificate at least.
+/// Parses a stapled OCSP response, for the fuzz target. Returns true if the response is well-formed
+/// and is about at least one certificate.
 #[doc(hidden)]
 #[must_use]
 pub fn parses_ocsp_response(response: &[u8]) -> bool {

@@ -8,7 +8,7 @@
 //!  issuer: C=US; O=Authority; CN=R3
 //! ```
 //!
-//! This module verifies nothing; webpki does (`verify.rs`).
+//! This module does not verify certificates; webpki does that (`verify.rs`).
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use x509_cert::ext::pkix::name::DirectoryString;
 use x509_cert::name::Name;
 use x509_cert::time::Time;
 
-/// The short names of the attributes that occur in the names of server certificates, by object
-/// identifier (RFC 4519 section 2, RFC 2985 section 5.2.1).
+/// The short names of the attribute types that occur in server certificates, by object identifier
+/// (RFC 4519 section 2, RFC 2985 section 5.2.1).
 const ATTRIBUTE_NAMES: [(&str, &str); 7] = [
     ("2.5.4.3", "CN"),
     ("2.5.4.6", "C"),
@@ -47,9 +47,9 @@ pub(super) fn certificate_lines(der: &[u8]) -> Vec<String> {
     ]
 }
 
-/// Returns the fields of a certificate in DER under curl's names (`CURLINFO_CERTINFO`): subject and
-/// issuer, the version as encoded (2 means version 3), the serial number, the dates. Returns an
-/// empty list if `der` cannot be parsed as a certificate.
+/// Returns the fields of a DER certificate under curl's names (`CURLINFO_CERTINFO`): subject,
+/// issuer, version (as encoded: 2 means version 3), serial number, and dates. Returns an empty list
+/// if `der` cannot be parsed as a certificate.
 #[must_use]
 pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
@@ -70,15 +70,15 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Formats a distinguished name in the order of the certificate, from the country on. (RFC 4514 has
-/// the reverse order.)
+/// Formats a distinguished name in the order of the certificate, which begins with the country.
+/// (RFC 4514 prescribes the reverse order.)
 fn format_name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| format_attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
-/// Formats an attribute of a name. The attribute's `Display` is not used, since it needs a table of
-/// all object identifiers. That would slow the start of every program with haul (44,000
-/// instructions for relocation).
+/// Formats an attribute of a distinguished name. It does not use the attribute's `Display`, because
+/// that needs a table of all object identifiers, whose relocation would slow the start of every
+/// program that uses haul by 44,000 instructions.
 fn format_attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
     let kind = ATTRIBUTE_NAMES.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);
@@ -89,7 +89,8 @@ fn format_attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     format!("{kind}{equals}{text}")
 }
 
-/// Returns a time of certificate verification as text; `None` if no certificate can have it.
+/// Formats the time of a certificate verification. Returns `None` if the time is outside the range
+/// of certificates.
 pub(super) fn format_unix_time(time: UnixTime) -> Option<String> {
     Some(format_date_time(DateTime::from_unix_duration(Duration::from_secs(time.as_secs())).ok()?))
 }
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn certificate_lines_equal_curls() {
+    fn certificate_lines_equal_those_of_curl() {
         let expected = [
             "Server certificate:",
             " subject: C=US; CN=a.example",
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_certificate_has_no_lines() {
+    fn truncated_certificate_has_no_text_lines() {
         let certificate = made();
         let der = certificate.der();
         for cut in 0..der.len() {

@@ -1,4 +1,4 @@
-//! The selection of cipher suites and key-exchange groups by OpenSSL's names.
+//! Selects cipher suites and key-exchange groups by their OpenSSL names.
 //!
 //! ```
 //! use haul::net::tls::{TlsContexts, TlsOptions};
@@ -31,8 +31,8 @@ const OPENSSL_SUITE_NAMES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's keywords for kinds of cipher suites, each with a text that the names of these suites
-/// contain. haul has no suites for keywords such as `RC4`, so `!RC4` has no effect.
+/// OpenSSL's keywords for groups of cipher suites. Each has a text that the names of all suites in
+/// the group contain. haul has no suites for keywords such as `RC4`, so `!RC4` has no effect.
 const OPENSSL_KEYWORDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),
@@ -62,8 +62,8 @@ const GROUP_NAMES: &[(&str, NamedGroup)] = &[
     ("x25519mlkem768", NamedGroup::X25519MLKEM768),
 ];
 
-/// OpenSSL's names of the algorithms that may sign a handshake: the name in TLS 1.3, and the name
-/// of key and hash.
+/// The signature algorithms for handshakes. Each entry contains the TLS 1.3 name of the scheme and
+/// OpenSSL's name of key type and hash.
 const SIGNATURE_NAMES: &[(&str, &str, SignatureScheme)] = &[
     ("ecdsa_secp256r1_sha256", "ECDSA+SHA256", SignatureScheme::ECDSA_NISTP256_SHA256),
     ("ecdsa_secp384r1_sha384", "ECDSA+SHA384", SignatureScheme::ECDSA_NISTP384_SHA384),
@@ -77,8 +77,8 @@ const SIGNATURE_NAMES: &[(&str, &str, SignatureScheme)] = &[
     ("rsa_pkcs1_sha512", "RSA+SHA512", SignatureScheme::RSA_PKCS1_SHA512),
 ];
 
-/// Returns the algorithms in the options that may sign the handshake; `None` for all. Unknown names
-/// are ignored if at least one name is known.
+/// Returns the algorithms that the options allow for the handshake's signature; `None` allows all.
+/// Unknown names are ignored if at least one name is known.
 pub(super) fn signature_schemes(
     options: &TlsOptions,
     supported: &WebPkiSupportedAlgorithms,
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openssl_lists_select_kinds_of_suites() {
+    fn openssl_keywords_select_cipher_suites() {
         let held = |list: &str| {
             let words: Vec<_> = list.split(':').map(str::to_owned).collect();
             OPENSSL_SUITE_NAMES[..6].iter().map(|&(_, suite)| u8::from(is_listed(&words, suite))).collect::<Vec<_>>()
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn suites_of_unused_versions_are_ignored() {
+    fn cipher_lists_of_disabled_tls_versions_are_ignored() {
         let nonsense = Some(vec!["NONSENSE".to_owned()]);
         let of_12 =
             TlsOptions { max_version: TlsVersion::V1_2, tls13_ciphers: nonsense.clone(), ..TlsOptions::default() };

@@ -1,4 +1,5 @@
-//! The client's certificate and key, for a server that requests them (RFC 8446 section 4.3.2).
+//! The client's certificate and key, for a server that requests a certificate (RFC 8446 section
+//! 4.3.2).
 //!
 //! ```no_run
 //! use haul::RequestOptions;
@@ -11,8 +12,8 @@
 //! Files may be PEM or DER. An encrypted key
 //! ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is PKCS#8 (RFC 5958), encrypted by
 //! PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what current openssl writes. With the
-//! feature `old-keys`, the certificate's file may also be PKCS#12, and a key in PEM may be encrypted
-//! in the older way (RFC 1421); `old_key_formats` reads them.
+//! feature `old-keys`, the certificate's file may also be PKCS#12, and a key in PEM may be
+//! encrypted in the older way (RFC 1421); `old_key_formats` reads them.
 //!
 //! Left out: engines.
 
@@ -33,12 +34,12 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::old_key_formats;
 use crate::{Error, ErrorKind, Result};
 
-/// The files of a client's certificate and key. They are read at the first use. After they were
-/// replaced, new connections read them again.
+/// The files of a client's certificate and key. They are read at the first use, and again for new
+/// connections after they were replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
-    /// The file of the certificate (`--cert`). A PEM file may also contain intermediate
-    /// certificates, up to an authority that the server knows.
+    /// The file of the certificate (`--cert`). A PEM file may also contain the intermediate
+    /// certificates up to an authority that the server knows.
     pub certificate: PathBuf,
     /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. `None` if the key is in the
     /// certificate's file.
@@ -68,7 +69,8 @@ impl fmt::Debug for Passphrase {
 pub struct Pem(Arc<[u8]>);
 
 impl Pem {
-    /// Makes a PEM text. It is parsed at its first use, so errors are reported then.
+    /// Makes a PEM text from these bytes. It is parsed at its first use, and errors are reported
+    /// then.
     #[must_use]
     pub fn new(pem: impl Into<Arc<[u8]>>) -> Self {
         Self(pem.into())
@@ -78,7 +80,8 @@ impl Pem {
         &self.0
     }
 
-    /// Parses the client's certificate, its intermediates and its key, all in this PEM text.
+    /// Parses the client's certificate, the intermediate certificates and the key, which are all in
+    /// this PEM text.
     pub(super) fn load(
         &self,
         provider: &CryptoProvider,
@@ -123,8 +126,8 @@ impl ClientIdentity {
     }
 }
 
-/// The bytes of a certificate or a key, and the file or option from which they come, for error
-/// messages.
+/// The bytes of a certificate or a key. Also contains the file or option that they come from, for
+/// error messages.
 #[derive(Clone)]
 struct IdentityPart {
     what: &'static str,
@@ -155,7 +158,7 @@ fn parse_identity(
 }
 
 /// Makes the rustls resolver for a parsed certificate chain and its key, and checks that they
-/// match. The paths are named in errors.
+/// match. Errors contain the paths.
 fn check_pair(
     provider: &CryptoProvider,
     (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),
@@ -212,7 +215,7 @@ fn parse_key(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Re
     }
 }
 
-/// Decrypts a key that is encrypted in the older way of PEM.
+/// Decrypts a PEM key that is encrypted in the old format of RFC 1421.
 #[cfg(feature = "old-keys")]
 fn parse_old_pem_key(
     pem: &[u8],
@@ -232,9 +235,9 @@ fn parse_old_pem_key(_: &[u8], _: Option<&Passphrase>) -> std::result::Result<Pr
     Err("it is encrypted in the older way of PEM, `openssl pkey` writes it in that of PKCS#8".to_owned())
 }
 
-/// Returns true if these bytes are the beginning of a PKCS#12 file: a sequence whose first element
-/// is the version, 3. (The first element of a certificate or of an encrypted key is a sequence, and
-/// the version of a key is 0 or 1.)
+/// Returns true if these bytes begin like a PKCS#12 file: with a SEQUENCE whose first element is
+/// the version number 3. (The first element of a certificate or of an encrypted key is a SEQUENCE,
+/// and the version number of a key is 0 or 1.)
 fn is_pkcs12(bytes: &[u8]) -> bool {
     let content = match bytes {
         [0x30, 0x80, rest @ ..] => rest,
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_keys_are_refused() {
+    fn malformed_client_keys_are_refused() {
         let pem = b"text\n-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBvTBXBgkqhkiG9w0BBQ0w\n-----END ENCRYPTED PRIVATE KEY-----\n";
         assert_eq!(pem_section(pem, "ENCRYPTED PRIVATE KEY"), Some(&b"\nMIIBvTBXBgkqhkiG9w0BBQ0w\n"[..]));
         let passphrase = Passphrase::new("x");

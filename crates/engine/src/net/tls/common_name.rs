@@ -2,9 +2,9 @@
 //!
 //! Clients look for a server's name in `subjectAltName` (RFC 9525 section 2), and webpki supports
 //! nothing else. Private authorities and hand-made certificates (`openssl req -x509 -subj
-//! /CN=localhost`) often omit it, and curl with OpenSSL, apt and Perl's LWP then use the common
-//! name. [`TlsOptions::common_name`](super::TlsOptions::common_name) does so, too, by the rules of
-//! RFC 6125 section 6.4.4, if webpki finds no other fault.
+//! /CN=localhost`) often omit that extension, and curl with OpenSSL, apt and Perl's LWP then use
+//! the common name. With [`TlsOptions::common_name`](super::TlsOptions::common_name), haul uses it,
+//! too, by the rules of RFC 6125 section 6.4.4, if webpki finds no other fault.
 
 use std::net::IpAddr;
 
@@ -49,8 +49,9 @@ fn name_matches(common: &str, name: &ServerName<'_>) -> bool {
     }
 }
 
-/// Returns true if a CA certificate constrains the names that it may issue, or cannot be parsed.
-/// webpki applies such constraints to alternative names only, never to common names.
+/// Returns true if a CA certificate restricts the names that it may issue certificates for, or
+/// cannot be parsed. webpki applies such constraints to alternative names only, never to common
+/// names.
 pub(super) fn has_name_constraints(certificate: &CertificateDer<'_>) -> bool {
     ca_checks::parse(certificate).is_none_or(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
 }
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn common_name_is_the_host_or_a_wildcard() {
+    fn common_name_matches_host_exactly_or_by_wildcard() {
         for (common, name) in [
             ("localhost", "localhost"),
             ("LocalHost", "localhost"),

@@ -32,9 +32,10 @@ pub struct TlsConnection {
     agreed: Option<NegotiatedSession>,
     examiner: Option<CertificateExamination>,
     keeps_certificates: bool,
-    /// The server's name, if rustls does not accept it because of its hyphens.
+    /// The server's name, if rustls rejects it because of leading or trailing hyphens in a label.
     odd_name: Option<Arc<HyphenHostName>>,
-    /// The line about Encrypted Client Hello after a complete handshake, if it is wanted.
+    /// The trace line about Encrypted Client Hello after the handshake; `None` if Encrypted Client
+    /// Hello is not wanted.
     ech: Option<String>,
 }
 
@@ -55,8 +56,8 @@ pub enum HandshakeStatus {
 }
 
 impl TlsConnection {
-    /// Makes a connection to the server with this name or address, which its certificate must
-    /// contain.
+    /// Makes a connection to the server with this name or address. The server's certificate must
+    /// contain it.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.
@@ -80,15 +81,15 @@ impl TlsConnection {
         self.agreed.as_ref()
     }
 
-    /// Returns the fault of the server's certificate, if there is one and it was accepted
-    /// nevertheless ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    /// Returns the fault of a server certificate that was accepted nevertheless
+    /// ([`TlsOptions::examine`](super::TlsOptions::examine)); `None` if it has no fault.
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.agreed.as_ref()?.fault.as_deref()
     }
 
-    /// Returns the server's certificates in DER, the server's own first, if they are requested
-    /// ([`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates)).
+    /// Returns the server's certificates in DER, beginning with the server's own; `None` unless
+    /// [`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates) is set.
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.agreed.as_ref()?.chain.as_ref()
@@ -180,7 +181,7 @@ impl TlsConnection {
     /// Decrypts the first record of the buffer in place.
     ///
     /// # Errors
-    /// [`ErrorKind::Receive`] if the stream is malformed or the peer ended it by an alert.
+    /// [`ErrorKind::Receive`] if the stream is malformed or the peer ended it with an alert.
     pub fn decrypt(&mut self, buf: &mut [u8]) -> Result<OpenedTlsRecord> {
         let TlsPhase::Open(records) = &mut self.phase else { return Err(already_failed_error()) };
         match records.decrypt(buf) {
@@ -216,8 +217,8 @@ impl TlsConnection {
         }
     }
 
-    /// Appends a `close_notify` alert to `out`. A second call appends nothing. No data may be sent
-    /// after it.
+    /// Appends a `close_notify` alert to `out`. No data may be sent after it. A second call appends
+    /// nothing.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         match &mut self.phase {
             TlsPhase::Open(records) => records.close_notify(out),
@@ -231,13 +232,13 @@ impl TlsConnection {
         self.agreed.as_ref()?.alpn.as_deref()
     }
 
-    /// Returns the negotiated TLS version; `None` before the end of the handshake.
+    /// Returns the negotiated TLS version; `None` while the handshake is in progress.
     #[must_use]
     pub fn version(&self) -> Option<TlsVersion> {
         Some(self.agreed.as_ref()?.version)
     }
 
-    /// Returns the name of the negotiated cipher suite; `None` before the end of the handshake.
+    /// Returns the name of the negotiated cipher suite; `None` while the handshake is in progress.
     #[must_use]
     pub fn cipher(&self) -> Option<&'static str> {
         Some(self.agreed.as_ref()?.cipher)

@@ -1,4 +1,4 @@
-//! The settings of a TLS connection, and the contexts that are built from them once.
+//! The settings of a TLS connection, and the cached contexts that are built from these settings.
 
 use std::{
     fmt,
@@ -63,7 +63,7 @@ pub struct TlsOptions {
     /// ([`TransferFacts::certificate_fault`](crate::transfer_facts::TransferFacts::certificate_fault)).
     /// Default: false.
     pub examine: bool,
-    /// True to require a stapled OCSP response that vouches for the server's certificate
+    /// True to require a stapled OCSP response that confirms the server's certificate
     /// (`--cert-status`), also without `verify`. Default: false.
     pub require_status: bool,
     /// True to keep the server's certificates for
@@ -72,12 +72,11 @@ pub struct TlsOptions {
     /// own certificate.
     pub keep_certificates: bool,
     /// True to accept the last common name of the subject as the server's name if a certificate has
-    /// no `subjectAltName`, as curl does with OpenSSL. This applies only to certificates issued by
-    /// an authority that these options name, and only if no authority on the path constrains names.
-    /// (The system's authorities always issue a `subjectAltName`.) Default: false (RFC 9525 section
-    /// 2).
+    /// no `subjectAltName`, as curl does with OpenSSL. The issuing authority must be one that these
+    /// options name (the system's authorities always issue a `subjectAltName`), and no authority on
+    /// the path may have name constraints. Default: false (RFC 9525 section 2).
     pub common_name: bool,
-    /// A PEM file of the certificates to trust instead of the system's (`--cacert`).
+    /// A PEM file with the certificates to trust instead of the system's certificates (`--cacert`).
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files with the certificates to trust instead of the system's
     /// (`--capath`). The files are named by subject hash.
@@ -101,8 +100,8 @@ pub struct TlsOptions {
     pub alpn: Vec<Vec<u8>>,
     /// True to send the server's name in the handshake (SNI, RFC 6066 §3). Default: true.
     pub sni: bool,
-    /// The public keys of which the server must have one (`--pinnedpubkey`). All other checks
-    /// apply, too. Default: any key is accepted.
+    /// The allowed public keys of the server (`--pinnedpubkey`). The server must have one of them,
+    /// and all other checks apply, too. Default: any key is accepted.
     pub pins: Vec<PublicKeyPin>,
     /// A PEM file of revocation lists (`--crlfile`). The certificates in these lists are refused.
     /// Default: none.
@@ -113,8 +112,8 @@ pub struct TlsOptions {
     pub tls13_ciphers: Option<Vec<String>>,
     /// The groups for the key exchange, in order of preference (`--curves`). Default: all.
     pub groups: Option<Vec<String>>,
-    /// The algorithms for the signature of the handshake, by OpenSSL's names, in order of preference
-    /// (`--sigalgs`). Default: all. Certificates may be signed by others.
+    /// The algorithms that may sign the handshake, by OpenSSL's names, in order of preference
+    /// (`--sigalgs`). Default: all. They do not restrict the signatures of certificates.
     pub signature_algorithms: Option<Vec<String>>,
     /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
     pub resume: bool,
@@ -155,7 +154,7 @@ impl Default for TlsOptions {
 /// The state that connections with the same [`TlsOptions`] share.
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
-    /// Copies of this context with the tickets of one server each.
+    /// Copies of this context, one for each server, with the session tickets of that server.
     servers: Mutex<LruMap<Arc<SessionKey>, Arc<TlsContext>>>,
     resumes: bool,
     pub(super) examiner: Option<CertificateFaultFinder>,
@@ -163,8 +162,8 @@ pub struct TlsContext {
     pub(super) ech: EchOffer,
 }
 
-/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Each server has its own
-/// tickets. Another port counts as another server, and so does another host to which `--connect-to`
+/// The key of a server in the session-ticket cache (RFC 8446 §4.6.1). Tickets of different keys are
+/// kept apart: another port is another key, and so is another host to which `--connect-to`
 /// redirects connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKey {
@@ -188,8 +187,8 @@ pub struct SessionKey {
 /// server that was used longest ago are dropped. A server takes about 2 KiB and the size of its
 /// certificates.
 const MAX_SERVERS_WITH_TICKETS: usize = 2048;
-/// The maximum number of contexts, and of each of their parts. They differ in options, not in
-/// servers.
+/// The maximum number of cached contexts, and of each of their cached parts. Contexts differ in
+/// options, not in servers.
 const MAX_CONTEXTS: usize = 64;
 
 impl TlsContext {
@@ -228,7 +227,7 @@ impl TlsContext {
 }
 
 /// A cache of TLS contexts, by their [`TlsOptions`]. A context is made at its first use, so that
-/// plain HTTP has no cost, and made again when a file that its options name has been replaced.
+/// plain HTTP does not need it. It is made again when a file in its options has been replaced.
 /// Clones share the cache.
 #[derive(Clone, Default)]
 pub struct TlsContexts {
@@ -355,8 +354,8 @@ impl ContextCache {
         Ok(FileBacked::new(Arc::new(context), stamps))
     }
 
-    /// Returns the certificate check for these options, and the metadata ([`FileStamps`]) that its
-    /// files had before they were read.
+    /// Returns the certificate check for these options. Also returns the metadata ([`FileStamps`])
+    /// of its files, which is read before their content.
     fn check(
         &mut self,
         options: &TlsOptions,
@@ -372,9 +371,9 @@ impl ContextCache {
         Ok((check, stamps))
     }
 
-    /// Returns the client's certificate, and the metadata ([`FileStamps`]) of its files from before
-    /// they were read. If certificate and key do not match, as during a replacement, returns the
-    /// last certificate that did.
+    /// Returns the client's certificate and key. Also returns the metadata ([`FileStamps`]) of
+    /// their files, which is read before their content. If certificate and key do not match (a
+    /// replacement is in progress), returns the last pair that matched.
     fn identity(
         &mut self,
         options: &TlsOptions,
@@ -427,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn least_recent_servers_tickets_are_dropped() {
+    fn tickets_of_least_recently_used_server_are_dropped() {
         let options = TlsOptions { verify: false, ..TlsOptions::default() };
         let context = TlsContexts::default().context(&options).unwrap();
         let server = |number: usize| SessionKey {
@@ -449,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_of_many_options_are_bounded() {
+    fn number_of_cached_tls_contexts_is_bounded() {
         let contexts = TlsContexts::default();
         let options = |number: usize| {
             let alpn = vec![format!("p{number}").into_bytes()];

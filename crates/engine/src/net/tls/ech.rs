@@ -6,10 +6,10 @@
 //!  the server has no such key ── EchRequired, with its keys ◀──────┘
 //! ```
 //!
-//! The ClientHello on the wire names only the public name of the keys. The real one is encrypted
-//! within it. rustls does both, with HPKE (RFC 9180) by aws-lc.
+//! The unencrypted ClientHello contains only the public name of the keys. The ClientHello with the
+//! real name is encrypted inside it. rustls makes both, with HPKE (RFC 9180) by aws-lc.
 //!
-//! Left out: another public name than that of the keys, which rustls cannot send.
+//! Not supported: a public name that differs from the name in the keys, which rustls cannot send.
 
 use std::fmt;
 
@@ -28,11 +28,11 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EchPolicy {
-    /// The name is sent unencrypted.
+    /// Encrypted Client Hello is not used.
     #[default]
     Off,
-    /// An extension of random bytes is sent, so that handshakes with and without encryption look
-    /// alike. Connections need TLS 1.3.
+    /// The connection sends a fake extension of random bytes (GREASE), so that handshakes with and
+    /// without encryption look alike. Connections need TLS 1.3.
     Grease,
     /// The name is encrypted if the server's keys are known.
     Try,
@@ -46,11 +46,11 @@ pub enum EchPolicy {
 pub struct EchOptions {
     /// The use of Encrypted Client Hello. Default: none.
     pub policy: EchPolicy,
-    /// The server's keys: an ECHConfigList. Default: those of the origin's HTTPS record, if the
+    /// The server's keys: an ECHConfigList. Default: the keys in the origin's HTTPS record, if the
     /// resolver asks name servers and no proxy resolves the name.
     pub config_list: Option<Vec<u8>>,
-    /// True to connect once more with the keys that the server sends if it does not know those that
-    /// were used. Default: false.
+    /// True to connect once more if the server does not know the keys that were used, with the keys
+    /// that it sends instead. Default: false.
     pub retries: bool,
 }
 
@@ -75,22 +75,23 @@ impl EchOptions {
     }
 }
 
-/// The Encrypted Client Hello of the connections of one TLS context.
+/// The Encrypted Client Hello that connections of one TLS context send.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum EchOffer {
-    /// Not wanted.
+    /// No extension is sent.
     #[default]
     Off,
-    /// Wanted, but there are no keys that can be used.
+    /// Encrypted Client Hello is wanted, but no usable keys are known. No extension is sent.
     NotConfigured,
-    /// An extension of random bytes.
+    /// A fake extension of random bytes (GREASE) is sent.
     Grease,
-    /// The real name is encrypted. The ClientHello on the wire has this name.
+    /// The real name is encrypted. The unencrypted ClientHello contains this public name.
     Encrypted(String),
 }
 
 impl EchOffer {
-    /// Returns the offer for these settings, and rustls' form of it if an extension is sent.
+    /// Returns the offer for these settings. Also returns the mode for rustls, if an extension is
+    /// sent.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if the name must be encrypted and there is no key for it.
@@ -110,8 +111,8 @@ impl EchOffer {
         }
     }
 
-    /// Returns the line about a completed handshake with the server `host`. `None` if nothing was
-    /// wanted.
+    /// Returns the trace line about a completed handshake with the server `host`; `None` if
+    /// Encrypted Client Hello is off.
     pub(super) fn result_line(&self, host: &str) -> Option<String> {
         let (status, inner, outer) = match self {
             Self::Off => return None,
@@ -151,7 +152,7 @@ fn encoded(configs: Vec<EchConfigPayload>) -> Vec<u8> {
 /// The server's rejection of an Encrypted Client Hello, with the keys that the server sent instead.
 #[derive(Debug)]
 pub(super) struct EchRejection {
-    /// An ECHConfigList; `None` if the server sent no keys.
+    /// An ECHConfigList with new keys; `None` if the server sent no keys.
     keys: Option<Vec<u8>>,
 }
 
@@ -172,8 +173,8 @@ impl fmt::Display for EchRejection {
 
 impl std::error::Error for EchRejection {}
 
-/// Returns the keys that the server sent with its rejection, an ECHConfigList. Returns `None` for
-/// other errors.
+/// Returns the keys (an ECHConfigList) that the server sent when it rejected Encrypted Client
+/// Hello. Returns `None` for other errors.
 pub(crate) fn keys_of_rejection(error: &Error) -> Option<&[u8]> {
     let source = std::error::Error::source(error)?;
     source.downcast_ref::<EchRejection>()?.keys.as_deref()
@@ -183,7 +184,7 @@ pub(crate) fn keys_of_rejection(error: &Error) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// An ECHConfigList with one key of X25519 and the public name `public.example`.
+    /// Returns an ECHConfigList with one X25519 key.
     fn list(version: u16, public_name: &str) -> Vec<u8> {
         let mut contents = vec![7, 0, 0x20, 0, 32];
         contents.extend([9; 32]);
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn first_usable_key_gives_the_public_name() {
+    fn first_usable_ech_key_determines_public_name() {
         let both = {
             let (unknown, known) = (list(0xfe0a, "old.example"), list(0xfe0d, "public.example"));
             let body = [&unknown[2..], &known[2..]].concat();
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn list_without_usable_key_fails_only_if_required() {
+    fn unusable_ech_keys_fail_only_if_required() {
         let truncated = |len| list(0xfe0d, "public.example")[..len].to_vec();
         let whole = list(0xfe0d, "public.example").len();
         let broken = (0..whole).map(truncated).chain([list(0xfe0a, "old.example"), vec![0, 0]]);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn host_with_edge_hyphen_has_no_keys() {
+    fn host_with_outer_hyphen_gets_no_ech_keys() {
         let wanted = options(EchPolicy::Try, None);
         assert!(wanted.needs_keys());
         assert_eq!(wanted.with_keys("-odd-.example", Some(vec![1])).config_list, None);

@@ -1,4 +1,4 @@
-//! The errors of a failed handshake, in haul's words.
+//! Converts the errors of failed TLS handshakes to haul's errors and messages.
 
 use rustls::{CertificateError, InvalidMessage, PeerIncompatible};
 
@@ -8,7 +8,7 @@ use super::ech::EchRejection;
 use super::public_key_pin::PinMismatch;
 use crate::{Error, ErrorKind};
 
-/// Converts an error of rustls. A refused certificate becomes [`ErrorKind::PeerCertificate`].
+/// Converts a rustls error. A refused certificate becomes [`ErrorKind::PeerCertificate`].
 pub(super) fn handshake_error(error: rustls::Error) -> Error {
     let message = match &error {
         rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<PinMismatch>() => {
@@ -66,11 +66,11 @@ pub(super) fn refusal_reason(refusal: &CertificateError) -> String {
     }
 }
 
-/// The number of names of a certificate that a message lists.
+/// The maximum number of a certificate's names that a message lists.
 const NAMES_MAX: usize = 6;
 
-/// Returns the sentence about the names of a certificate, which rustls shows in forms such as
-/// `DnsName("h.example")`.
+/// Returns the sentence that lists the names of a certificate. rustls provides the names as text
+/// such as `DnsName("h.example")`.
 fn name_list(presented: &[String]) -> String {
     let bare = |shown: &String| {
         let inner = shown.split_once('(').map_or(shown.as_str(), |(_, inner)| inner.trim_end_matches(')'));
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certificate_names_are_listed_without_their_kinds() {
+    fn certificate_error_lists_plain_host_names() {
         let list = |names: &[&str]| name_list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(list(&[]), "it contains no name");
         assert_eq!(list(&["DnsName(\"*.h.example\")"]), "its name is *.h.example");

@@ -11,11 +11,12 @@
 //!                                   └─▶ hash ────▶ real name
 //! ```
 //!
-//! rustls calls a hash without telling it the connection, so the name is in a thread-local variable
-//! while rustls works. Rejected: to send no name, since servers with many hosts would send the
-//! wrong certificate.
+//! A hash does not know for which connection rustls calls it, so the name is in a thread-local
+//! variable during each call of rustls. Rejected: to send no name, since servers with many hosts
+//! would send the wrong certificate.
 //!
-//! Left out: a client certificate in TLS 1.2, since rustls signs its own copy of the handshake.
+//! Not supported: a client certificate in TLS 1.2, since rustls signs its own copy of the
+//! handshake, which contains the stand-in.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -37,12 +38,12 @@ use super::quic_aead::packet_protection;
 use super::verify::is_name_mismatch;
 
 thread_local! {
-    /// The host name of the connection on which rustls works at present in this thread.
+    /// The host name of the connection for which this thread is currently calling rustls.
     static CURRENT_NAME: RefCell<Option<Arc<HyphenHostName>>> = const { RefCell::new(None) };
 }
 
-/// A host name that has a label with a hyphen at its beginning or end, and its stand-in. The
-/// stand-in is a valid name of equal length that rustls gets instead.
+/// A host name with a label that begins or ends with a hyphen, together with its stand-in: a valid
+/// name of equal length that is passed to rustls instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HyphenHostName {
     real: String,
@@ -50,8 +51,8 @@ pub(super) struct HyphenHostName {
 }
 
 impl HyphenHostName {
-    /// Returns the host name and its stand-in. Returns `None` if the name is valid, or invalid for
-    /// another reason than such hyphens.
+    /// Returns the host name with its stand-in. Returns `None` if the name is valid, or is invalid
+    /// for a reason other than outer hyphens.
     pub(super) fn parse(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
         for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
@@ -67,12 +68,12 @@ impl HyphenHostName {
         is_odd.then(|| Self { real: host.to_owned(), stand_in })
     }
 
-    /// Returns the stand-in, the name that rustls gets in place of a host name that it would refuse.
+    /// Returns the stand-in: the valid name that is passed to rustls instead of the real name.
     pub(super) fn stand_in(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.stand_in.clone()).ok()
     }
 
-    /// Replaces the stand-in by the real name in an encoded ClientHello. Other handshake messages
+    /// Replaces the stand-in with the real name in an encoded ClientHello. Other handshake messages
     /// contain no name and are returned unchanged.
     pub(super) fn with_real_name<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut extension = server_name(&self.stand_in);
@@ -120,8 +121,8 @@ fn server_name(name: &str) -> Vec<u8> {
     extension
 }
 
-/// Calls `work` in such a way that hashes in this thread replace the stand-in of `name` by the real
-/// name.
+/// Calls `work`. During the call, hashes in this thread replace the stand-in of `name` with the
+/// real name.
 pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
     struct HyphenNameGuard;
     impl Drop for HyphenNameGuard {
@@ -139,7 +140,8 @@ fn current_name() -> Option<Arc<HyphenHostName>> {
     CURRENT_NAME.with_borrow(Clone::clone)
 }
 
-/// Returns the default crypto provider, with handshake hashes that contain the real host name.
+/// Returns the default crypto provider with modified handshake hashes, which hash the real host
+/// name.
 pub(super) fn provider() -> CryptoProvider {
     static SUITES: OnceLock<Vec<SupportedCipherSuite>> = OnceLock::new();
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -148,8 +150,8 @@ pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { cipher_suites: suites.clone(), ..provider }
 }
 
-/// Returns the cipher suite with a handshake hash that contains the real host name. The result is
-/// made once for each suite.
+/// Returns the cipher suite with a modified handshake hash, which hashes the real host name. The
+/// result is made once for each suite.
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -173,7 +175,7 @@ fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     }
 }
 
-/// Returns rustls' packet protection of QUIC, which is not used.
+/// Returns rustls' QUIC packet protection of the suite. haul does not use it.
 #[cfg(not(feature = "http3"))]
 fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::quic::Algorithm> {
     suite.quic
@@ -223,11 +225,11 @@ impl Context for RealNameHashContext {
     }
 }
 
-/// Checks the certificate of a connection whose host name rustls does not accept because of its
-/// hyphens. For other connections, only the inner check applies.
+/// Checks the certificate if rustls rejects the connection's host name because of its hyphens. For
+/// other connections, only the inner check applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check of everything but the name. It must examine the name last.
+    /// The check of everything except the name. It must check the name last.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 
@@ -257,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_in_differs_only_in_outer_hyphens() {
+    fn stand_in_name_replaces_only_outer_hyphens() {
         for (host, stand_in) in [
             ("-a.example", Some("xa.example")),
             ("a-.example", Some("ax.example")),
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn real_name_replaces_the_stand_in() {
+    fn real_host_name_replaces_the_stand_in() {
         let name = HyphenHostName::parse("-a.example").unwrap();
         let hello = [&b"\x01xa.example"[..], &server_name("xa.example"), b"rest"].concat();
         let spelled = [&b"\x01xa.example"[..], &server_name("-a.example"), b"rest"].concat();
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn certificate_names_the_real_name_or_its_parent() {
+    fn hyphen_name_matches_exactly_or_by_wildcard() {
         let name = HyphenHostName::parse("-a.b.example").unwrap();
         for (presented, is_named) in [
             ("-a.b.example", true),

@@ -24,19 +24,20 @@ pub(crate) struct NegotiatedSession {
     certificate: Option<CertificateDer<'static>>,
     /// The server's certificates in DER, if they are requested.
     pub(super) chain: Option<Arc<[Vec<u8>]>>,
-    /// The fault of the server's certificate, if the options ask to report faults instead of
-    /// refusing the certificate.
+    /// The fault of a server certificate that was accepted nevertheless, because the options ask
+    /// only for a report ([`TlsOptions::examine`](super::TlsOptions::examine)).
     pub(super) fault: Option<String>,
-    /// The line about Encrypted Client Hello, if it was wanted.
+    /// The trace line about Encrypted Client Hello; `None` if it was not wanted.
     pub(super) ech: Option<String>,
 }
 
-/// The examiner of a certificate that is accepted without verification, and the server's name.
+/// The [`CertificateFaultFinder`] for a certificate that is accepted without verification, and the
+/// server's name.
 pub(super) type CertificateExamination = (CertificateFaultFinder, ServerName<'static>);
 
 impl NegotiatedSession {
-    /// Returns the results of a complete handshake, with its cipher suite. Returns `None` before
-    /// the end of the handshake.
+    /// Returns the results of a complete handshake, including its cipher suite. Returns `None`
+    /// while the handshake is in progress.
     pub(super) fn from_handshake(
         state: &CommonState,
         examiner: Option<CertificateExamination>,
@@ -68,8 +69,8 @@ impl NegotiatedSession {
         self.certificate.as_deref().map(certificate_text::certificate_lines).unwrap_or_default()
     }
 
-    /// Returns the parameters of the session. The cipher has its name in RFC 8446, section B.4, not
-    /// its name in rustls.
+    /// Returns the parameters of the session. The cipher suite has its standard name (RFC 8446,
+    /// section B.4), not its name in rustls.
     pub(crate) fn facts(&self) -> TlsFacts {
         TlsFacts {
             version: self.version.name(),
@@ -104,8 +105,8 @@ impl NegotiatedSession {
         self.alpn.as_deref()
     }
 
-    /// Returns the fault of the server's certificate, if there is one and it was accepted
-    /// nevertheless.
+    /// Returns the fault of a server certificate that was accepted nevertheless; `None` if it has
+    /// no fault.
     #[cfg(feature = "http3")]
     pub(crate) fn certificate_fault(&self) -> Option<&str> {
         self.fault.as_deref()
@@ -126,8 +127,8 @@ pub(super) fn confidentiality_limit(suite: SupportedCipherSuite) -> u64 {
     }
 }
 
-/// Returns the name that rustls gets for this host. If rustls does not accept the host because of
-/// its hyphens, also returns the host's name with its stand-in.
+/// Returns the server name to pass to rustls for this host. If rustls rejects the host because of
+/// its hyphens, also returns the real name with its stand-in.
 pub(super) fn server_name_of(
     host: &str,
 ) -> Result<(ServerName<'static>, Option<Arc<HyphenHostName>>), InvalidDnsNameError> {

@@ -1,7 +1,7 @@
-//! Keys in formats older than PKCS#8: PKCS#12 files (RFC 7292), and the encryption of PEM that RFC
-//! 1421 names (`Proc-Type: 4,ENCRYPTED`), as openssl writes both.
+//! Keys in formats older than PKCS#8, as written by openssl: PKCS#12 files (RFC 7292), and
+//! encrypted PEM keys of RFC 1421 (`Proc-Type: 4,ENCRYPTED`).
 //!
-//! Left out: RC2 and single DES in PEM, PKCS#12 files that are signed by a public key.
+//! Not supported: RC2 and single DES in PEM, and PKCS#12 files that are signed with a public key.
 
 use std::result::Result;
 
@@ -35,8 +35,8 @@ pub(super) fn open_pkcs12(bytes: &[u8], passphrase: &[u8]) -> Result<Pkcs12Conte
     Ok((certificates, PrivatePkcs8KeyDer::from(chain.key().as_der().to_vec()).into()))
 }
 
-/// Decrypts a key in PEM by RFC 1421: the text between the boundary lines, whose fields name the
-/// cipher and the initialization vector.
+/// Decrypts a PEM key that is encrypted as in RFC 1421. `section` is the text between the boundary
+/// lines. Its header fields specify the cipher and the initialization vector.
 ///
 /// # Errors
 /// The reason, for a message about the file.
@@ -69,8 +69,8 @@ pub(super) fn open_pem(label: &str, section: &str, passphrase: &[u8]) -> Result<
     }
 }
 
-/// Decrypts in CBC mode, with the key that openssl derives from the passphrase. Returns `None` if
-/// the lengths or the padding are wrong.
+/// Decrypts `sealed` in CBC mode, with the key that openssl derives from the passphrase. Returns
+/// `None` if a length or the padding is wrong.
 fn decrypt<C: BlockCipherDecrypt + KeyInit>(sealed: &[u8], passphrase: &[u8], vector: &[u8]) -> Option<Vec<u8>> {
     let key = derived_key(passphrase, vector.get(..8)?, C::key_size());
     let cipher = C::new_from_slice(&key).ok()?;
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn malformed_files_are_refused() {
+    fn malformed_old_key_files_are_refused() {
         let section = "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\nAAAA\n";
         for end in 0..section.len() {
             assert!(open_pem("RSA PRIVATE KEY", &section[..end], b"x").is_err(), "{end}");

@@ -1,4 +1,4 @@
-//! Pinned public keys: servers whose keys the user knows, whoever issued their certificates.
+//! Pinned public keys: the server must have a public key that the user has specified.
 //!
 //! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`, as in RFC 7469. It is checked
 //! in addition to all other checks of the certificate, and also if these checks are turned off.
@@ -18,8 +18,8 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 /// The SHA-256 of a public key's `SubjectPublicKeyInfo`.
 pub type PublicKeyPin = [u8; 32];
 
-/// A check that accepts certificates if the server's public key is pinned, and the inner check
-/// accepts them, too.
+/// A check that accepts certificates if the server's public key is pinned and the inner check
+/// accepts the certificates, too.
 #[derive(Debug)]
 pub(super) struct PinCheck {
     pub(super) inner: Arc<dyn CertificateCheck>,
@@ -54,8 +54,8 @@ impl CertificateCheck for PinCheck {
     }
 }
 
-/// Returns the pin of the public key in a file's content, PEM or DER. Returns `None` if there is no
-/// key.
+/// Returns the pin of the public key in the content of a PEM or DER file. Returns `None` if the
+/// file contains no key.
 #[must_use]
 pub fn key_pin(file: &[u8]) -> Option<PublicKeyPin> {
     let der = match SubjectPublicKeyInfoDer::from_pem_slice(file) {

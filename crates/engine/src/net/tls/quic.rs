@@ -1,12 +1,12 @@
-//! TLS 1.3 in QUIC (RFC 9001): a rustls session in the form in which quinn-proto calls it.
+//! TLS 1.3 in QUIC (RFC 9001): implements quinn-proto's session traits with a rustls session.
 //!
 //! ```text
 //! TlsContext ──▶ QuicTls ──start_session──▶ QuicTlsSession ◀── CRYPTO frames ──▶ quinn-proto
-//!                   └── failure: rustls' own error, of which QUIC would keep only the alert
+//!                   └── failure: the rustls error, of which QUIC would keep only the alert
 //! ```
 //!
 //! QUIC protects its packets itself, with keys from the handshake; there are no TLS records. All
-//! settings are those of TLS over TCP.
+//! settings are the same as for TLS over TCP.
 //!
 //! Rejected: quinn-proto's own session for rustls. It keeps only the alert of an error, so that the
 //! reason why a certificate is refused would be lost; and it knows no host names with outer hyphens
@@ -33,7 +33,7 @@ use super::negotiated_session::{CertificateExamination, NegotiatedSession, serve
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The key and the nonce of the integrity tag of a Retry packet (RFC 9001 section 5.8).
+/// The fixed key for the integrity tag of Retry packets (RFC 9001 section 5.8).
 const RETRY_KEY: [u8; 16] =
     [0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e];
 const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
@@ -43,16 +43,16 @@ pub(crate) struct QuicTls {
     context: Arc<TlsContext>,
     name: ServerName<'static>,
     odd_name: Option<Arc<HyphenHostName>>,
-    /// The first window of a stream, which is announced instead of the window in quinn-proto's
-    /// settings.
+    /// The initial window of streams, in bytes. It is announced to the server instead of the window
+    /// in quinn-proto's settings.
     first_window: VarInt,
     failure: Mutex<Option<rustls::Error>>,
 }
 
 impl QuicTls {
-    /// Makes the TLS side of a connection to the server with this name or address, which its
-    /// certificate must contain. The server may send `first_window` bytes of each response before
-    /// the first update of the response's window.
+    /// Makes the TLS side of a connection to the server with this name or address. The server's
+    /// certificate must contain it. The server may send `first_window` bytes of each response
+    /// before the first update of the response's window.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.
@@ -64,7 +64,7 @@ impl QuicTls {
         Ok(Arc::new(Self { context, name, odd_name, first_window, failure: Mutex::default() }))
     }
 
-    /// Returns the error of the handshake, if TLS is the reason why it failed.
+    /// Returns the error of the handshake, if it failed because of TLS.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.lock().ignore_poison().clone().map(handshake_error)
     }
@@ -100,8 +100,8 @@ impl crypto::ClientConfig for QuicTls {
     }
 }
 
-/// The transport parameter with the first window of the streams that the client opens (RFC 9000
-/// section 18.2).
+/// The ID of the transport parameter that contains the initial window of streams opened by the
+/// client (RFC 9000 section 18.2).
 const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 0x05;
 
 /// Returns the encoded transport parameters with another initial window. quinn-proto uses one size
@@ -132,7 +132,7 @@ struct QuicTlsSession {
     examiner: Option<CertificateExamination>,
     /// The secrets from which the keys of the next key update are derived.
     next: Option<Secrets>,
-    /// True once the handshake is complete and quinn-proto knows it.
+    /// True once the handshake is complete and has been reported to quinn-proto.
     is_ready: bool,
 }
 
@@ -254,8 +254,8 @@ fn convert_keys(keys: rustls::quic::Keys) -> Keys {
 struct QuicHeaderKey(Box<dyn HeaderProtectionKey>);
 
 impl QuicHeaderKey {
-    /// Returns the sample of the packet, its first byte, and the bytes that may be of the packet
-    /// number, which begins at `number_at`.
+    /// Splits a packet for header protection. Returns its sample, its first byte, and the bytes
+    /// that may contain the packet number, which begins at `number_at`.
     fn split_packet<'a>(&self, number_at: usize, packet: &'a mut [u8]) -> (&'a [u8], &'a mut u8, &'a mut [u8]) {
         let (header, sample) = packet.split_at_mut(number_at + 4);
         let (first, rest) = header.split_at_mut(1);
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retry_tag_of_the_rfc_is_valid() {
+    fn retry_integrity_tag_of_rfc_9001_is_accepted() {
         // RFC 9001 appendix A.4.
         let original = ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]);
         let header = b"\xff\x00\x00\x00\x01\x00\x08\xf0\x67\xa5\x50\x2a\x42\x62\xb5";
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_stream_window_parameter_is_replaced() {
+    fn only_stream_window_transport_parameter_is_replaced() {
         let window = VarInt::from_u32(0x3fff);
         // max_idle_timeout 9, the window 1, initial_source_connection_id without bytes.
         let encoded = [0x01, 1, 9, 0x05, 1, 1, 0x0f, 0];

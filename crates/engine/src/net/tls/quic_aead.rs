@@ -1,5 +1,5 @@
 //! The AEAD of QUIC packets (RFC 9001 section 5.3), from the library that is faster on this
-//! processor: see [`aead`](super::aead). The header protection remains rustls'.
+//! processor: see [`aead`](super::aead). The header protection of rustls is used unchanged.
 
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
@@ -7,10 +7,11 @@ use rustls::{CipherSuite, Error, Tls13CipherSuite};
 
 use super::aead::{TAG_LENGTH, TlsRecordAead, TlsRecordCipher};
 
-/// The maximum number of packets that AES-GCM may encrypt with one key, and the maximum number of
-/// forged packets that it may reject (RFC 9001 section 6.6).
+/// The limits of AES-GCM: the maximum number of packets to encrypt with one key, and the maximum
+/// number of forged packets to reject (RFC 9001 section 6.6).
 const AES_LIMITS: (u64, u64) = (1 << 23, 1 << 52);
-/// The limits of ChaCha20-Poly1305. The first is above the number of packet numbers.
+/// The limits of ChaCha20-Poly1305, like [`AES_LIMITS`]. The first limit is above the maximum
+/// packet number.
 const CHACHA20_LIMITS: (u64, u64) = (u64::MAX, 1 << 36);
 
 /// The packet protection of a cipher suite.
@@ -20,8 +21,8 @@ struct QuicCipher {
     of_rustls: &'static dyn Algorithm,
 }
 
-/// Returns the packet protection for a cipher suite from [`aead`](super::aead), or rustls' own for
-/// an unknown suite. The result is made once for each suite.
+/// Returns the packet protection for a cipher suite, made with [`aead`](super::aead). For an
+/// unknown suite, returns that of rustls. The result is made once for each suite.
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {
@@ -50,7 +51,7 @@ impl Algorithm for QuicCipher {
     }
 }
 
-/// The key of the packets of one direction and one key phase.
+/// The key that protects the packets of one direction in one key phase.
 struct PacketAead {
     aead: TlsRecordAead,
     iv: Iv,
@@ -88,14 +89,15 @@ mod tests {
 
     use super::*;
 
-    /// Returns the keys of both sides, one with rustls' packet protection and one with ours.
+    /// Returns the keys of client and server: one with rustls' packet protection, and one with
+    /// ours.
     fn keys(suite: &'static Tls13CipherSuite) -> (Keys, Keys) {
         let keys = |quic, side| Suite { suite, quic }.keys(b"id", side, Version::V1);
         (keys(suite.quic.unwrap(), Side::Client), keys(packet_protection(suite).unwrap(), Side::Server))
     }
 
     #[test]
-    fn packets_are_those_of_rustls() {
+    fn protected_packets_are_identical_to_those_of_rustls() {
         let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter().filter_map(|suite| suite.tls13());
         let mut tested = 0;
         for suite in suites {

@@ -4,7 +4,7 @@
 //! | | nonce | additional data | plaintext |
 //! |---|---|---|---|
 //! | 1.3 (RFC 8446 §5.2, §5.3) | iv xor sequence | the record's header | content, type, zeros |
-//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 sent bytes | sequence, type, version, length | content |
+//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 record bytes | sequence, type, version, length | content |
 //! | 1.2 ChaCha20 (RFC 7905 §2) | iv xor sequence | sequence, type, version, length | content |
 
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub(super) const HEADER_LENGTH: usize = 5;
 /// The maximum length of a record's plaintext in bytes (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
 const EXPLICIT_NONCE_LENGTH: usize = 8;
-/// The version in the header of every record: TLS 1.2, which is also the `legacy_record_version` of
-/// TLS 1.3.
+/// The version in the header of every record: 1.2. TLS 1.3 records contain it as
+/// `legacy_record_version`.
 const VERSION: [u8; 2] = [3, 3];
 
 /// The content types of records (RFC 8446 §5.1).
@@ -35,7 +35,7 @@ pub(super) mod content {
 pub(super) enum TlsRecordKeyError {
     /// The record is not authentic, or too short.
     Authentication,
-    /// The record contains more than the protocol allows.
+    /// The record is longer than the protocol allows.
     Overflow,
     /// A TLS 1.3 record contains nothing but padding.
     NoType,
@@ -184,7 +184,7 @@ impl TlsRecordKey {
         nonce
     }
 
-    /// Returns the additional data of TLS 1.2 (RFC 5246 §6.2.3.3).
+    /// Returns the additional data for the AEAD of a TLS 1.2 record (RFC 5246 §6.2.3.3).
     fn aad_v12(&self, kind_and_version: [u8; 3], len: usize) -> [u8; 13] {
         let mut aad = [0; 13];
         aad[..8].copy_from_slice(&self.sequence.to_be_bytes());

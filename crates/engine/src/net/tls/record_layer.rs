@@ -1,5 +1,5 @@
-//! The record layer after the handshake: encryption and decryption of data, and the few other
-//! messages that may occur (RFC 8446 §4.6, §6): tickets, key updates, alerts.
+//! The record layer after the handshake. Encrypts and decrypts data, and handles the few other
+//! messages that may occur (RFC 8446 §4.6, §6): tickets, key updates and alerts.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of consecutive records without data (tickets, key updates, warnings, empty
 /// records). If there are more, the connection fails. Servers send a few tickets.
 const MAX_IDLE_RECORDS: u8 = 64;
-/// The maximum length of a message that is sent after the handshake, in bytes, over all its
-/// records.
+/// The maximum length in bytes of a handshake message that arrives after the handshake. It may span
+/// several records.
 const MAX_MESSAGE: usize = 1 << 16;
 
 /// The result of [`TlsConnection::decrypt`](super::TlsConnection::decrypt) for the first record of
 /// the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedTlsRecord {
-    /// The number of bytes at the start of the buffer that are not needed any more once the payload
-    /// has been used.
+    /// The number of bytes at the start of the buffer that the caller may discard after using the
+    /// payload.
     pub consumed: usize,
     /// The range of the plaintext in the buffer. It is never empty and never extends beyond
     /// `consumed`. `None` if the record contained no data.
@@ -57,8 +57,8 @@ pub(super) struct RecordLayer {
     message: Vec<u8>,
     /// Encrypted messages to send before the next data.
     output: Vec<u8>,
-    /// True if `output` contains a key update. One answers any number of the peer's key updates
-    /// (RFC 8446 §4.6.3).
+    /// True if `output` contains a key update. One key update answers any number of key updates
+    /// from the peer (RFC 8446 §4.6.3).
     update_waits: bool,
     idle_records: u8,
     peer_closed: bool,
@@ -185,7 +185,7 @@ impl RecordLayer {
         }
     }
 
-    /// Handles a record that is an alert, empty data, or a handshake message.
+    /// Handles a record that is an alert or a handshake message, or that contains no data.
     fn on_control_record(&mut self, kind: u8, plain: &[u8]) -> Result<ControlRecordEffect> {
         if kind == content::HANDSHAKE {
             return self.on_handshake_bytes(plain);
@@ -276,7 +276,7 @@ impl RecordLayer {
         }
     }
 
-    /// Queues a key update, and encrypts later records with the new key (RFC 8446 §4.6.3).
+    /// Queues a key update. Later records are encrypted with the new key (RFC 8446 §4.6.3).
     fn renew_transmit_key(&mut self) -> Result<()> {
         const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
         if self.version != TlsVersion::V1_3 {
@@ -294,7 +294,7 @@ impl RecordLayer {
         self.fail_with_alert(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
     }
 
-    /// Queues a fatal alert, and returns the error for a violation by the peer.
+    /// Queues a fatal alert, and returns the error for the peer's protocol violation.
     fn fail_with_alert(&mut self, alert: AlertDescription, why: &str) -> Error {
         self.queue_alert(alert);
         Error::new(ErrorKind::Receive, format!("broken TLS stream: {why}"))

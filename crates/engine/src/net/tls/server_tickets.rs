@@ -1,7 +1,7 @@
 //! The session tickets of one server (RFC 8446 section 4.6.1; RFC 5077 for TLS 1.2).
 //!
-//! rustls' own cache is for many servers by name. Here a server is more than a name
-//! ([`SessionKey`](super::SessionKey)), and thousands of stores must be small.
+//! rustls' own cache finds tickets by server name only. haul needs a key with more fields
+//! ([`SessionKey`](super::SessionKey)), and small memory use for thousands of servers.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -11,7 +11,7 @@ use rustls_pki_types::ServerName;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of TLS 1.3 tickets kept, as in rustls. Each is used once.
+/// The maximum number of TLS 1.3 tickets kept for a server, as in rustls. Each ticket is used once.
 const MAX_TICKETS: usize = 8;
 
 /// The tickets of one server. All connections to that server share them.
@@ -20,10 +20,10 @@ pub(super) struct ServerTickets(Mutex<StoredTickets>);
 
 #[derive(Debug, Default)]
 struct StoredTickets {
-    /// The group of the server's key exchange.
+    /// The key-exchange group that the server chose.
     group: Option<NamedGroup>,
     tls12: Option<Box<Tls12ClientSessionValue>>,
-    /// The TLS 1.3 tickets of the server, the newest last.
+    /// The server's TLS 1.3 tickets, in the order in which they arrived.
     tls13: Vec<Tls13ClientSessionValue>,
 }
 

@@ -1,13 +1,13 @@
-//! The system's trusted certificates, loaded fast: for a short request over TLS, parsing a bundle
-//! of 150 certificates would take most of the time.
+//! The system's trusted certificates, loaded fast. Parsing a bundle of 150 certificates with the
+//! full parser would take most of the time of a short request over TLS.
 //!
 //! ```text
 //!  the system's   bundle ──▶ check ── no issuer known ──▶ directories of single files
 //! ```
 //!
-//! On most systems, the directories contain the same certificates as the bundle, in 300 names of
-//! 150 files. OpenSSL looks up one name in them if the bundle has no issuer; this module reads them
-//! all, only in that case.
+//! On most systems, the directories contain the same certificates as the bundle: 150 files under
+//! 300 names. If the bundle does not contain an issuer, OpenSSL looks up the issuer's file name in
+//! the directories. This module reads all files, but only in that case.
 //!
 //! Rejected: a copy of the system's certificates in the program, as some clients have it. The
 //! administrator decides which authorities to trust.
@@ -27,7 +27,8 @@ use crate::environment;
 
 use super::certificate_check::{CertificateCheck, PresentedChain};
 
-/// The bundles of the usual systems, for a process that must not obey its environment.
+/// The paths of certificate bundles on common systems, for a process that must not use its
+/// environment variables.
 const WELL_KNOWN_BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -41,11 +42,11 @@ const CERTIFICATE_BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 const CERTIFICATE_END: &[u8] = b"-----END CERTIFICATE-----";
 const SECTION_BEGIN: &[u8] = b"-----BEGIN ";
 
-/// Returns the path of the file with all certificates that the system trusts: that in
-/// `SSL_CERT_FILE`, or one of the usual paths.
+/// Returns the path of the file with all certificates that the system trusts: the file in
+/// `SSL_CERT_FILE`, or one of the common paths.
 ///
-/// The agent, which keeps connections for other processes, checks by this file whether the system
-/// still trusts the same certificates.
+/// The agent, which keeps connections for other processes, uses this file to check whether the
+/// system still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
     if environment::is_environment_trusted() {
@@ -54,7 +55,7 @@ pub fn system_bundle() -> Option<PathBuf> {
     WELL_KNOWN_BUNDLES.iter().map(PathBuf::from).find(|path| path.exists())
 }
 
-/// Returns all certificates of the system's bundle and directories. Like [`system_bundle`], it obeys
+/// Returns all certificates of the system's bundle and directories. Like [`system_bundle`], uses
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` only in a process that may trust its environment.
 pub(super) fn all_certificates() -> CertificateResult {
     if environment::is_environment_trusted() {
@@ -92,9 +93,9 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
     }
 }
 
-/// Parses a list of certificates in PEM (RFC 7468 section 5). Other text may stand between them.
-/// Returns `None` for anything else, which the full parser must parse. That takes ten times as
-/// long.
+/// Parses a list of PEM certificates (RFC 7468 section 5), which may have other text between them.
+/// Returns `None` for any other input. The full parser, which takes ten times as long, must then
+/// parse it.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(CERTIFICATE_BEGIN), memchr::memmem::Finder::new(CERTIFICATE_END));
     let mut certificates = Vec::new();
@@ -125,8 +126,8 @@ fn contains_section(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, SECTION_BEGIN).is_some()
 }
 
-/// A function that makes the check against all certificates that the system trusts. It returns
-/// `None` if the bundle already contains all of them.
+/// A function that makes the check which trusts all certificates of the system. It returns `None`
+/// if the bundle already contains all of them.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
 /// A check that uses the bundle first. If the bundle has no issuer for a certificate, it uses all
@@ -187,9 +188,9 @@ mod tests {
         }
     }
 
-    /// Checks two servers. The parameters are the faults that the bundle's check and the check of
-    /// the remaining certificates find. Returns true if both servers are accepted, and the number
-    /// of times that the remaining certificates were read.
+    /// Checks two servers with a [`LazyRootsCheck`]. The parameters are the faults that the check
+    /// with the bundle and the check with all certificates find. Returns true if both servers are
+    /// accepted, and the number of times that all certificates were read.
     fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn other_roots_are_read_once_for_unknown_issuers() {
+    fn directories_are_read_once_for_unknown_issuers() {
         let unknown = || Some(CertificateError::UnknownIssuer);
         assert_eq!(judged(None, Some(None)), (true, 0));
         assert_eq!(judged(Some(CertificateError::Expired), Some(None)), (false, 0));
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_pem_parser_agrees_with_the_strict_one() {
+    fn fast_and_strict_pem_parsers_agree() {
         for line_end in ["\n", "\r\n"] {
             let bytes = bundle(line_end);
             assert_eq!(parse_plain_list(&bytes).expect("it is plain").len(), 7);

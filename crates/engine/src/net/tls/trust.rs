@@ -1,4 +1,4 @@
-//! The sources of trusted certificates, and the check that is made of them.
+//! The sources of trusted certificates. Makes the certificate check for a source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(super) enum TrustSource {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The source `trust`, without the certificates that these revocation lists name.
+    /// The source `trust`, except certificates on these revocation lists.
     Unrevoked {
         trust: Box<TrustSource>,
         lists: PathBuf,

@@ -1,11 +1,11 @@
 //! Checks of server certificates by webpki, with the additions that curl's users expect.
 //!
-//! For webpki, a trusted certificate can only be an issuer: it refuses a self-signed server
+//! In webpki, a trusted certificate can only be an issuer. webpki refuses a self-signed server
 //! certificate that is its own CA (`CaUsedAsEndEntity`), and finds no issuer for a server
-//! certificate that is listed itself. Users of curl put such certificates into `--cacert`, and
-//! OpenSSL (with partial chains, as curl configures it) accepts them. Therefore, a server
-//! certificate that is listed byte for byte is trusted if webpki finds no other fault and the name
-//! matches. The handshake's signature still proves that the peer has the key.
+//! certificate that is itself listed as trusted. Users of curl put such certificates into
+//! `--cacert`, and OpenSSL (with partial chains, as curl configures it) accepts them. Therefore, a
+//! server certificate that is listed byte for byte is trusted if webpki finds no other fault and
+//! the name matches. The handshake's signature still proves that the peer has the key.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::certificate_status::{self, StatusFault};
 use super::common_name;
 
-/// A check that accepts a chain to a trusted certificate, or a trusted certificate itself.
+/// A check that accepts a chain to a trusted certificate, or a server certificate that is itself
+/// trusted.
 #[derive(Debug)]
 pub(super) struct ChainCheck {
     algorithms: WebPkiSupportedAlgorithms,
@@ -42,7 +43,7 @@ pub(super) struct ChainCheck {
 
 /// The reason why a certificate chain is refused.
 enum ChainRefusal {
-    /// The path has a fault that webpki found.
+    /// The path has this fault, which webpki found.
     Path(webpki::Error),
     /// The path has no fault that webpki found, but one of its CA certificates has a [`CaFault`].
     Ca(CaFault),
@@ -80,8 +81,8 @@ impl ChainCheck {
             && !self.listed.iter().chain(intermediates).any(common_name::has_name_constraints)
     }
 
-    /// Searches for a path from the server's certificate to a trusted one. Returns the issuer of the
-    /// server's certificate on that path.
+    /// Searches for a path from the server's certificate to a trusted certificate. Returns the
+    /// issuer of the server's certificate on that path.
     fn find_path(
         &self,
         end_entity: &EndEntityCert<'_>,
@@ -120,7 +121,7 @@ impl ChainCheck {
         }
     }
 
-    /// Checks the CA certificates of a path for faults that webpki does not look for; see
+    /// Checks the CA certificates of a path for faults that webpki does not detect; see
     /// [`ca_checks`].
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CaFault> {
         let mut below = 0;
@@ -142,8 +143,8 @@ impl ChainCheck {
     }
 
     /// Returns true if this server certificate is itself listed as trusted. Called if webpki has
-    /// found no fault except a missing issuer. For a certificate that is its own CA, webpki checks
-    /// neither purpose nor key usage, so this function checks them.
+    /// found no fault except a missing issuer. webpki checks neither purpose nor key usage of a
+    /// certificate that is its own CA, so this function checks them.
     fn is_explicitly_trusted(&self, end_entity: &CertificateDer<'_>) -> bool {
         let is_for_servers = || {
             let certificate = ca_checks::parse(end_entity)?;
@@ -193,7 +194,7 @@ fn issuer_in_path(path: &VerifiedPath<'_>) -> TrustAnchor<'static> {
     of_first.unwrap_or_else(|| path.anchor().to_owned())
 }
 
-/// Checks that a stapled OCSP response vouches for the server's certificate.
+/// Checks that the stapled OCSP response confirms the server's certificate.
 fn check_status(
     response: &[u8],
     end_entity: &EndEntityCert<'_>,
@@ -209,7 +210,7 @@ fn check_status(
     checked.map_err(|fault| CertificateError::Other(OtherError(Arc::new(fault))).into())
 }
 
-/// Converts an error of webpki to one of rustls, since the conversion in rustls is private.
+/// Converts a webpki error to a rustls error, since the conversion in rustls is private.
 fn path_error(fault: webpki::Error) -> Error {
     use webpki::Error as Fault;
     let error = match fault {
@@ -235,7 +236,7 @@ pub(super) fn is_name_mismatch(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
-/// An examiner that finds the fault of a certificate which is accepted without verification.
+/// Finds the fault of a server certificate that is accepted without verification.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateFaultFinder {
     /// The check of the issuer and the validity; `None` if no certificate is trusted.
@@ -247,8 +248,8 @@ impl CertificateFaultFinder {
         Self { check }
     }
 
-    /// Returns the fault of the certificate, if its issuer or its validity has one. A wrong name
-    /// does not count as a fault here.
+    /// Returns the fault of the certificate in its issuer or its validity; `None` if it has no such
+    /// fault. A wrong name does not count as a fault here.
     pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
         let (Some(check), Some((end_entity, intermediates))) = (&self.check, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);

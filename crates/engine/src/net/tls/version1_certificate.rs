@@ -1,7 +1,8 @@
 //! Signatures by the keys of version 1 certificates, which webpki does not parse.
 //!
-//! Old devices have such certificates. They have no extensions, so no check of a path accepts one as
-//! a server's, but without verification (`-k`) the peer must still prove that it has the key.
+//! Old devices have such certificates. They have no extensions, so certificate verification never
+//! accepts one for a server. But even without verification (`-k`), the peer must prove that it has
+//! the key.
 
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::{DigitallySignedStruct, SignatureScheme};
@@ -10,8 +11,8 @@ use webpki::RawPublicKeyEntity;
 use x509_cert::certificate::{Certificate, Version};
 use x509_cert::der::{Decode, Encode};
 
-/// Returns true if this is a certificate of version 1 whose key has made the signature of `message`.
-/// TLS 1.3 binds each scheme to one algorithm, the first of its list.
+/// Returns true if `certificate` is a version 1 certificate, and its key has made the signature of
+/// `message`. TLS 1.3 allows only the first algorithm of each scheme.
 pub(super) fn has_signed(
     certificate: &CertificateDer<'_>,
     message: &[u8],
@@ -27,7 +28,7 @@ pub(super) fn has_signed(
     possible.iter().any(|algorithm| key.verify_signature(*algorithm, message, signed.signature()).is_ok())
 }
 
-/// Returns the public key of a certificate of version 1; `None` for any other.
+/// Returns the public key of a version 1 certificate; `None` for any other certificate.
 fn public_key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyInfoDer<'static>> {
     let certificate = Certificate::from_der(certificate).ok()?;
     let content = certificate.tbs_certificate();

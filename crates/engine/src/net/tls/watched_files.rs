@@ -1,13 +1,13 @@
-//! Detects that files in the TLS options were replaced. Programs run for months, and certificates
-//! are renewed meanwhile.
+//! Detects that files named in the TLS options were replaced: programs may run for months, and
+//! certificates are renewed meanwhile.
 //!
 //! ```text
 //!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
 //!                                                          └────────────── no ─▶ read again, a new context, no old tickets
 //! ```
 //!
-//! Rejected: notifications by the system (inotify), which cost a descriptor and a thread. A `stat`
-//! a second has the same effect.
+//! Rejected: notifications by the system (inotify), which need a descriptor and a thread. One
+//! `stat` per second has the same effect.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -87,7 +87,8 @@ pub(super) fn identity_files(options: &TlsOptions) -> impl Iterator<Item = &Path
         .map(|path| &**path)
 }
 
-/// A value made from the content of files, and the metadata that the files had then.
+/// A value made from the content of files, with the metadata that the files had when they were
+/// read.
 #[derive(Debug)]
 pub(super) struct FileBacked<T> {
     pub(super) value: T,

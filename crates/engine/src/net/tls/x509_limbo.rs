@@ -18,7 +18,7 @@ use x509_cert::der::DateTime;
 use super::certificate_check::{CertificateCheck, PresentedChain};
 use super::verify::ChainCheck;
 
-/// The suite's expected result for a chain, and haul's actual result.
+/// The expected result of a test case, and haul's actual result.
 struct X509LimboVerdict {
     id: String,
     is_good: bool,
@@ -64,7 +64,7 @@ fn answer(case: &Value) -> Result<(), String> {
     judged.map_err(|error| error.to_string())
 }
 
-/// Returns true if haul can run the test case: it is about a server with a name, and sets no limit
+/// Returns true if haul can run the test case: it validates a server with a name, and sets no limit
 /// on the length of chains. (`scripts/bettertls.sh` runs the cases of BetterTLS with real servers.)
 fn is_ours(case: &Value) -> bool {
     case["validation_kind"] == "SERVER"

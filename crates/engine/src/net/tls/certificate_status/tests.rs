@@ -2,12 +2,12 @@ use rustls::crypto::aws_lc_rs;
 
 use super::*;
 
-/// A response that OpenSSL's responder made, valid for seven days from [`MADE`] on, about `server.der`,
-/// which `ca.der` has issued.
+/// An OCSP response that OpenSSL's responder made. It is valid for seven days from [`MADE`] on, and
+/// confirms the certificate `server.der`, which `ca.der` has issued.
 const RESPONSE: &[u8] = include_bytes!("response.der");
 const SERVER: &[u8] = include_bytes!("server.der");
 const CA: &[u8] = include_bytes!("ca.der");
-/// 2026-11-27 14:12:20 UTC.
+/// The time when [`RESPONSE`] was made, in seconds since the epoch: 2026-11-27 14:12:20 UTC.
 const MADE: u64 = 1_795_788_740;
 const DAY: u64 = 86_400;
 
@@ -20,7 +20,7 @@ fn checked(response: &[u8], server: &[u8], now: u64) -> Result<(), StatusFault> 
 }
 
 #[test]
-fn response_counts_in_its_time_only() {
+fn ocsp_response_is_accepted_only_while_valid() {
     for (now, expected) in [
         (MADE, Ok(())),
         (MADE - CLOCK_SKEW, Ok(())),
@@ -35,13 +35,13 @@ fn response_counts_in_its_time_only() {
 }
 
 #[test]
-fn response_about_another_certificate_does_not_count() {
+fn ocsp_response_for_another_certificate_is_refused() {
     // The authority has issued its own certificate, too, under another serial number.
     assert_eq!(checked(RESPONSE, CA, MADE), Err(StatusFault::OtherCertificate));
 }
 
 #[test]
-fn malformed_responses_never_count() {
+fn malformed_ocsp_responses_are_refused() {
     assert_eq!(checked(b"", SERVER, MADE), Err(StatusFault::Missing));
     assert_eq!(checked(&vec![0; MAX_RESPONSE + 1], SERVER, MADE), Err(StatusFault::Malformed));
     // `tryLater`, without a response in it.
@@ -54,7 +54,7 @@ fn malformed_responses_never_count() {
 }
 
 #[test]
-fn changed_responses_never_count() {
+fn tampered_ocsp_responses_are_refused() {
     // The certificate at the end of the response is not needed, since the authority itself signed.
     let certificate = RESPONSE.windows(CA.len()).position(|part| part == CA).unwrap();
     for at in 0..certificate {
