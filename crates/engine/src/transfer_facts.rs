@@ -1,4 +1,4 @@
-//! The facts about a transfer: sizes, times, addresses. `--write-out` and `--stats` print them.
+//! The facts about a transfer: sizes, times and addresses. `--write-out` and `--stats` print them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub struct TransferFacts {
     pub connect_status: u16,
     /// The protocol version of the final response; `None` without a response.
     pub version: Option<ProtocolVersion>,
-    /// The number of bytes of all requests sent. A request's head counts with the size of its
-    /// HTTP/1.1 form.
+    /// The total number of bytes of all sent requests. A request's head is counted with its size in
+    /// HTTP/1.1 syntax.
     pub request_bytes: u64,
     /// The number of content bytes sent with the last request.
     pub upload_bytes: u64,
@@ -49,8 +49,8 @@ pub struct TransferFacts {
     pub requests: u32,
     /// The number of connections opened for the transfer.
     pub connects: u32,
-    /// The number of the connection that carried the last request. The connections of a process are
-    /// numbered from 0.
+    /// The sequence number of the connection that carried the last request. The connections of a
+    /// process are numbered from 0. `None` without a connection.
     pub connection: Option<u64>,
     /// The address and port to which the connection was made. They belong to the server or to the
     /// proxy. `None` without a connection.
@@ -70,7 +70,7 @@ pub struct TransferFacts {
     /// The last 32 failed attempts before the final one, in order, if
     /// [`keep_history`](crate::RequestOptions::keep_history) is set.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// The numbers of the exchanges of all attempts that the
+    /// The IDs of the exchanges, from all attempts, that the
     /// [`recorder`](crate::RequestOptions::recorder) holds back.
     pub held_records: Vec<u64>,
     /// The local address and port of the connection; `None` without a connection.
@@ -89,23 +89,23 @@ pub struct TransferFacts {
     pub total: Duration,
     /// The time that the transfer spent in each phase, in all attempts.
     pub phase_times: PhaseTimes,
-    /// The numbers of connections and redirects of earlier attempts, which the other facts do not
-    /// include.
+    /// The numbers of connections and redirects of earlier attempts. The other facts do not include
+    /// them.
     pub earlier: EarlierAttempts,
     /// The current phase of the transfer, or its last phase once it is over.
     pub phase: TransferPhase,
     /// The time when the current phase began.
     pub phase_began: Instant,
-    /// The time at which the worker looked for a connection for the last exchange.
+    /// The time when the worker began to look for a connection for the last exchange.
     pub placed_at: Instant,
 }
 
-/// An attempt of a transfer that failed, and that another attempt followed.
+/// A failed attempt of a transfer, after which another attempt was made.
 #[derive(Debug)]
 pub struct FailedAttempt {
     /// The cause of the failure, without the URL.
     pub error: Error,
-    /// The pause between this attempt and the next one.
+    /// The delay between this attempt and the next one.
     pub pause: Duration,
 }
 
@@ -257,7 +257,7 @@ impl TransferFacts {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
 
-    /// Returns the facts for the next attempt at the whole transfer, which begins at the time `at`.
+    /// Returns the facts with which the next attempt begins, at the time `at`.
     pub(crate) fn for_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
@@ -298,8 +298,8 @@ impl TransferFacts {
         self.version = Some(head.version());
     }
 
-    /// Records the end of the transfer. The current phase is not changed, since it shows how far
-    /// the last exchange came.
+    /// Records the end of the transfer. The current phase does not change, since it shows how far
+    /// the last exchange got.
     pub(crate) fn on_finished(&mut self, now: Instant) {
         self.end_phase(now);
         self.total = now.saturating_duration_since(self.started);

@@ -19,7 +19,7 @@ pub struct TransferOutcome {
     pub head: Option<ResponseHead>,
     /// The sizes, times and addresses of the transfer.
     pub facts: Box<TransferFacts>,
-    /// The number that the caller gave to the transfer.
+    /// The caller's ID for the transfer.
     pub tag: u64,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.

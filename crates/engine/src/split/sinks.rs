@@ -1,5 +1,5 @@
-//! The sinks of parts: one passes the bytes to the coordinator for an ordered output, the other
-//! writes them to the file.
+//! The sinks of parts. One passes the bytes to the coordinator, which writes them in order. The
+//! other writes them directly to the file.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -32,7 +32,7 @@ impl Sink for OrderedPartSink {
     }
 }
 
-/// The sink of a part that writes directly to the part's position in the file.
+/// The sink of a part that writes directly to the part's offset in the file.
 pub(super) struct FilePartSink {
     pub(super) coordinator: Arc<SplitCoordinator>,
     pub(super) id: usize,

@@ -11,11 +11,11 @@ use super::SplitOutcome;
 use crate::Result;
 use crate::transfer::{SplitSpeedCheck, Transfer};
 
-/// The number of bytes that parts must receive after a failure before earlier failures no longer
-/// count.
+/// The number of bytes that parts must receive after a failure so that earlier failures are no
+/// longer counted.
 const FAILURES_EXPIRE_AFTER: u64 = 64 << 10;
-/// The pause of requests for parts after the first failure. It doubles with each further
-/// consecutive failure.
+/// The time for which no further part is requested after the first failure. It doubles with each
+/// further consecutive failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The state of a split download: its ranges, streams, bytes and failures.
@@ -32,9 +32,10 @@ pub(super) struct SplitState {
     pub(super) buffered: Vec<(u64, Vec<u8>)>,
     pub(super) received: ReceiveProgress,
     pub(super) failures: PartFailures,
-    /// True if a part's response has begun, which proves that the server supports ranges.
+    /// True if the response for a part has begun. This proves that the server supports range
+    /// requests.
     pub(super) is_proved: bool,
-    /// True if no further part is requested, because no part arrived. The first transfer continues
+    /// True if no further part is requested, because the parts failed. The first transfer continues
     /// alone.
     pub(super) is_stopped: bool,
     /// The largest number of simultaneous connections so far.
@@ -48,9 +49,9 @@ pub(super) struct SplitState {
 pub(super) struct FirstStream {
     /// The transfer after its end. `None` while the transfer is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The number of the transfer's range in [`SplitState::window`].
+    /// The ID of the transfer's range in [`SplitState::window`].
     pub(super) id: usize,
-    /// The position of the transfer in the body when it was last recorded.
+    /// The last recorded offset of the transfer in the body.
     pub(super) position: u64,
     pub(super) connection: FirstConnectionState,
 }
@@ -63,7 +64,7 @@ pub(super) enum FirstConnectionState {
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
     /// has ended, the connection is used for one part at a time.
     Separate {
-        /// The number of the part that uses the connection at present, if one does.
+        /// The ID of the part that currently uses the connection; `None` if none does.
         user: Option<usize>,
     },
     /// The connection is closed.
@@ -80,7 +81,7 @@ impl FirstConnectionState {
 
 /// A part whose response has not been received completely.
 pub(super) struct PartInFlight {
-    /// The offset of the next byte that the part will receive.
+    /// The offset in the body of the next byte that the part will receive.
     pub(super) at: u64,
     pub(super) end: u64,
     pub(super) has_begun: bool,
@@ -110,7 +111,7 @@ impl ReceiveProgress {
     }
 }
 
-/// A counter of consecutive failures of parts, which pauses further requests after each failure.
+/// The consecutive failures of parts. After each failure, further requests are paused.
 #[derive(Default)]
 pub(super) struct PartFailures {
     pub(super) count: u32,
@@ -121,7 +122,7 @@ pub(super) struct PartFailures {
 }
 
 impl PartFailures {
-    /// Counts a failure, and sets the pause after it.
+    /// Counts a failure, and determines the pause after it.
     pub(super) fn record_failure(&mut self, now: Instant) {
         self.received_since = 0;
         self.paused_until = now.checked_add(FIRST_PAUSE * 2_u32.saturating_pow(self.count.min(10)));
@@ -130,7 +131,8 @@ impl PartFailures {
 }
 
 impl SplitState {
-    /// Records the position of the first transfer in the body. Returns true if it has advanced.
+    /// Records the offset that the first transfer has reached in the body. Returns true if it has
+    /// advanced.
     pub(super) fn on_first_position(&mut self, position: u64) -> bool {
         if self.first.transfer.is_some() || position <= self.first.position {
             return false;

@@ -1,4 +1,4 @@
-//! Authentication of a transfer's requests: credentials, signatures, and responses to challenges.
+//! Authentication of a transfer's requests: credentials, signatures, and answers to challenges.
 
 use std::borrow::Cow;
 
@@ -28,23 +28,24 @@ const MAX_ANSWERS: u8 = 3;
 /// The state of a transfer's authentication.
 #[derive(Debug)]
 pub(super) struct AuthState {
-    /// The caller's target, with the user name and password of its URL. `None` if that URL has
+    /// The caller's target, whose URL contains a user name or password. `None` if the URL contains
     /// neither. User names in redirects are ignored, because the caller did not provide them.
     first: Option<Box<Target>>,
     /// The credentials for the current target. `None` before they are looked up for the first
     /// request to that target.
     identity: Option<RequestCredentials>,
     pub(super) sent: SentAuthScheme,
-    /// The number of challenges of the current target that were answered.
+    /// The number of challenges to which the transfer has sent credentials for the current target.
     answers: u8,
-    /// True if the current request omits its content, because it is sent only to get a challenge.
+    /// True if the current request omits its content, because its only purpose is to get a
+    /// challenge.
     pub(super) is_probe: bool,
     /// True if a request that was sent only to get a challenge got none. The content is then sent
-    /// without waiting for one.
+    /// without waiting for a challenge.
     is_unchallenged: bool,
-    /// True if a server of this transfer has asked for Basic.
+    /// True if a server of this transfer has requested Basic authentication.
     has_chosen_basic: bool,
-    /// The state of Negotiate. `None` until a peer requests Negotiate.
+    /// The state of Negotiate authentication. `None` until a peer requests Negotiate.
     pub(super) negotiations: Option<Box<TransferNegotiations>>,
 }
 
@@ -65,13 +66,13 @@ impl AuthState {
         Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
-    /// Makes the authentication state for the target of a redirect. Nothing about the current
-    /// target is kept but the scheme that it chose.
+    /// Makes the authentication state for the target of a redirect. Keeps only the caller's target
+    /// and whether Basic was requested.
     pub(super) fn for_redirect(&self) -> Self {
         Self { first: self.first.clone(), has_chosen_basic: self.has_chosen_basic, ..Self::NONE }
     }
 
-    /// Returns the user name for messages. Empty without a user name.
+    /// Returns the user name for messages; empty if there is no user name.
     pub(super) fn identity_user(&self) -> String {
         let credentials = self.identity.as_ref().and_then(|identity| identity.credentials.as_ref());
         credentials.map(|credentials| String::from_utf8_lossy(credentials.user()).into_owned()).unwrap_or_default()
@@ -143,7 +144,7 @@ impl Transfer {
             && self.current.secrets == SecretHandling::Keep
     }
 
-    /// Returns the signature algorithm and the credentials for the next request. Returns `None` if
+    /// Returns the signature parameters and the credentials for the next request. Returns `None` if
     /// the request is not signed, or if there are no credentials for it.
     fn signing_parameters(&self, callers: &CallerFields<'_>) -> Option<(&SigV4Parameters, &Credentials)> {
         let scheme = self.options.auth.signature.as_deref()?;
@@ -184,9 +185,10 @@ impl Transfer {
         scheme.sign(credentials, &request).map(Some).map_err(credentials_error)
     }
 
-    /// Returns the fields that sign the next request by RFC 9421; none if the options have no such
-    /// signature, if the target may not get the caller's secrets, or if the caller sets these
-    /// fields. `given` are the caller's fields in the request.
+    /// Returns the fields that contain the message signature (RFC 9421) of the next request.
+    /// Returns no fields if the options request no such signature, if the caller's secrets must not
+    /// be sent to the target, or if the caller sets these fields. `given` are the caller's fields
+    /// in the request.
     pub(super) fn message_signature(
         &self,
         callers: &CallerFields<'_>,
@@ -222,8 +224,8 @@ impl Transfer {
         Ok(base.signature_fields(&signed).into())
     }
 
-    /// Makes the next request omit its content, if a challenge is needed before the content may be
-    /// sent.
+    /// Makes the next request omit its content, if the server must send a challenge before the
+    /// content can be sent.
     pub(super) fn withhold_content(&mut self) {
         let waits = self.has_one_shot_content() || self.options.curl_compat.probes && self.has_content();
         self.auth.is_probe |= waits && !self.auth.is_unchallenged;
@@ -259,8 +261,8 @@ impl Transfer {
         )
     }
 
-    /// Handles a response with status 401, by answering its challenge if possible. Returns `None`
-    /// if the response is final.
+    /// Handles a response with status 401: answers its challenge if possible. Returns `None` if the
+    /// response is final.
     pub(super) fn on_challenge(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let identity = self.auth.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.auth);
@@ -326,8 +328,8 @@ impl Transfer {
 }
 
 impl Transfer {
-    /// Selects the challenge of a 401 to answer. If Negotiate cannot be answered any more, selects
-    /// one of the other challenges. Returns `None` if no other scheme is left.
+    /// Selects the challenge of a 401 response to answer. If Negotiate has failed, selects one of
+    /// the other schemes. Returns `None` if no other scheme is left.
     fn choose_scheme(
         &mut self,
         head: &ResponseHead,

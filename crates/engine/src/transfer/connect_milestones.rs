@@ -1,4 +1,4 @@
-//! Recording of the milestones (resolved, connected, secured) of the connection that is made for a
+//! Records the milestones (resolved, connected, secured) of the connection that is made for a
 //! transfer, in its [`TransferFacts`](crate::TransferFacts).
 
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ impl Transfer {
 }
 
 /// Reports the milestones of a new connection to the transfer that waits for it. `None` means that
-/// no transfer waits for the connection any more; the reports are then dropped.
+/// no transfer waits for the connection any more; the reports are then ignored.
 impl ConnectObserver for Option<&mut Box<Transfer>> {
     fn on_resolved(&mut self) {
         self.iter_mut().for_each(|transfer| transfer.on_resolved());

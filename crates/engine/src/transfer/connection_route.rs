@@ -32,7 +32,7 @@ pub(super) struct ConnectionRoute {
     /// The alternative service (RFC 7838) to which the connection is made; `None` if the connection
     /// is made to the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
-    /// The route of an HTTP/3 connection; `None` if the connection is not one of HTTP/3.
+    /// The route of an HTTP/3 connection; `None` if the connection does not use HTTP/3.
     http3: Option<Box<Http3Route>>,
     /// The first proxy on the route, for traces; `None` without a proxy or without a trace.
     pub(super) proxy: Option<Box<TracedProxy>>,
@@ -47,14 +47,14 @@ struct Http3Route {
     endpoint: QuicEndpoint,
 }
 
-/// The first proxy on a route. In a box, since few transfers have one.
+/// The first proxy on a route, for traces. It is boxed, because few transfers use a proxy.
 pub(super) struct TracedProxy {
     pub(super) host: Box<str>,
 }
 
 impl Transfer {
-    /// Records the route of the connection for the next exchange, which `key`, its pool key,
-    /// contains.
+    /// Records the route of the connection for the next exchange. `key` is the connection's pool
+    /// key, which contains the route.
     pub fn set_route(&mut self, key: &ConnectionKey) {
         self.facts.proxy_used = key.via != ProxyRoute::Direct;
         self.route.http3 = None;
@@ -75,15 +75,16 @@ impl Transfer {
         self.route.alternative = service;
     }
 
-    /// Records that the exchange begins on an open connection with this key. From this, it is known
-    /// whether QUIC or TCP has won the race between them.
+    /// Records that the exchange begins on an open connection with this key. The key shows whether
+    /// QUIC or TCP has won the race between them.
     pub fn set_open_route(&mut self, key: &ConnectionKey) {
         self.set_route(key);
         let endpoint = key.http3.endpoint().cloned();
         self.route.http3 = endpoint.map(|endpoint| Box::new(Http3Route { origin: key.http3_origin(), endpoint }));
     }
 
-    /// Returns true if Alt-Svc fields of responses are kept for the choice of HTTP/3.
+    /// Returns true if Alt-Svc fields of responses are stored, to decide whether later requests use
+    /// HTTP/3.
     pub(super) fn stores_http3_offers(&self) -> bool {
         cfg!(feature = "http3")
             && self.options.http3 != Http3Policy::Off
@@ -91,9 +92,9 @@ impl Transfer {
             && self.options.connect.unix_socket.is_none()
     }
 
-    /// Stops using HTTP/3 for this transfer, after an exchange by HTTP/3 failed. Other transfers do
-    /// not use it either for some time, unless only the stream failed. Returns false if the exchange
-    /// was not one of HTTP/3, or may use nothing else.
+    /// Stops using HTTP/3 for this transfer, after an exchange over HTTP/3 failed. Other transfers
+    /// do not use it for some time either, unless only a stream failed. Returns false if the
+    /// exchange did not use HTTP/3, or if only HTTP/3 may be used.
     pub(super) fn retry_without_http3(&mut self, error: &Error, broke: ExchangeFailure) -> bool {
         let of_http3 = matches!(
             error.kind(),
@@ -117,8 +118,8 @@ impl Transfer {
         true
     }
 
-    /// Stops using the alternative service over HTTP/3 whose server has answered that it does not
-    /// serve this origin. Returns false if no such service is in use, or TCP must not be used.
+    /// Stops using an HTTP/3 alternative service, because its server has responded that it does not
+    /// serve this origin. Returns false if no such service is in use, or if TCP must not be used.
     pub(super) fn retry_misdirected_without_http3(&mut self) -> bool {
         self.options.http3 != Http3Policy::Only && self.alt_used().is_some() && self.stop_http3(true)
     }
@@ -132,9 +133,9 @@ impl Transfer {
         may_leave && self.stop_http3(false)
     }
 
-    /// Makes the next exchange of this transfer use TCP. With `is_broken`, other transfers do not
-    /// use the QUIC endpoint for some time either. Returns false if the last exchange did not use
-    /// HTTP/3.
+    /// Makes the next exchange of this transfer use TCP. If `is_broken` is true, other transfers do
+    /// not use the QUIC endpoint for some time either. Returns false if the last exchange did not
+    /// use HTTP/3.
     fn stop_http3(&mut self, is_broken: bool) -> bool {
         let Some(route) = self.route.http3.take() else { return false };
         if is_broken {
@@ -146,7 +147,8 @@ impl Transfer {
     }
 
     /// Returns the value of the Alt-Used field (RFC 7838 section 5). Returns `None` if no
-    /// alternative service is used: another host's connection to its own server is none.
+    /// alternative service is used. A connection that another host shares is not an alternative
+    /// service.
     pub(super) fn alt_used(&self) -> Option<String> {
         let other = match self.route.http3.as_deref() {
             Some(Http3Route { origin, endpoint }) => (endpoint != origin).then_some((&endpoint.host, endpoint.port)),

@@ -1,4 +1,4 @@
-//! The content codings of a transfer: whether compressed content is requested and decoded.
+//! The content codings of a transfer. Decides whether compressed content is requested and decoded.
 
 use haul_proto::head::ResponseHead;
 
@@ -6,7 +6,7 @@ use super::Transfer;
 use crate::body::is_decodable;
 
 impl Transfer {
-    /// Returns true if the request asks for compressed content. It does not if only a part of the
+    /// Returns true if the request asks for compressed content. Returns false if only a part of the
     /// content is requested, since a part of compressed content cannot be decoded or appended to
     /// uncompressed bytes.
     pub(super) fn requests_content_coding(&self) -> bool {

@@ -1,5 +1,5 @@
-//! The delivery of the response's body to the sink: how many bytes may be received, and which of
-//! them are delivered.
+//! The delivery of the response's body to the sink. Determines the number of bytes that may be
+//! received, and the received bytes that are delivered.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
@@ -26,8 +26,8 @@ const MAX_DRAINED: u64 = 64 << 10;
 const MAX_RECORDED: u64 = 16 << 20;
 
 impl Transfer {
-    /// Returns the number of body bytes that may be received now. If the sink accepts none, `waker`
-    /// is woken with `token` when it does.
+    /// Returns the number of body bytes that may be received now. If the sink accepts no bytes,
+    /// `waker` is woken with `token` when it accepts bytes again.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> ReceiveCredit {
         match self.response.disposition {
             BodyDisposition::Deliver => {}
@@ -116,8 +116,8 @@ impl Transfer {
         self.deliver_with(now, |body| body.push(BufferLease::borrowed(&lease.bytes()[wanted])))
     }
 
-    /// Delivers bytes by `push`. The time that the sink takes counts neither against the minimum
-    /// speed nor as silence of the server.
+    /// Delivers bytes by calling `push`. The time that the call takes is not counted in the minimum
+    /// speed, nor as silence of the server.
     fn deliver_with(&mut self, now: Instant, push: impl FnOnce(&mut BodyDelivery) -> Result<()>) -> Result<()> {
         if !self.speed.is_measured() {
             return push(&mut self.body);
@@ -128,8 +128,8 @@ impl Transfer {
         pushed
     }
 
-    /// Delivers the bytes of the body that are within the size limit. Returns an error if bytes
-    /// exceed the limit.
+    /// Delivers the bytes of the body up to the size limit. Returns an error if there are bytes
+    /// beyond the limit.
     fn deliver_up_to(&mut self, limit: u64, bytes: &[u8]) -> Result<()> {
         let allowed = limit.saturating_sub(self.resume.range.at).min(bytes.len() as u64);
         let end = self.resume.range.at + allowed;
@@ -139,9 +139,9 @@ impl Transfer {
         self.check_size(end.saturating_add(1))
     }
 
-    /// Returns which of the next `bytes` received bytes must be delivered, as a range of indices.
-    /// It excludes bytes that an earlier response delivered, and bytes after the end of the
-    /// transfer's range.
+    /// Returns the range of indices of those bytes that must be delivered, out of the next `bytes`
+    /// received bytes. The range excludes bytes that an earlier response delivered, and bytes after
+    /// the end of the transfer's range.
     fn range_to_deliver(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;
@@ -186,7 +186,7 @@ impl Transfer {
         self.deliver_with(now, |body| body.push_pieces(pieces))
     }
 
-    /// Reports content to the trace, if there is a trace that observes content, and adds it to the
+    /// Reports content to the trace, if the trace observes content. Also adds the content to the
     /// record of the exchange.
     fn report_content(&mut self, content: &[u8]) -> Result<()> {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {

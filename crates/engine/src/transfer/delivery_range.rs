@@ -1,6 +1,6 @@
-//! The byte range of a representation that a transfer delivers, and the position in the range. With
-//! these, a response that broke off is resumed at its exact byte, and every part of a split body is
-//! of the same representation.
+//! The byte range of a representation that a transfer delivers, and the current offset in that
+//! range. They allow the transfer to resume an interrupted response at the exact byte, and ensure
+//! that all parts of a split body belong to the same representation.
 //!
 //! ```text
 //!  0                           at                    end            total

@@ -1,5 +1,5 @@
-//! The end of a request as a sign of its host's load, for the limit of concurrent requests to one
-//! host ([`haul_policy::concurrency`]).
+//! The end of a request as evidence of its host's load. The limit on concurrent requests to a host
+//! uses it ([`haul_policy::concurrency`]).
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,30 +12,30 @@ use crate::clock;
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of retries of a transfer that its host refused because of its load, if these
-/// retries are not counted as attempts. Later refusals count as failed attempts.
+/// The maximum number of retries of a transfer after its host refused it because of load. These
+/// retries do not count as attempts; later refusals count as failed attempts.
 const MAX_LOAD_RETRIES: u8 = 5;
 
-/// The maximum number of retries for load at a host whose connection limit has not grown: the host
-/// may be down.
+/// The maximum number of retries because of load at a host whose connection limit has not grown.
+/// Such a host may be down.
 const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
 
-/// The pause before the first retry after an overload. It doubles with each further retry. Other
+/// The delay before the first retry because of load. It doubles with each further retry. Other
 /// requests may end meanwhile.
 const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The refusal of a request by a host that may be overloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostRefusal {
-    /// 503, or a connection that was refused or reset before a response: a retry may succeed as
-    /// soon as fewer requests run.
+    /// Status 503, or a connection that was refused or reset before a response. A retry may succeed
+    /// as soon as fewer requests run.
     Overload,
-    /// 429, or a Retry-After: the host wants a pause.
+    /// Status 429, or a Retry-After field: the host requests a pause.
     WantsPause,
 }
 
 impl HostRefusal {
-    /// Returns the refusal in a response with this status.
+    /// Returns the refusal that a response with this status expresses; `None` if it expresses none.
     pub(super) fn from_status(status: u16, wants_pause: bool) -> Option<Self> {
         match status {
             503 if !wants_pause => Some(Self::Overload),
@@ -44,7 +44,8 @@ impl HostRefusal {
         }
     }
 
-    /// Returns the refusal that a failure before the response shows.
+    /// Returns the refusal that a failure before the response expresses; `None` if it expresses
+    /// none.
     pub(super) fn from_error(error: &Error) -> Option<Self> {
         let is_lost = matches!(error.kind(), ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive);
         let is_refused = error.io_source().is_some_and(|source| {
@@ -55,7 +56,7 @@ impl HostRefusal {
 }
 
 impl Transfer {
-    /// Returns the end of the request if its host has refused it.
+    /// Returns the [`JobEnd`] of a request that its host has refused; `None` if it was not refused.
     pub(crate) fn refused_job_end(&self, now: Instant) -> Option<JobEnd> {
         self.attempt.refusal?;
         let total = now.saturating_duration_since(self.facts.placed_at);
@@ -63,7 +64,8 @@ impl Transfer {
         Some(JobEnd { now, first_byte: total, total, on_new_connection: self.facts.connects > 0, kind })
     }
 
-    /// Returns the end of the finished transfer if its host has served it.
+    /// Returns the [`JobEnd`] of a finished transfer that its host has served; `None` if it was not
+    /// served.
     pub(crate) fn served_job_end(&self, result: &Result<()>) -> Option<JobEnd> {
         let facts = &*self.facts;
         let is_served = result.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Status);
@@ -81,9 +83,9 @@ impl Transfer {
         })
     }
 
-    /// Prepares a transfer that was refused for load to be tried again as soon as the limit of its
-    /// host allows. This costs none of its retries. Returns the pause before the next attempt;
-    /// `None` if the failure stands.
+    /// Prepares a transfer that was refused because of load for another attempt, as soon as the
+    /// limit of its host allows. The attempt does not count as a retry. Returns the delay before
+    /// the attempt; `None` if there is no further attempt and the transfer fails.
     pub(crate) fn retry_for_load(&mut self, load: RefusedLoad, step: &TransferStep, now: Instant) -> Option<Duration> {
         let rules = &self.options.retry;
         // A growing limit must not make a transfer fail that would not have failed otherwise, even
@@ -108,7 +110,7 @@ impl Transfer {
         Some(pause)
     }
 
-    /// Records that a connection is looked for.
+    /// Records that the worker begins to look for a connection for the transfer.
     pub(crate) fn on_connection_assigned(&mut self, now: Instant) {
         self.facts.placed_at = now;
     }

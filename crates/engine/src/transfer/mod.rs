@@ -1,8 +1,8 @@
-//! One transfer: from a target to a delivered body, over as many exchanges as redirects and retries
-//! need.
+//! One transfer: fetches a target and delivers its body. Redirects and retries may take several
+//! exchanges.
 //!
-//! A transfer has no socket and never waits. A driver reports what happens on a connection, and the
-//! transfer returns the next step:
+//! A transfer has no socket and never blocks. A driver reports what happens on a connection, and
+//! the transfer returns the next step:
 //!
 //! ```text
 //!            enqueue              on_head             on_body*           on_complete
@@ -32,8 +32,8 @@
 //! | `speed_limits` | upper and lower limits on the speed |
 //! | `split_part`, `end_offset` | one stream of a split download, and its end |
 //!
-//! Left out: the choice of the connection ([`crate::net::pool`]), and waiting for time limits,
-//! which the drivers do.
+//! Not part of this module: the choice of the connection ([`crate::net::pool`]), and waiting for
+//! time limits, which the drivers do.
 
 mod auth;
 mod connect_milestones;
@@ -99,8 +99,8 @@ const MAX_RESTARTS: u32 = 2;
 const MAX_KEPT_HEAD_BYTES: usize = 1 << 20;
 
 /// A transfer in progress. Fields that are rarely used, or that are moved to another owner, are
-/// boxed. The reason is that glibc's malloc keeps freed blocks of up to 1,032 bytes for each
-/// thread, and is much slower for larger blocks.
+/// boxed, so that a transfer has at most 1,032 bytes: glibc's malloc keeps freed blocks of up to
+/// this size for each thread, and is much slower for larger blocks.
 pub struct Transfer {
     options: Arc<RequestOptions>,
     particulars: RequestOverrides,
@@ -115,7 +115,8 @@ pub struct Transfer {
     speed: SpeedLimits,
     split: SplitRole,
     body: BodyDelivery,
-    /// The head of the first response that is delivered. Later responses only continue its body.
+    /// The head of the first response whose body is delivered. Later responses only continue that
+    /// body.
     head: Option<ResponseHead>,
     /// The trailer fields of the response, or `None`. Boxed, since few responses have trailer
     /// fields.
@@ -127,20 +128,20 @@ pub struct Transfer {
     record: Option<Box<WireRecord>>,
     /// The facts about the transfer so far.
     pub facts: Box<TransferFacts>,
-    /// The data by which the caller's queue recognizes the transfer and orders it among others.
+    /// The data with which the caller's queue identifies the transfer and orders it among others.
     pub scheduling: SchedulingKey,
     pub(crate) reuse: ConnectionReuse,
 }
 
 impl Transfer {
-    /// Makes a transfer that delivers the content of `target` to `body`. The caller recognizes it
-    /// by `tag`. The transfer is in a box, since it is moved often.
+    /// Makes a transfer that delivers the content of `target` to `body`. `tag` is the caller's ID
+    /// for the transfer. The transfer is boxed, since it is moved often.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyDelivery, now: Instant, tag: u64) -> Box<Self> {
         Self::with_overrides(target, options, RequestOverrides::default(), body, now, tag)
     }
 
-    /// Makes a transfer with settings that apply to this request alone (`particulars`).
+    /// Makes a transfer with settings that apply only to this request (`particulars`).
     #[must_use]
     pub fn with_overrides(
         target: Target,
@@ -196,8 +197,8 @@ impl Transfer {
         transfer
     }
 
-    /// Resets a finished transfer for another attempt, as if nothing had been received. Returns
-    /// false if the method is not idempotent, or if some of the content was already output.
+    /// Resets a finished transfer for another attempt, as if it had received nothing. Returns false
+    /// if the method is not idempotent, or if some of the content was already output.
     pub fn reset_for_retry(&mut self) -> bool {
         let may = is_idempotent(&self.current.method) && self.body.restart();
         if may {
@@ -207,23 +208,23 @@ impl Transfer {
         may
     }
 
-    /// Resets the transfer's state of the response, so that the next request fetches the content
-    /// from the beginning.
+    /// Discards the transfer's progress, so that the next request fetches the content from the
+    /// beginning.
     fn start_over(&mut self) {
         self.resume = ResumeState::without_progress(&self.options, self.ranges.start);
         self.facts.body_bytes = 0;
     }
 
-    /// Resets the transfer's state of the response and of the redirects, so that the next request
-    /// goes to the caller's target.
+    /// Discards the transfer's progress and its redirects, so that the next request goes to the
+    /// caller's target.
     fn restart_at_first_target(&mut self) {
         self.start_over();
         self.forget_redirects();
     }
 
-    /// Makes the next request for the missing bytes go to the caller's target, not to the target of
-    /// a redirect. The redirect's target may have failed, or its URL may be valid for only one
-    /// request. Does nothing if the content can be sent only once, or if a redirect changed the
+    /// Makes the next request for the missing bytes go to the caller's target instead of a
+    /// redirect's target. The redirect's target may have failed, or its URL may be valid for only
+    /// one request. Does nothing if the content can be sent only once, or if a redirect changed the
     /// method (303).
     fn return_to_first_target(&mut self) {
         let is_spent =
@@ -233,7 +234,7 @@ impl Transfer {
         }
     }
 
-    /// Forgets all redirects and the state that depends on them. The caller's target becomes the
+    /// Drops all redirects and the state that depends on them. The caller's target becomes the
     /// current target again.
     fn forget_redirects(&mut self) {
         let with_body = self.particulars.content(&self.options).is_some();
@@ -262,8 +263,8 @@ impl Transfer {
         self.options.retry.may_repeat(&self.current.method) && !self.has_one_shot_content()
     }
 
-    /// Sets the transfer's [rank](SchedulingKey::rank) to 0, the first, if the output of all other
-    /// transfers waits for its body.
+    /// Sets the transfer's [rank](SchedulingKey::rank) to 0 (the first), if the output of all other
+    /// transfers must wait for this transfer's body.
     pub fn take_precedence_if_awaited(&mut self) {
         if self.body.is_awaited() {
             self.scheduling.rank = 0;
@@ -312,8 +313,8 @@ impl Transfer {
         self.particulars.max_time.or(self.options.max_time)
     }
 
-    /// Returns the time at which all attempts, with the pauses between them, must have ended, if it
-    /// is limited.
+    /// Returns the time by which all attempts must have ended, including the pauses between them.
+    /// Returns `None` if that time is not limited.
     pub(crate) fn total_deadline(&self) -> Option<Instant> {
         self.options.total_time.and_then(|limit| self.attempt.first_started.checked_add(limit))
     }
@@ -349,21 +350,21 @@ impl Transfer {
         }
     }
 
-    /// Records whether the source of the request's content has no bytes now. The program then delays
-    /// the response, so the read timeout does not apply.
+    /// Records whether the source of the request's content has no bytes now. The read timeout does
+    /// not apply then, because the delay is not the server's.
     pub fn set_starved(&mut self, is_starved: bool) {
         if self.speed.has_silence_limit() {
             self.speed.set_starved(is_starved, Instant::now());
         }
     }
 
-    /// Records that the earlier responses on this connection have ended. The time during which the
-    /// server is silent is measured from now on.
+    /// Records that the earlier responses on this connection have ended. The measurement of the
+    /// server's silence begins now.
     pub(crate) fn on_slot_granted(&mut self, now: Instant) {
         self.speed.on_activity(now);
     }
 
-    /// Adds the limits of a run, unless the request has its own.
+    /// Adds the limits of a run. A limit of the request takes precedence.
     pub(crate) fn add_run_limits(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
         self.speed.add(total, stall);
     }
@@ -394,7 +395,7 @@ impl Transfer {
         self.speed.next_check()
     }
 
-    /// Returns an error if the transfer was too slow, or the server silent, for longer than the
+    /// Returns an error if the transfer was too slow, or the server was silent, for longer than the
     /// limit.
     pub fn check_speed(&mut self, now: Instant) -> Option<Error> {
         self.speed.check(self.facts.body_bytes, now)
@@ -412,7 +413,7 @@ mod tests {
     use super::Transfer;
 
     #[test]
-    fn transfer_size_stays_within_malloc_thread_cache() {
+    fn transfer_fits_into_malloc_thread_cache_block() {
         assert!(size_of::<Transfer>() <= 1032, "{}", size_of::<Transfer>());
     }
 }

@@ -1,4 +1,5 @@
-//! Negotiate in a transfer's requests: tokens for the server and for the proxy that forwards them.
+//! Negotiate authentication (RFC 4559) in a transfer's requests. Makes tokens for the server, and
+//! for the proxy that forwards the requests.
 
 use haul_policy::auth::{AllowedAuthSchemes, RequestCredentials};
 use haul_policy::auth::{AuthScheme, ChosenAuthScheme, choose_scheme, parse_challenges};
@@ -11,16 +12,17 @@ use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, missing_to
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
 
-/// The state of Negotiate with the current target, and with the proxy that forwards the request. In
-/// a box, since few transfers have it.
+/// The state of Negotiate with the current target, and with the proxy that forwards the request. It
+/// is boxed, because few transfers use Negotiate.
 #[derive(Default)]
 pub(super) struct TransferNegotiations {
-    /// The state with the target. `None` if neither the options nor the server have asked for it.
+    /// The state with the current target. `None` if neither the options nor the server have
+    /// requested Negotiate.
     server: Option<PeerNegotiation>,
     proxy: PeerNegotiation,
-    /// True if the proxy has asked for a token.
+    /// True if the proxy has requested a token.
     is_asked_by_proxy: bool,
-    /// True if the last request had a token for the proxy.
+    /// True if the last request contained a token for the proxy.
     has_proxy_token: bool,
 }
 
@@ -28,8 +30,8 @@ pub(super) struct TransferNegotiations {
 #[derive(Default)]
 struct PeerNegotiation {
     negotiation: Negotiation,
-    /// The number of the connection on which the last token was sent. `None` before the first
-    /// token.
+    /// The sequence number of the connection on which the last token was sent. `None` before the
+    /// first token.
     connection: Option<u64>,
 }
 
@@ -40,16 +42,16 @@ impl std::fmt::Debug for TransferNegotiations {
 }
 
 impl Transfer {
-    /// Returns the schemes by which the transfer may authenticate to the current target. Negotiate
-    /// is not among them once no token can be made, or the server has refused one.
+    /// Returns the schemes by which the transfer may authenticate to the current target. They do
+    /// not include Negotiate if no token can be made, or if the server has rejected one.
     pub(super) fn allowed_schemes(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let allowed = self.options.auth.allowed_for(identity);
         let is_over = self.server_negotiation().is_some_and(|server| server.negotiation.sends_no_more_tokens());
         AllowedAuthSchemes { negotiate: allowed.negotiate && !is_over, ..allowed }
     }
 
-    /// Returns the Authorization value with a token of Negotiate. Returns `None` if the server has
-    /// not asked for one and may prefer another scheme, or, as in curl, if there is no ticket.
+    /// Returns the Authorization value with a Negotiate token. Returns `None` if the server has not
+    /// requested a token and may prefer another scheme, or, as in curl, if there is no ticket.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if there is no Kerberos library, [`ErrorKind::Auth`] if there is no
@@ -78,8 +80,9 @@ impl Transfer {
         Ok(value)
     }
 
-    /// Handles the failure to make a token: continues without one as curl does, or if the server
-    /// may offer another scheme.
+    /// Handles the failure to make a token. Returns the error only if Negotiate is the only allowed
+    /// scheme (`is_only`). Even then, the request continues without a token if the options ask for
+    /// curl's behaviour.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.trusts_end && has_library) {
@@ -89,8 +92,8 @@ impl Transfer {
         Ok(())
     }
 
-    /// Handles a challenge of Negotiate; `token` is the server's. Returns true if the request should
-    /// be sent again with another token.
+    /// Handles a Negotiate challenge; `token` is the server's token. Returns true if the request
+    /// should be sent again with another token.
     pub(super) fn answers_negotiate(&mut self, token: &[u8]) -> bool {
         let has_sent = self.auth.sent == SentAuthScheme::Negotiate;
         let server = self.auth.negotiations.get_or_insert_default().server.get_or_insert_default();
@@ -103,8 +106,8 @@ impl Transfer {
         }
     }
 
-    /// Checks the token by which the server proves its identity, in a response that is no
-    /// challenge. Returns `None` if the response may be used.
+    /// Checks the token by which the server proves its identity, in a response other than a 401.
+    /// Returns `None` if the response may be used.
     pub(super) fn on_server_proof(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         if self.auth.sent != SentAuthScheme::Negotiate || head.status() == 401 {
             return None;
@@ -115,7 +118,8 @@ impl Transfer {
         Some(BodyDisposition::Fail(Error::with_source(ErrorKind::Auth, message, error)))
     }
 
-    /// Returns true if the next request continues Negotiate on the connection of the last one.
+    /// Returns true if the next request must continue the Negotiate exchange on the connection of
+    /// the last request.
     pub(super) fn continues_negotiation(&self) -> bool {
         self.server_negotiation().is_some_and(|server| server.negotiation.awaits_token())
     }
@@ -124,14 +128,15 @@ impl Transfer {
         self.auth.negotiations.as_ref()?.server.as_ref()
     }
 
-    /// Returns true if the last request had credentials for the proxy other than a token.
+    /// Returns true if the last request contained credentials for the proxy other than a Negotiate
+    /// token.
     pub(super) fn has_proxy_credentials(&self) -> bool {
         let has_token = self.auth.negotiations.as_ref().is_some_and(|negotiations| negotiations.has_proxy_token);
         self.proxy_auth.is_answered && !has_token
     }
 
-    /// Returns the Proxy-Authorization value for the proxy that forwards the request, if it is
-    /// authenticated by Negotiate.
+    /// Returns the Proxy-Authorization value with a token, if Negotiate is used with the proxy that
+    /// forwards the request; otherwise `None`.
     ///
     /// # Errors
     /// There is no Kerberos library, or no ticket.
@@ -156,8 +161,8 @@ impl Transfer {
         Ok(Some(value))
     }
 
-    /// Handles a 407 of the proxy that forwards the request, if it is authenticated by Negotiate.
-    /// Returns true if the request should be sent again with another token.
+    /// Handles a 407 response of the proxy that forwards the request, if Negotiate is used with
+    /// that proxy. Returns true if the request should be sent again with another token.
     pub(super) fn answers_proxy_negotiate(&mut self, head: &ResponseHead) -> bool {
         let via = ProxyRoute::for_request(&self.current.target, &self.options);
         if via.forwarding_hop().is_none_or(|hop| hop.negotiate.is_none()) {
@@ -172,9 +177,9 @@ impl Transfer {
         negotiations.proxy.negotiation.on_challenge(&token, negotiations.has_proxy_token).unwrap_or(false)
     }
 
-    /// Returns true if the caller sets a field by which NTLM or Negotiate authenticates the
-    /// connection, or if the next request continues Negotiate. All requests of these schemes must
-    /// use the same connection.
+    /// Returns true if the connection itself is authenticated: the caller sets a field of NTLM or
+    /// Negotiate, or the next request continues a Negotiate exchange. All requests of these schemes
+    /// must use the same connection.
     pub(super) fn authenticates_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));

@@ -1,5 +1,5 @@
-//! The content of a transfer's requests: its framing, waiting for a 100 (Continue), and sending the
-//! content again.
+//! The content of a transfer's requests: determines its framing, whether it waits for a 100
+//! (Continue), and whether it can be sent again.
 
 use haul_proto::h1::BodyLength;
 use haul_proto::head::ResponseHead;
@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind};
 /// 9110 section 10.1.1).
 const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
-/// The size of content, in bytes, up to which a server is assumed to read all of the content even
-/// if it refuses the request.
+/// The maximum size of content, in bytes, of which a server is assumed to read everything even if
+/// it refuses the request.
 const MAX_CONTENT_READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
@@ -63,8 +63,8 @@ impl Transfer {
         self.options.fields.iter().chain(&self.particulars.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
     }
 
-    /// Returns true if the engine must send the content in chunks, although the caller sets no
-    /// Transfer-Encoding.
+    /// Returns true if the engine must send the content with the chunked transfer coding, although
+    /// the caller sets no Transfer-Encoding.
     fn needs_chunks(&self) -> bool {
         let has_no_length = |body: &RequestBody| body.length().is_none() && !self.has_caller_field("Content-Length");
         let needs = |body: &RequestBody| self.particulars.trailers.is_some() || has_no_length(body);
@@ -93,8 +93,8 @@ impl Transfer {
     }
 
     /// Decides whether the next request has an `Expect` field. The request has it if the caller
-    /// sets that field, or if the content is large and `worth` is true. It does not have it if the
-    /// target has rejected an `Expect` before.
+    /// sets that field, or if the content is large and `worth` is true. The request has no `Expect`
+    /// field if the target has rejected one before.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
         match self.expectation {
             ExpectContinue::Rejected => ExpectContinue::Rejected,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the caller | the fields that may be sent to the request's target ([`CallerFields`]) |
 //! | the proxy | fields for the proxy that forwards the request, and for nobody else ([`ForwardedRequest`]) |
-//! | the engine | all others, except those that the caller sets or leaves out |
+//! | the engine | all other fields, except the fields that the caller sets or removes |
 
 use std::borrow::Cow;
 
@@ -38,8 +38,7 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// True if the caller has set no fields, as for most requests, so that none has to be searched
-    /// for.
+    /// True if the caller has set no fields, as in most requests, so that no search is needed.
     is_empty: bool,
 }
 
@@ -69,8 +68,8 @@ impl<'a> CallerFields<'a> {
         !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
     }
 
-    /// Returns true if the engine sets the field with this name. For another origin, it sets Host
-    /// even if the caller removed Host, since the caller cannot know that origin.
+    /// Returns true if the engine sets the field with this name. The engine sets Host for another
+    /// origin even if the caller removed that field, since the caller cannot know the origin.
     pub(super) fn engine_sets(&self, name: &str) -> bool {
         let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
         !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)
@@ -120,15 +119,16 @@ pub(super) struct EngineFieldValues<'a> {
     cookie: Option<Vec<u8>>,
     content_length: Option<String>,
     pub(super) is_chunked: bool,
-    /// The value of the first Connection field. `None` unless the engine adds the name of another
-    /// field to it.
+    /// The new value of the caller's first Connection field, to which the engine has added a field
+    /// name. `None` if the engine adds no name.
     connection: Option<Vec<u8>>,
 }
 
 impl Transfer {
     /// Returns the request-target and the header fields for the proxy that forwards the request.
     /// The settings in the connection's pool key decide whether there is one, so data for the proxy
-    /// cannot reach another server. `spelled`, if given, replaces the target.
+    /// cannot reach another server. `spelled`, if given, replaces the target: it is the same target
+    /// in another spelling.
     pub(super) fn forwarded_request(
         &mut self,
         options: &RequestOptions,
@@ -152,8 +152,8 @@ impl Transfer {
         Ok(forwarded)
     }
 
-    /// Returns the caller's header fields to send. If `chunked` is false, i.e. the content cannot
-    /// be sent in chunks, Transfer-Encoding is left out, so that the engine sends Content-Length.
+    /// Returns the caller's header fields to send. If `chunked` is false (the content cannot be
+    /// sent in chunks), Transfer-Encoding is omitted, and the engine sends Content-Length.
     pub(super) fn caller_lines<'a>(&self, callers: &CallerFields<'a>, chunked: bool) -> Vec<FieldLine<'a>> {
         let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
         callers
@@ -172,8 +172,8 @@ impl Transfer {
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
-    /// Builds the values of the header fields that the engine adds. It is called before the fields
-    /// are put in order.
+    /// Makes the values of the header fields that the engine adds. It is called before the fields
+    /// are ordered.
     pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,
@@ -249,7 +249,7 @@ impl Transfer {
         fields
     }
 
-    /// Returns the engine's header fields about the request, in the order of sending.
+    /// Returns the engine's header fields about the request, in the order in which they are sent.
     fn request_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -278,8 +278,8 @@ impl Transfer {
         ]
     }
 
-    /// Returns the engine's header fields about the content, in the order of sending. Only
-    /// Connection comes after them.
+    /// Returns the engine's header fields about the content, in the order in which they are sent.
+    /// Only Connection follows them.
     fn content_values<'a>(
         &'a self,
         callers: &CallerFields<'_>,
@@ -305,10 +305,10 @@ impl Transfer {
         self.options.deviations.codings && callers.engine_sets("TE")
     }
 
-    /// Returns the value of the engine's Cookie field: the cookies of the jar, then the cookies of
-    /// the options, as in curl. `is_made` is true if the engine makes the field. If it is false,
-    /// the caller has set a Cookie field, and `None` is returned; only in curl's mode, the jar's
-    /// cookies are sent in a second field.
+    /// Returns the value of the Cookie field that the engine sends: the cookies of the jar,
+    /// followed by the cookies of the options, as in curl. If `is_made` is false, the caller has
+    /// set a Cookie field, and the result is `None`, except in curl's mode: then the jar's cookies
+    /// are sent in a second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));

@@ -1,4 +1,4 @@
-//! The decision on the head of a response: whether its body is delivered or dropped, and whether
+//! Handles the head of a response: decides whether its body is delivered or dropped, and whether
 //! another exchange follows.
 
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of challenges of a proxy that one transfer answers. Without a limit, a proxy
-/// could reject each nonce as stale.
+/// The maximum number of challenges from a proxy that one transfer answers. Without a limit, a
+/// proxy could reject each nonce as stale.
 const MAX_PROXY_ROUNDS: u32 = 4;
 
-/// The longest line of a head that curl accepts.
+/// The maximum length in bytes of a line of a response head that curl accepts.
 const MAX_LINE: usize = 100 << 10;
 
 impl Transfer {
@@ -79,7 +79,8 @@ impl Transfer {
         self.options.deviations.http09
     }
 
-    /// Returns true if the lines of a head that is broken are delivered.
+    /// Returns true if the complete lines of an invalid or truncated head are delivered, as in
+    /// curl.
     pub fn wants_partial_heads(&self) -> bool {
         self.options.curl_compat.partial_heads && !self.resume.has_begun
     }
@@ -89,7 +90,7 @@ impl Transfer {
         self.options.max_size.is_some()
     }
 
-    /// Delivers the lines of a head whose end is broken or missing. The transfer fails afterwards.
+    /// Delivers the complete lines of an invalid or truncated head. The transfer fails afterwards.
     pub fn on_partial_head(&mut self, head: ResponseHead) {
         if let Some(trace) = &self.options.trace {
             trace.event(&TraceEvent::Response { head: &head });
@@ -103,8 +104,8 @@ impl Transfer {
         self.head = Some(head);
     }
 
-    /// Decides what happens to the body of the response with this head. Several reasons may apply;
-    /// the first one in the order of the code counts.
+    /// Decides what happens to the body of the response with this head. The checks run in the order
+    /// of the code, and the first one that returns a decision counts.
     fn decide_body_disposition(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = oversized_line(head, &options)
@@ -121,8 +122,8 @@ impl Transfer {
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
-    /// Handles a 407, by which a proxy requires authentication, and a 421, by which the server
-    /// refuses this host on this connection. Repeats the request if another attempt may succeed,
+    /// Handles a 407 response (a proxy requires authentication) and a 421 response (the server
+    /// refuses this host on this connection). Repeats the request if another attempt may succeed,
     /// and returns `None` otherwise.
     fn on_proxy_challenge_or_misdirection(
         &mut self,
@@ -156,7 +157,7 @@ impl Transfer {
     }
 
     /// Handles a redirect: follows it, or fails if that is impossible. Returns `None` if the
-    /// response is no redirect to follow.
+    /// response is not a redirect that should be followed.
     fn on_location(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let location = match location(head) {
             Ok(location) => location,
@@ -219,8 +220,8 @@ impl Transfer {
         }
     }
 
-    /// Returns true if curl would accept the response as the rest of the content. Its Content-Range
-    /// names the requested offset, but the field is not valid or the status is 200.
+    /// Returns true if curl would accept the response as the remaining content. Its Content-Range
+    /// begins at the requested offset, but the field is invalid or the status is 200.
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();
@@ -235,16 +236,16 @@ impl Transfer {
             && offset() == Some(self.resume.range.at)
     }
 
-    /// Handles an error status of a redirect's target that has succeeded before. The URL of that
-    /// target may have been valid for a single request or for a few minutes, so the caller's target
-    /// is requested again.
+    /// Handles an error status of a redirect's target that responded successfully before. The URL
+    /// of that target may have been valid for one request or a few minutes only, so the next
+    /// request goes to the caller's target.
     fn on_stale_target(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
         let is_stale = self.current.skips_redirects && matches!(head.status(), 401 | 403 | 404 | 410);
         is_stale.then_some(BodyDisposition::Anew)
     }
 
-    /// Fails if the response does not contain the requested range, since other content must not be
-    /// appended to the existing bytes.
+    /// Fails the transfer if the response does not contain the requested range, since other content
+    /// must not be appended to the existing bytes.
     fn on_missing_range(
         &mut self,
         head: &ResponseHead,
@@ -326,7 +327,7 @@ impl Transfer {
         Some(wait.map_or_else(|| BodyDisposition::Fail(bad_status(head)), BodyDisposition::Retry))
     }
 
-    /// Returns true if the response indicates that the existing bytes are already the complete
+    /// Returns true if the response indicates that the existing bytes already are the complete
     /// content.
     fn is_already_complete(&self, head: &ResponseHead, framing: BodyFraming) -> bool {
         match head.status() {
@@ -394,7 +395,7 @@ impl Transfer {
         })
     }
 
-    /// Begins to deliver the body to the sink. The stored heads are delivered before it.
+    /// Begins to deliver the body to the sink. Delivers the stored heads first.
     fn begin_delivery(&mut self, head: &ResponseHead, framing: BodyFraming) -> Result<()> {
         let length = match framing {
             BodyFraming::Length(length) => Some(length),
@@ -458,7 +459,8 @@ impl Transfer {
     }
 }
 
-/// Fails if a line of the head is longer than curl accepts, and the options ask for its limits.
+/// Fails the transfer if a line of the head is longer than curl accepts, and the options ask for
+/// curl's limits.
 fn oversized_line(head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
     if !options.curl_compat.head_limits || head.raw().len() <= MAX_LINE {
         return None;

@@ -1,4 +1,4 @@
-//! The end of an exchange: the transfer is finished, is redirected, or is tried again.
+//! Handles the end of an exchange: the transfer is finished, is redirected, or is tried again.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -23,11 +23,11 @@ use crate::transfer_facts::{FailedAttempt, TransferPhase};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes that a resumable transfer must receive after a failure so that its count of
-/// retries starts at zero again.
+/// The number of bytes that a resumable transfer must receive after a failure before its number of
+/// retries is reset to zero.
 const RETRIES_RENEWED_AFTER: u64 = 256 << 10;
 
-/// The maximum number of failed attempts of which a transfer keeps the causes.
+/// The maximum number of failed attempts whose causes a transfer stores.
 const MAX_FAILED_ATTEMPTS: usize = 32;
 
 /// The next step of a transfer after the end of an exchange.
@@ -45,20 +45,21 @@ pub enum ExchangeFailure {
     /// No connection could be made, so nothing was sent.
     BeforeSending,
     /// A reused connection failed before the first byte of the response. Most likely, the server
-    /// closed the connection while no request was using it. Or the response had no head, which only
-    /// another connection can show to be meant.
+    /// closed the connection while no request was using it. Or a response without a head (HTTP/0.9)
+    /// arrived, and only a new connection can show whether the server really sends such responses.
     WhileStale,
-    /// The connection failed before the first byte of the response, and after the request was sent.
+    /// The connection failed after the request was sent, and before the first byte of the response.
     BeforeResponse,
-    /// The connection failed in the head or in the body of the response.
+    /// The connection failed during the head or the body of the response.
     InResponse,
     /// The server violated the protocol, and would probably violate it again.
     ByProtocol,
 }
 
 impl Transfer {
-    /// Handles the end of a response, and decides the next step of the transfer. The driver calls
-    /// it also if the rest of the response is not received ([`Transfer::skips_rest`]).
+    /// Handles the end of a response, and decides the next step of the transfer. The driver also
+    /// calls this method if it does not receive the rest of the response
+    /// ([`Transfer::skips_rest`]).
     pub fn on_complete(&mut self, now: Instant) -> TransferStep {
         if let Err(error) = self.end_record(None) {
             return self.finish_with(Err(error), now);
@@ -168,7 +169,7 @@ impl Transfer {
         }
     }
 
-    /// Schedules a retry for a response whose status is a reason for one although its body was
+    /// Schedules a retry if the status of the response requires one although its body was
     /// delivered. Returns `None` if no retry is needed.
     fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
@@ -181,15 +182,16 @@ impl Transfer {
         Some(after)
     }
 
-    /// Removes the heads that were written to a file without a body, and returns them. With the
-    /// behaviour of curl, they are written again before the heads of the next attempt. Returns
-    /// nothing if they cannot be removed from the output.
+    /// Removes the heads of a response without a body from the output file, and returns them. If
+    /// curl's behaviour is wanted, they are written again before the heads of the next attempt.
+    /// Returns no bytes if they cannot be removed from the output.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
     }
 
-    /// Returns true if a file gets the heads of failed attempts again, as in curl.
+    /// Returns true if the heads of failed attempts are written to the output file again, as in
+    /// curl.
     pub(super) fn repeats_heads(&self) -> bool {
         self.options.curl_compat.retries_whole && self.options.include_head
     }
@@ -279,9 +281,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if a retry may append to the user's file, as in curl, and need not start from
-    /// the beginning. That is the case if the failed response was being delivered, and the server
-    /// supports ranges.
+    /// Returns true if a retry may append to the user's file, as in curl, instead of starting from
+    /// the beginning. This requires that the failed response was being delivered, and that the
+    /// server supports ranges.
     fn may_extend_file(&mut self) -> bool {
         let brings = self.head.as_ref().is_some_and(|head| match head.status() {
             206 => self.ranges.start > 0,
@@ -309,8 +311,8 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Gives the target of a redirect at most a quarter of the remaining time to respond. Without
-    /// this, a silent mirror would leave no time for a retry at another mirror.
+    /// Limits the time in which the target of a redirect must respond to a quarter of the remaining
+    /// time. Without this limit, a silent mirror would leave no time for a retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.total_deadline().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.has_original_method() && !self.has_content();
@@ -319,8 +321,8 @@ impl Transfer {
         }
     }
 
-    /// Extends the deadline of this attempt to the end of the time for all attempts, because the
-    /// server has responded.
+    /// Extends the deadline of this attempt to the deadline of all attempts, because the server has
+    /// responded.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();
@@ -363,8 +365,9 @@ impl Transfer {
         TransferStep::Again(wait)
     }
 
-    /// Returns true if it may wait for its retry without a slot. A decoder that is kept for the
-    /// rest of the body uses memory for which others with a slot may wait.
+    /// Returns true if the transfer may wait for its retry without a slot. It may not if it keeps a
+    /// decoder for the rest of the body, because transfers with a slot may wait for the decoder's
+    /// memory.
     pub(crate) fn may_give_up_slot(&mut self) -> bool {
         if !self.resume.has_begun {
             self.body.release_decoder();
@@ -377,8 +380,9 @@ impl Transfer {
         (self.scheduling.host_slot, self.scheduling.has_given_slot) = (None, false);
     }
 
-    /// Continues after a wait without a slot, which now has `slot`. With `restarts_clock`, the time
-    /// limit of the attempt begins now, and not with the end of the pause.
+    /// Continues a transfer that waited without a slot, and gives it the host slot `slot`. If
+    /// `restarts_clock` is true, the time limit of the attempt begins now, not at the end of the
+    /// retry delay.
     pub(crate) fn resume_with_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
         self.scheduling.host_slot = Some(slot);
         if restarts_clock {
@@ -399,7 +403,7 @@ impl Transfer {
         });
     }
 
-    /// Delivers the stored heads at the end of a transfer without a body, if the options request
+    /// Delivers the stored heads at the end of a transfer without a body, if the options ask for
     /// heads.
     fn deliver_heads(&mut self) {
         if !self.options.include_head || self.resume.has_begun || self.is_part() || self.history.heads.is_empty() {
@@ -441,7 +445,7 @@ impl Transfer {
         TransferStep::Done(result.map_err(|error| self.annotate(error)))
     }
 
-    /// Adds to an error the URL of this transfer and the phase that the transfer had reached.
+    /// Adds the URL of this transfer to an error, and the phase that the transfer had reached.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         let stage = if self.attempt.has_sent { ErrorStage::Sent } else { ErrorStage::Unknown };
         let error = error.with_url(self.current.target.to_url()).with_stage(stage);

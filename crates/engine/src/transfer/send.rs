@@ -1,4 +1,4 @@
-//! The request of the next exchange: building it and passing it to the connection.
+//! Builds the request of the next exchange, and passes it to the connection.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,10 +28,10 @@ fn rejected_request(error: RequestError, fields: &[FieldLine<'_>]) -> Error {
     Error::with_source(ErrorKind::Setup, message, error)
 }
 
-/// The largest head of a request that curl sends.
+/// The maximum size in bytes of a request head that curl sends.
 const MAX_CURL_HEAD: u64 = 1 << 20;
 
-/// Returns the size in bytes that the head of this request has in HTTP/1.1.
+/// Returns the size in bytes of the head of this request in HTTP/1.1 syntax.
 fn head_size(request: &RequestHead<'_>) -> u64 {
     let lines: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64
@@ -120,8 +120,8 @@ impl Transfer {
         (self.expectation == ExpectContinue::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Asks the sink which part of the content it has from an earlier run, so that only the rest is
-    /// requested. It is called once, before the first exchange.
+    /// Asks the sink for the part of the content that it has from an earlier run, so that only the
+    /// missing part is requested. It is called once, before the first exchange.
     fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true)
             || !self.ranges.may_request_ranges()

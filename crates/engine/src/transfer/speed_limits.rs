@@ -13,8 +13,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::request::{RequestOptions, SpeedLimit, StallLimit};
 use crate::{Error, ErrorKind};
 
-/// The limit on the bytes of content a second of all transfers that have it, in each direction.
-/// Clones share the limit.
+/// A rate limit, in bytes of content per second, for all transfers together whose options contain
+/// it. It applies to each direction separately. Clones share the limit.
 ///
 /// ```
 /// use haul::RequestOptions;
@@ -35,21 +35,22 @@ struct TotalBuckets {
 }
 
 impl TotalRateLimit {
-    /// Makes a limit of this number of bytes a second; 0 counts as 1.
+    /// Makes a limit of this number of bytes per second; 0 counts as 1.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
         let bucket = || Mutex::new(SharedBucket::new(bytes_per_second, clock::to_monotonic_time(Instant::now())));
         Self(Arc::new(TotalBuckets { rate: bytes_per_second, received: bucket(), sent: bucket() }))
     }
 
-    /// Returns the limit.
+    /// Returns the limit in bytes per second.
     #[must_use]
     pub fn bytes_per_second(&self) -> u64 {
         self.0.rate
     }
 
-    /// Returns the time before which no transfer should start: small bodies that arrived with their
-    /// heads have used up the limit. Returns `None` if one may start now.
+    /// Returns the time before which no transfer should start, because small bodies that arrived
+    /// together with their heads have exceeded the limit. Returns `None` if a transfer may start
+    /// now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock_receive_bucket().debt_until(clock::to_monotonic_time(now)).map(clock::to_instant)
@@ -76,9 +77,9 @@ impl fmt::Debug for TotalRateLimit {
 pub(super) struct SpeedLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
     total: Option<TotalRateLimit>,
-    /// The time without progress, in milliseconds; 0 for no limit.
+    /// The maximum time without progress, in milliseconds; 0 for no limit.
     stall_ms: u32,
-    /// True if the time without progress also counts while the head is awaited.
+    /// True if the limit on the time without progress also applies while the head is awaited.
     stall_awaits_head: bool,
     /// True if the request has a write timeout.
     has_write_timeout: bool,
@@ -86,30 +87,31 @@ pub(super) struct SpeedLimits {
     silence: Option<SilenceLimit>,
 }
 
-/// The time for which the server may be silent, and the time when the connection was last active.
+/// The limits on the server's silence, and the time when the connection was last active.
 struct SilenceLimit {
-    /// While a body moves, in milliseconds; 0 for none.
+    /// The limit while a body is being received, in milliseconds; 0 for no limit.
     body_ms: u32,
-    /// While the head is awaited, in milliseconds; 0 for none.
+    /// The limit while the head is awaited, in milliseconds; 0 for no limit.
     head_ms: u32,
-    /// While bytes of the request wait until the server takes them, in milliseconds; 0 for none.
+    /// The limit while bytes of the request wait until the server accepts them, in milliseconds; 0
+    /// for no limit.
     send_ms: u32,
     since: Instant,
     is_paused: bool,
     has_head: bool,
-    /// Bytes of the request wait until the server takes them.
+    /// True if bytes of the request wait until the server accepts them.
     is_sending: bool,
-    /// The source of the request's content has no bytes now.
+    /// True if the source of the request's content has no bytes now.
     is_starved: bool,
 }
 
-/// Returns a time limit in milliseconds, at least one.
+/// Converts a time limit to milliseconds. The result is at least one.
 fn milliseconds(limit: Duration) -> u32 {
     u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1)
 }
 
 impl SilenceLimit {
-    /// Returns the limit for an exchange that begins now. `None` without a limit.
+    /// Returns the limits for an exchange that begins now; `None` if silence is not limited.
     fn for_exchange(options: &RequestOptions, limits: &SpeedLimits, now: Instant) -> Option<Self> {
         let read = options.read_timeout.map(milliseconds);
         let on_body = Some(limits.stall_ms).filter(|limit| *limit > 0);
@@ -175,7 +177,7 @@ impl SpeedLimits {
         limits
     }
 
-    /// Makes speed limits for a further part of the same split download. The parts share one
+    /// Makes the speed limits for a further part of the same split download. All parts share one
     /// maximum rate.
     pub(super) fn sharing_rate(&self) -> Self {
         let Self { rate, total, stall_ms, stall_awaits_head, .. } = self;
@@ -191,7 +193,7 @@ impl SpeedLimits {
         self.silence = SilenceLimit::for_exchange(options, self, now);
     }
 
-    /// Adds the limits of a run, unless the request has its own.
+    /// Adds the limits of a run. A limit of the request takes precedence.
     pub(super) fn add(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
         self.total = self.total.take().or_else(|| total.cloned());
         if let Some(stall) = stall.filter(|_| self.stall_ms == 0) {
@@ -199,7 +201,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Returns the upper limit that other transfers share.
+    /// Returns the maximum rate that all transfers share; `None` if there is none.
     pub(super) fn total(&self) -> Option<&TotalRateLimit> {
         self.total.as_ref()
     }
@@ -228,7 +230,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Replaces the minimum speed by `limit`, and restarts the measurement.
+    /// Replaces the minimum speed with `limit`, and restarts the measurement.
     pub(super) fn set_min_speed(&mut self, limit: SpeedLimit, now: Instant) {
         self.min_speed = Some(Box::new(MinSpeed::new(limit, now)));
     }
@@ -238,8 +240,8 @@ impl SpeedLimits {
         self.rate.is_some() || self.total.is_some()
     }
 
-    /// Returns how many bytes the maximum rate allows to receive now. It is at most `credit`, the
-    /// number that the sink accepts.
+    /// Returns the number of bytes that may be received now under the maximum rate. It is at most
+    /// `credit`, the number of bytes that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::to_monotonic_time(now);
         let allowed = match &self.rate {
@@ -266,9 +268,10 @@ impl SpeedLimits {
         allowed
     }
 
-    /// Returns the number of bytes, at most `credit`, that may arrive together with a head, at
-    /// least one. They need not wait for the transfer's own rate limit. They wait for the rate
-    /// limit of all transfers, which would otherwise not hold for small bodies.
+    /// Returns the number of bytes that may be received together with a response head: at least
+    /// one, and at most `credit`. These bytes need not wait for the transfer's own rate limit. They
+    /// wait for the rate limit of all transfers, which would otherwise have no effect on small
+    /// bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::to_monotonic_time(now);
         if let Some(total) = &self.total {
@@ -299,7 +302,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Records for all limits that `bytes` bytes have arrived.
+    /// Records in all limits that `bytes` bytes were received.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         self.on_activity(now);
         if let Some(bucket) = &self.rate {

@@ -36,20 +36,20 @@ pub(crate) struct SplittableBody {
     pub(crate) validator: Validator,
 }
 
-/// The role of a transfer in a split download. A transfer with a role leaves decisions about
-/// retries to the coordinator of the split.
+/// The role of a transfer in a split download. If a transfer has a role, the coordinator of the
+/// split decides about its retries.
 pub(super) enum SplitRole {
     /// The transfer does not belong to a split download.
     None,
-    /// The first stream of the split download, which delivers to the sink. It stops at the offset
+    /// The first stream of the split download, which writes to the sink. It stops at the offset
     /// where another part begins.
     First(Arc<SharedEndOffset>),
     /// A transfer that fetches a further part of the body.
     Part {
-        /// The number of the part's byte range in the split download.
+        /// The ID of the part's byte range in the split download.
         id: usize,
-        /// The number of the request among all requests of the split download for parts of the
-        /// body.
+        /// The sequence number of the part's request among all requests of the split download for
+        /// parts.
         ordinal: usize,
     },
 }
@@ -66,8 +66,9 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns the properties of the response's body if it can be fetched in parts, or `Some(None)`
-    /// if it cannot. Returns `None` before the head of the response has arrived.
+    /// Returns `Some(Some(..))` with the properties of the response's body if it can be fetched in
+    /// parts, and `Some(None)` if it cannot. Returns `None` before the head of the response has
+    /// arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;
@@ -107,8 +108,8 @@ impl Transfer {
         SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
-    /// Makes the transfer continue without other parts after a split download. It continues at its
-    /// present position or, if the sink is a file, at the first missing byte.
+    /// Makes the transfer continue alone after a split download. It continues at its current offset
+    /// or, if the sink is a file, at the first missing byte.
     pub(crate) fn end_split(&mut self) {
         self.split = SplitRole::None;
         self.resume.failed_at = self.resume.range.at;
@@ -124,7 +125,7 @@ impl Transfer {
         self.body.partial_file()
     }
 
-    /// Returns the sink's counter of bytes that are written to the sink's file directly, not
+    /// Returns the sink's counter of bytes that are written directly to the sink's file, and not
     /// through the sink. Returns `None` if the sink has no such counter.
     pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
         self.body.counter()
@@ -198,7 +199,7 @@ impl Transfer {
         Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
-    /// Returns the number of this part's byte range in the split download. Returns `None` for other
+    /// Returns the ID of this part's byte range in the split download. Returns `None` for other
     /// transfers.
     pub(crate) fn part_id(&self) -> Option<usize> {
         match self.split {

@@ -13,15 +13,15 @@ use crate::Error;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::transfer_outcome::FollowedRedirect;
 
-/// The range of bytes to deliver, and the position from which a further response continues. When
-/// the transfer starts from the beginning, [`ResumeState::without_progress`] replaces this state.
+/// The range of bytes to deliver, and the offset at which a further response continues. When the
+/// transfer starts from the beginning, [`ResumeState::without_progress`] replaces this state.
 pub(super) struct ResumeState {
-    /// The byte range of the content to deliver, and the position in that range.
+    /// The byte range of the content to deliver, and the current offset in that range.
     pub(super) range: DeliveryRange,
     /// The number of bytes of the current response to skip, because an earlier response delivered
     /// them.
     pub(super) skip: u64,
-    /// The position in the content at which the last failure occurred.
+    /// The offset in the content at which the last failure occurred.
     pub(super) failed_at: u64,
     /// True if the sink has accepted the head of a response, and has all content received so far.
     pub(super) has_begun: bool,
@@ -33,8 +33,9 @@ impl ResumeState {
         Self { range, skip: 0, failed_at: 0, has_begun: false }
     }
 
-    /// Makes the state of a transfer that starts from the beginning. The range begins at `start`,
-    /// or is the caller's [`ContentSpan::Rest`]. A [`ContentSpan::Opening`] is not requested again.
+    /// Makes the state of a transfer that starts from the beginning: at `start`, or with the
+    /// caller's range if that is a [`ContentSpan::Rest`]. The limit of a [`ContentSpan::Opening`]
+    /// is dropped.
     pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(ContentSpan::Rest { .. }) => DeliveryRange::from_options(options),
@@ -43,7 +44,7 @@ impl ResumeState {
     }
 }
 
-/// The settings of a transfer's range requests: who sets the Range field, and which existing
+/// The settings of a transfer's range requests: who sets the Range field, and whether existing
 /// content is extended.
 pub(super) struct RangeState {
     pub(super) mode: RangeMode,
@@ -63,9 +64,10 @@ pub(super) enum RangeMode {
     None,
     /// The caller sets it, because the caller wants only a part of the content.
     Caller,
-    /// The engine. The transfer delivers all of the content.
+    /// The engine sets it. The transfer delivers all of the content.
     Engine,
-    /// The engine. The transfer delivers the content from an offset on that the caller has chosen.
+    /// The engine sets it. The transfer delivers the content from an offset that the caller has
+    /// chosen.
     EngineFromOffset,
 }
 
@@ -76,7 +78,8 @@ impl RangeState {
         matches!(self.mode, RangeMode::Engine | RangeMode::EngineFromOffset)
     }
 
-    /// Returns true if the caller wants only a part of the content, by a Range field or an offset.
+    /// Returns true if the caller wants only a part of the content and selects it with a Range
+    /// field or an offset.
     pub(super) fn should_request_ranges(&self) -> bool {
         matches!(self.mode, RangeMode::Caller | RangeMode::EngineFromOffset)
     }
@@ -89,14 +92,15 @@ pub(crate) struct AttemptState {
     /// The number of times that the transfer started from the beginning because the existing bytes
     /// could not be completed.
     pub(super) restarts: u32,
-    /// The number of times that a request of the transfer was sent again because a server had not
-    /// processed it: the server refused the request, or closed the connection.
+    /// The number of times that a request was sent again because the server had not processed it:
+    /// the server refused the request, or closed the connection.
     pub(crate) replays: u32,
-    /// The number of times that the transfer waited for a free file descriptor.
+    /// The number of times that the transfer has waited for a free file descriptor.
     pub(crate) descriptor_waits: u32,
-    /// The number of times that the transfer was tried again because its host was overloaded.
+    /// The number of retries that the transfer made because its host was overloaded.
     pub(super) load_retries: u8,
-    /// The refusal of the current request, if its host may be overloaded.
+    /// The host's refusal of the current request because of overload; `None` if the request was not
+    /// refused.
     pub(super) refusal: Option<HostRefusal>,
     /// True if at least one request of this transfer was passed to a connection.
     pub(super) has_sent: bool,
@@ -127,18 +131,18 @@ impl AttemptState {
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
-    /// The delay before the next attempt, if an attempt must follow although the body of this
-    /// response is delivered; otherwise `None`.
+    /// The delay before another attempt, if one must follow although the body of this response is
+    /// delivered; otherwise `None`.
     pub(super) retry_after_body: Option<Duration>,
-    /// The pause that the response requests for requests to its host (Retry-After); `None` if it
-    /// requests none.
+    /// The pause that the response requests from all clients of its host (Retry-After); `None` if
+    /// it requests none.
     pub(super) host_pause: Option<Duration>,
 }
 
 /// The decision about the body of the current response.
 #[derive(Default)]
 pub(super) enum BodyDisposition {
-    /// The decision is open, because no head has arrived yet.
+    /// No decision has been made, because no head has arrived yet.
     #[default]
     Unknown,
     /// The body is delivered to the sink.
@@ -150,8 +154,8 @@ pub(super) enum BodyDisposition {
     /// The body is dropped, and the transfer sends another request to the same target without a
     /// pause.
     Again,
-    /// The body is dropped, and the transfer sends another request to the caller's target without a
-    /// pause.
+    /// The body is dropped, and the transfer sends another request to the caller's target (not to
+    /// that of a redirect) without a pause.
     Anew,
     /// The body is dropped, because the sink has all wanted bytes already.
     Complete,
@@ -169,7 +173,8 @@ pub(crate) struct ConnectionReuse {
     pub(super) is_misdirected: bool,
     /// True if earlier exchanges used the current connection, perhaps for other hosts.
     is_reused: bool,
-    /// True if the request was pipelined: earlier requests on the connection had no response yet.
+    /// True if the request was pipelined: it was sent while earlier requests on the connection had
+    /// no response.
     is_pipelined: bool,
 }
 
@@ -185,7 +190,8 @@ impl ConnectionReuse {
         self.is_reused
     }
 
-    /// Returns true if the request was pipelined, i.e. sent behind requests without a response yet.
+    /// Returns true if the request was pipelined: it was sent while earlier requests on the
+    /// connection had no response.
     pub(crate) fn is_pipelined(&self) -> bool {
         self.is_pipelined
     }
@@ -196,13 +202,13 @@ impl ConnectionReuse {
     }
 }
 
-/// The state of the authentication at a proxy that forwards the request. It is reset when the
-/// transfer starts again at the caller's target.
+/// The state of authentication to a proxy that forwards the request. It is reset when the transfer
+/// starts again at the caller's target.
 #[derive(Default)]
 pub(super) struct ProxyChallenges {
     /// True if the current request contains credentials for a proxy.
     pub(super) is_answered: bool,
-    /// The number of the proxy's challenges that the transfer has answered.
+    /// The number of challenges from the proxy that the transfer has answered.
     pub(super) rounds: u32,
 }
 
@@ -221,21 +227,21 @@ pub(super) struct RedirectHistory {
     pub(super) redirects: Vec<FollowedRedirect>,
 }
 
-/// The data by which the caller's queue recognizes a transfer and orders it among others.
+/// The data with which the caller's queue identifies a transfer and orders it among others.
 #[derive(Default)]
 pub struct SchedulingKey {
-    /// The number that the caller has given the transfer to recognize it.
+    /// The caller's ID for the transfer.
     pub tag: u64,
-    /// The host slot that this transfer occupies until it ends, by the limit of simultaneous
-    /// transfers to one host. `None` if no limit applies.
+    /// The host slot that this transfer occupies until it ends. A host slot is the permit for one
+    /// transfer to a host. `None` if the number of such transfers is not limited.
     pub host_slot: Option<HostId>,
     /// The position of the transfer in the output order. On a connection, a transfer must not wait
-    /// behind one of a higher rank. A transfer for which all other transfers wait has rank 0.
+    /// for a transfer of a higher rank. A transfer for which all other transfers wait has rank 0.
     pub rank: u64,
-    /// True if another transfer uses the total-limit slot of this transfer, because this transfer
-    /// waits for the first answer of its host.
+    /// True if another transfer uses this transfer's place in the limit on all transfers, because
+    /// this transfer waits for the first answer of its host.
     pub(crate) is_slot_lent: bool,
-    /// True if the transfer no longer counts in the limit of its host, because it waits behind
-    /// earlier pipelined requests.
+    /// True if the transfer is not counted in the limit of its host at present, because it waits
+    /// for the responses to earlier pipelined requests.
     pub(crate) has_given_slot: bool,
 }

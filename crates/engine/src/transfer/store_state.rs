@@ -1,5 +1,5 @@
-//! Stores the state that a response sets for later requests (cookies, HSTS, Alt-Svc), and parses
-//! its redirect.
+//! Stores the state that a response sets for later requests (cookies, HSTS, Alt-Svc), and
+//! determines the request to which a redirect leads.
 
 use std::borrow::Cow;
 
@@ -32,8 +32,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the target for which cookies are sent and stored. Usually, that is the current
-    /// target.
+    /// Returns the target for which cookies are sent and stored. This is the current target. In
+    /// curl's mode, a Host field of the caller replaces its host.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named = self

@@ -1,5 +1,5 @@
-//! The target of the next exchange (the caller's, or that of a redirect), and the secrets that may
-//! be sent to it.
+//! The target of the next exchange (the caller's target or the target of a redirect), and the
+//! secrets that may be sent to it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(super) struct TargetState {
     pub(super) method: Cow<'static, str>,
     /// True if the next request has the caller's content. A redirect may drop the content.
     pub(super) with_body: bool,
-    /// Says which of the caller's secrets may be sent to the current target.
+    /// The caller's secrets that may be sent to the current target.
     pub(super) secrets: SecretHandling,
     /// True if the current target has the same origin as the caller's target.
     pub(super) same_origin: bool,
@@ -26,8 +26,8 @@ pub(super) struct TargetState {
     pub(super) referer: Option<Vec<u8>>,
     /// True if the current target's origin has responded with HTTP/1.0.
     pub(super) is_http10: bool,
-    /// True if requests after a failure go directly to the target of the last redirect, without
-    /// requesting the caller's target again.
+    /// True if requests after a failure go directly to the target of the last redirect, and not to
+    /// the caller's target.
     pub(super) skips_redirects: bool,
     /// The number of redirects followed so far.
     pub(super) hops: u32,
@@ -48,7 +48,7 @@ struct FollowedRedirects {
     last_targets: VecDeque<Target>,
 }
 
-/// The number of targets before the current one that an error message shows.
+/// The maximum number of earlier targets that an error message shows.
 const MAX_SHOWN_TARGETS: usize = 3;
 
 impl TargetState {
@@ -71,7 +71,7 @@ impl TargetState {
     }
 
     /// Returns a copy of this state for a part of a split download. The part is requested directly
-    /// from the redirect's target.
+    /// from the current target, without following the redirects again.
     pub(super) fn for_part(&self) -> Self {
         Self { is_http10: false, skips_redirects: false, hops: 0, redirects: None, ..self.clone() }
     }
@@ -81,8 +81,8 @@ impl TargetState {
         self.redirects.as_deref().map_or(&self.target, |redirects| &redirects.first_target)
     }
 
-    /// Makes the target of the redirect `hop` the current one. With `send_referer`, the URL that
-    /// redirected becomes the next request's Referer.
+    /// Makes the target of the redirect `hop` the current one. If `send_referer` is true, the URL
+    /// that redirected becomes the next request's Referer.
     pub(super) fn follow_redirect(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {

@@ -15,12 +15,11 @@ use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::TransferOutcome;
 use crate::{Error, Result};
 
-/// The longest line that is not HTTP of which the trace is told, in bytes.
+/// The maximum number of bytes of a non-HTTP line that are reported to the trace.
 const MAX_SHOWN_LINE: usize = 1024;
 
 impl Transfer {
-    /// Records the connection on which the exchange runs. `again` is true if the connection is
-    /// reused.
+    /// Records the connection that the exchange uses. `again` is true if the connection is reused.
     pub fn on_connection(&mut self, connection: &dyn ConnectionInfo, again: bool) {
         self.facts.connection = Some(connection.number());
         self.facts.local = connection.local().or(self.facts.local);
@@ -66,7 +65,7 @@ impl Transfer {
         }
     }
 
-    /// Reports the first line of `input` to the trace, which is not HTTP.
+    /// Reports the first line of `input`, which is not valid HTTP, to the trace.
     pub fn trace_not_http(&self, input: &[u8]) {
         if let Some(trace) = &self.options.trace {
             let line = input.trim_ascii_start().split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -84,7 +83,7 @@ impl Transfer {
         self.trace_milestone(Milestone::Redirected, None);
     }
 
-    /// Reports to the trace that the transfer will be tried again after the time `wait`.
+    /// Reports to the trace that the transfer will be tried again after the delay `wait`.
     pub(super) fn trace_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt.number);
@@ -113,12 +112,12 @@ impl Transfer {
         }
     }
 
-    /// Returns true if the content of the request is shown to a trace or a recorder.
+    /// Returns true if the trace or the recorder needs the content of the request.
     pub(crate) fn traces_content(&self) -> bool {
         self.options.recorder.is_some() || self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
-    /// Counts `n` bytes of the request's content that the kernel sent.
+    /// Counts `n` bytes of the request's content that the kernel sent directly from a file or pipe.
     pub(crate) fn on_moved_content(&mut self, n: u64) {
         self.facts.upload_bytes += n;
         self.facts.request_bytes += n;
@@ -154,9 +153,9 @@ impl Transfer {
         }
     }
 
-    /// Returns the text of a response head in the form in which it is delivered. With
-    /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head), control characters are
-    /// replaced.
+    /// Returns the text of a response head to deliver. If
+    /// [`RequestOptions::escape_head`](crate::RequestOptions::escape_head) is set, control
+    /// characters are replaced.
     pub(super) fn escape_for_trace<'f>(&self, raw: &'f [u8]) -> Cow<'f, [u8]> {
         if self.options.escape_head { escape_for_terminal(raw).into() } else { raw.into() }
     }

@@ -1,5 +1,5 @@
-//! The record of the exchange in progress ([`crate::exchange_record`]). Without a recorder, each call
-//! is one comparison.
+//! The record of the exchange in progress ([`crate::exchange_record`]). Without a recorder, each
+//! call only makes one comparison.
 
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 use haul_proto::request::{RequestHead, to_http1_text};
@@ -8,27 +8,27 @@ use super::Transfer;
 use crate::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart, TruncationReason};
 use crate::{Error, ErrorKind, Result};
 
-/// The record of an exchange, and the part of the exchange that it has.
+/// The record of an exchange, and its progress.
 pub(super) struct WireRecord {
     record: Box<dyn ExchangeRecord>,
-    /// True for HTTP/1, whose text the connection adds. The content of HTTP/2 and HTTP/3 is added
-    /// by the transfer.
+    /// True for HTTP/1: the connection then adds the bytes of the messages. For HTTP/2 and HTTP/3,
+    /// the transfer adds the content.
     is_text: bool,
     has_head: bool,
     is_complete: bool,
 }
 
 impl Transfer {
-    /// Returns the recorder's error if no exchange can be recorded any more. Ends the record of an
-    /// earlier exchange of the transfer, whose connection was lost.
+    /// Ends the record of an earlier exchange of the transfer, whose connection was lost. Returns
+    /// the recorder's error if it cannot record any more.
     pub(super) fn check_recorder(&mut self) -> Result<()> {
         let Some(recorder) = self.options.recorder.clone() else { return Ok(()) };
         self.end_record(None)?;
         recorder.failure().map_or(Ok(()), Err)
     }
 
-    /// Begins the record of the exchange whose request was passed to the protocol machine. `text` is
-    /// its head in HTTP/1; `None` for HTTP/2 and HTTP/3.
+    /// Begins the record of the exchange whose request was passed to the protocol machine. `text`
+    /// is the request head in HTTP/1; `None` for HTTP/2 and HTTP/3.
     pub(super) fn begin_record(
         &self,
         request: &RequestHead<'_>,
@@ -51,21 +51,21 @@ impl Transfer {
         Some(Box::new(WireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
     }
 
-    /// Adds content of the request in the framing of HTTP/1 to the record.
+    /// Adds content of the request, with its HTTP/1 framing, to the record.
     pub(crate) fn record_request_content(&mut self, bytes: &[u8]) {
         if let Some(own) = self.record.as_mut().filter(|own| own.is_text && !bytes.is_empty()) {
             own.record.request_content(bytes);
         }
     }
 
-    /// Adds content of a request of HTTP/2 or HTTP/3 to the record.
+    /// Adds content of an HTTP/2 or HTTP/3 request to the record.
     pub(super) fn record_sent(&mut self, content: &[u8]) {
         if let Some(own) = self.record.as_mut().filter(|own| !own.is_text && !content.is_empty()) {
             own.record.request_content(content);
         }
     }
 
-    /// Adds the head of a response of HTTP/1 to the record. Empty lines before it are left out.
+    /// Adds the head of an HTTP/1 response to the record. Empty lines before it are omitted.
     pub(crate) fn record_head(&mut self, head: &[u8]) {
         if let Some(own) = &mut self.record {
             let start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
@@ -74,7 +74,7 @@ impl Transfer {
         }
     }
 
-    /// Adds the head of a response of HTTP/2 or HTTP/3 to the record, in the syntax of HTTP/1.1.
+    /// Adds the head of an HTTP/2 or HTTP/3 response to the record, in the syntax of HTTP/1.1.
     pub(super) fn record_head_of_stream(&mut self, head: &ResponseHead) {
         if let Some(own) = self.record.as_mut().filter(|own| !own.is_text) {
             let version = head.version().to_string();
@@ -84,8 +84,8 @@ impl Transfer {
         }
     }
 
-    /// Adds bytes of the response that are not content to the record: the framing of chunks, and
-    /// trailer fields of HTTP/1.
+    /// Adds bytes of an HTTP/1 response that are not content to the record: the framing of chunks,
+    /// and trailer fields.
     ///
     /// # Errors
     /// The record cannot be kept.
@@ -93,7 +93,7 @@ impl Transfer {
         if bytes.is_empty() { Ok(()) } else { self.record_body(bytes) }
     }
 
-    /// Adds bytes of the response to the record, if its head is in it.
+    /// Adds bytes of the response to the record, if its head has been recorded.
     ///
     /// # Errors
     /// The record cannot be kept.
@@ -111,7 +111,7 @@ impl Transfer {
         }
     }
 
-    /// Ends the record of the exchange, because of `error` if the exchange failed. The record of an
+    /// Ends the record of the exchange; `error` is set if the exchange failed. The record of an
     /// exchange without a response is dropped.
     ///
     /// # Errors

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use haul_policy::terminal_text::escape_json;
 
-/// A JSON text in progress.
+/// A writer with the JSON text that it has written so far.
 #[derive(Debug)]
 pub(super) struct JsonWriter {
     text: Vec<u8>,
-    /// True if the next member or element is the first one of its object or array.
+    /// True if the next member or element is the first in its object or array.
     is_first: bool,
 }
 
 impl JsonWriter {
-    /// Makes a writer that appends members of an object to a text. `is_first` is true if the object
-    /// has no member before.
+    /// Makes a writer that appends members of an object to `text`. `is_first` is true if the object
+    /// has no member yet.
     pub(super) fn members(text: Vec<u8>, is_first: bool) -> Self {
         Self { text, is_first }
     }
 
-    /// Returns the text so far.
+    /// Returns the JSON text.
     pub(super) fn into_text(self) -> Vec<u8> {
         self.text
     }
@@ -41,14 +41,14 @@ impl JsonWriter {
         self.text.push(b':');
     }
 
-    /// Writes a text as a value.
+    /// Writes a string as a value.
     fn string_value(&mut self, text: &str) {
         let from = self.text.len();
         serde_json::to_writer(&mut self.text, text).expect("a vector takes every write");
         escape_json(&mut self.text, from);
     }
 
-    /// Writes a member whose value is a text, or null.
+    /// Writes a member whose value is a string, or null if there is no value.
     pub(super) fn text_member<'t>(&mut self, name: &str, value: impl Into<Option<&'t str>>) {
         self.member_name(name);
         match value.into() {
@@ -57,13 +57,13 @@ impl JsonWriter {
         }
     }
 
-    /// Writes a member whose value is a number, a boolean, or any JSON text.
+    /// Writes a member whose value is a number, a boolean, or any other JSON text.
     pub(super) fn display_member(&mut self, name: &str, value: impl Display) {
         self.member_name(name);
         write!(self.text, "{value}").expect("a vector takes every write");
     }
 
-    /// Writes a member whose value is a number, or null.
+    /// Writes a member whose value is a number, or null if there is no value.
     pub(super) fn number_member(&mut self, name: &str, value: Option<u16>) {
         match value {
             Some(value) => self.display_member(name, value),
@@ -76,7 +76,7 @@ impl JsonWriter {
         self.display_member(name, format_args!("{}.{:06}", time.as_secs(), time.subsec_micros()));
     }
 
-    /// Writes an element of an array, a text.
+    /// Writes a string as an element of an array.
     pub(super) fn text_element(&mut self, value: &str) {
         self.begin_element();
         self.string_value(value);
@@ -94,7 +94,7 @@ impl JsonWriter {
         self.nested(b'[', b']', write);
     }
 
-    /// Writes an element of an array, an object. `write` writes its members.
+    /// Writes an object as an element of an array. `write` writes its members.
     pub(super) fn object_element(&mut self, write: impl FnOnce(&mut Self)) {
         self.begin_element();
         self.nested(b'{', b'}', write);

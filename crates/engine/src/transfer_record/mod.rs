@@ -1,4 +1,4 @@
-//! The facts about a finished transfer as members of a JSON object, by the names of
+//! The facts about a finished transfer as members of a JSON object, with the names in
 //! `docs/records.schema.json`. The command's `--jsonl` and the Python module share them.
 //!
 //! ```
@@ -12,7 +12,8 @@
 //! assert!(text.starts_with(b"{\"url\":\"http://127.0.0.1/\",\"effective_url\":null,\"method\":\"GET\","));
 //! ```
 //!
-//! Left out: the body, the values, the file and the `id`, which only the program knows.
+//! Not included: the body, the extracted values, the output file and the `id`, which only the
+//! program knows.
 
 mod json_writer;
 
@@ -23,11 +24,12 @@ use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use json_writer::JsonWriter;
 
-/// A finished transfer, as far as its record tells of it. URLs must have no user and password.
+/// The data about a finished transfer that its record contains. The URLs must not contain a user
+/// name or password.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct TransferRecord<'a> {
-    /// The URL as the program gave it.
+    /// The URL that the program was given.
     pub url: &'a str,
     /// The URL of the last request, after redirects; `None` if no request was sent.
     pub effective_url: Option<&'a str>,
@@ -41,19 +43,20 @@ pub struct TransferRecord<'a> {
     pub history: &'a [FollowedRedirect],
     /// The error of the transfer; `None` if it succeeded.
     pub error: Option<&'a Error>,
-    /// Returns the hint for an error, such as an option that helps. `None` if no hint is known.
+    /// A function that returns the hint for an error, such as an option that helps; `None` if no
+    /// hint is known.
     pub remedy: fn(&Error) -> Option<&'static str>,
 }
 
 impl<'a> TransferRecord<'a> {
-    /// Makes the record of a transfer that sent no request and has no error.
+    /// Makes the record of a transfer that has sent no request and has no error.
     #[must_use]
     pub fn new(url: &'a str, method: &'a str, facts: &'a TransferFacts) -> Self {
         Self { url, effective_url: None, method, facts, head: None, history: &[], error: None, remedy: |_| None }
     }
 
-    /// Appends the members to the text of a JSON object whose end is missing. `is_first` is true if
-    /// the object has no member yet.
+    /// Appends the members to `into`, the text of a JSON object without its closing brace.
+    /// `is_first` is true if the object has no member yet.
     pub fn append_members(&self, into: &mut Vec<u8>, is_first: bool) {
         let facts = self.facts;
         let mut json = JsonWriter::members(std::mem::take(into), is_first);
@@ -116,15 +119,16 @@ impl<'a> TransferRecord<'a> {
     }
 }
 
-/// Returns the number of attempts of a transfer. A request with wrong settings made none.
+/// Returns the number of attempts of a transfer. It is zero if the settings of the request were
+/// invalid.
 #[must_use]
 pub fn attempt_count(facts: &TransferFacts, error: Option<&Error>) -> u64 {
     let was_made = error.is_none_or(|error| !error.is_setup());
     u64::from(was_made) + u64::from(facts.retries)
 }
 
-/// Returns the header fields of a response, sorted by name. The names are in lower case; the values
-/// of one name keep their order.
+/// Returns the header fields of a response, sorted by name. The names are in lower case. Values of
+/// the same name keep their order.
 #[must_use]
 pub fn sorted_fields(head: &ResponseHead) -> Vec<(String, &[u8])> {
     let mut fields: Vec<_> = head.fields().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
@@ -153,7 +157,7 @@ pub fn field_text(value: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Writes the times of a transfer. Their names are the names in `-w` without `time_`.
+/// Writes the times of a transfer. Their names are those of the `-w` variables without `time_`.
 fn times(facts: &TransferFacts, json: &mut JsonWriter) {
     for (name, time) in [
         ("namelookup", facts.resolved),
