@@ -57,7 +57,7 @@ pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> Finished
     }
 }
 
-/// A transfer on the calling thread, which can be stopped and continued.
+/// A transfer that runs on the calling thread, and that can be stopped and continued.
 pub(crate) struct BlockingTransfer {
     state: BlockingState,
     split: SplitDownloadOptions,
@@ -405,7 +405,8 @@ impl ActiveExchange {
         }
     }
 
-    /// Sends pending output. Makes blocking sends and receives fail at the time `until`.
+    /// Sends pending output. Sets the socket's timeouts so that blocking sends and receives fail at
+    /// the time `until`.
     fn send(&mut self, until: Option<Instant>, now: Instant) {
         if self.send_error.is_some() {
             return;

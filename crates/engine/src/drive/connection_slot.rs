@@ -35,7 +35,7 @@ pub(crate) struct ConnectionSlot {
     pub(crate) state: ConnectionState,
     /// The key of the connection: it decides which requests the connection may carry.
     pub(crate) key: Arc<ConnectionKey>,
-    /// Transfers that start when the connection is open, or when the transfers before them are
+    /// Transfers that start when the connection is open, or when earlier transfers have been
     /// answered.
     pub(crate) waiting: VecDeque<Box<Transfer>>,
     /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because a search
@@ -173,7 +173,7 @@ impl ConnectionSlot {
         matches!(&self.state, ConnectionState::Connecting(connecting) if connecting.is_unanswered())
     }
 
-    /// Returns true if the connection is open and has no transfer, and none waits for it.
+    /// Returns true if the connection is open and has no transfer, and no transfer waits for it.
     #[must_use]
     pub(crate) fn is_unused(&self) -> bool {
         matches!(&self.state, ConnectionState::Open(connection) if connection.is_idle()) && self.waiting.is_empty()
@@ -188,8 +188,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// Returns true if a transfer may be queued on the slot. It starts immediately, or when the
-    /// slot's present transfers allow it.
+    /// Returns true if a transfer may be queued on the slot. The transfer starts immediately, or
+    /// later when the slot's current transfers allow it.
     #[must_use]
     pub(crate) fn accepts(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, ConnectionState::Open(_)) && transfer.options().connect.timeout != self.connect_timeout
@@ -264,8 +264,8 @@ impl ConnectionSlot {
         self.waits_for_room = None;
     }
 
-    /// Removes and returns the next waiting transfer if it can start. On a shared connection, it
-    /// also waits until its sink has room, since its body may arrive at any time.
+    /// Removes and returns the next waiting transfer if it can start. On a shared connection, the
+    /// transfer also waits until its sink has room, since its body may arrive at any time.
     pub(crate) fn next_waiting(&mut self, waker: ConnectionWaker<'_>) -> Option<Box<Transfer>> {
         let ConnectionState::Open(connection) = &self.state else { return None };
         let next = self.waiting.front_mut()?;

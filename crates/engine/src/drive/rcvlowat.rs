@@ -86,8 +86,8 @@ impl LowWaterMark {
         self.is_raised
     }
 
-    /// Records that `bytes` were received and that `remaining` bytes of the body are still to come
-    /// (0 if unknown). Returns the new value of the mark, if it changes.
+    /// Records that `bytes` bytes were received and that `remaining` bytes of the body are still to
+    /// come (0 if unknown). Returns the new value of the mark, if it changes.
     pub fn on_received(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);

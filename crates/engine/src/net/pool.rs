@@ -62,8 +62,8 @@ pub struct ConnectionKey {
     pub http3: Http3Choice,
     /// The deviations from HTTP/1.1 that are accepted in responses on the connection.
     pub deviations: H1Deviations,
-    /// The settings for Negotiate, with its user: servers may bind the user to the connection (RFC
-    /// 4559 section 6). `None` without Negotiate.
+    /// The settings of Negotiate authentication, including the user: servers may bind the user to
+    /// the connection (RFC 4559 section 6). `None` without Negotiate.
     pub negotiate: Option<NegotiateOptions>,
     /// The route of the connection through proxies.
     pub via: ProxyRoute,
@@ -84,7 +84,8 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns the key of an https proxy on the route in the session-ticket cache.
+    /// Returns the key under which the session-ticket cache stores the tickets of an https proxy on
+    /// the route.
     pub(super) fn proxy_session_key(&self, proxy: &Proxy) -> SessionKey {
         let before = self.via.last_hop().and_then(|hop| {
             let preproxy = hop.preproxy.clone()?;
@@ -101,7 +102,7 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns the origin under which failures of HTTP/3 are remembered.
+    /// Returns the origin for which failures of HTTP/3 are stored.
     pub(crate) fn http3_origin(&self) -> QuicEndpoint {
         match self.alternative {
             None => QuicEndpoint::new(&self.dial.0, self.dial.1),
@@ -163,8 +164,8 @@ impl ConnectionKey {
 pub struct PoolLimits {
     /// The maximum time that a connection may be idle. Default 118 s, as in curl.
     pub idle: Duration,
-    /// The maximum number of idle connections. Beyond it, the one used longest ago is closed.
-    /// Default 4,096. With 0, each request makes a new connection.
+    /// The maximum number of idle connections. If there are more, the connection that was used
+    /// longest ago is closed. Default 4,096. With 0, each request makes a new connection.
     ///
     /// Idle connections also use at most half of the file descriptors that the process may open
     /// (`RLIMIT_NOFILE`), and fewer while many connections are busy.

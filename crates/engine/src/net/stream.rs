@@ -23,7 +23,7 @@ use crate::{Error, ErrorKind, Result, fork};
 pub struct ConnectionStream {
     transport: Transport,
     tls: Option<Box<TlsLayer>>,
-    /// The peer's address. If there is a proxy, it is the proxy's. `None` on a Unix socket.
+    /// The address of the peer, or of the proxy if there is one. `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The local address; `None` if the options did not ask for it.
     pub local: Option<SocketAddr>,

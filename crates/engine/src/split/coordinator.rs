@@ -460,7 +460,7 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// The sink of [`SplitState::template`], which is never written to.
+/// A sink that is never written to, for [`SplitState::template`].
 struct UnusedSink;
 
 impl Sink for UnusedSink {

@@ -35,8 +35,8 @@ use coordinator::SplitCoordinator;
 pub(crate) enum SplitMonitor {
     /// No response head has arrived yet.
     Waiting(SplitDownloadOptions),
-    /// The body is not split: only one connection is allowed, or the server does not support range
-    /// requests for the body.
+    /// The body is not split: only one connection is allowed, or the body cannot be fetched in
+    /// parts.
     Disabled,
     /// The rate of the transfer is being measured. The data is boxed, because few transfers are
     /// measured, and the monitor is moved with each exchange.

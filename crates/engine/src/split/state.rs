@@ -47,7 +47,7 @@ pub(super) struct SplitState {
 
 /// The transfer that began the download, before the split.
 pub(super) struct FirstStream {
-    /// The transfer after its end. `None` while the transfer is active.
+    /// The transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
     /// The ID of the transfer's range in [`SplitState::window`].
     pub(super) id: usize,

@@ -323,9 +323,9 @@ fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> 
     content_range::parse(only)
 }
 
-/// Returns true if a response with status 206 contains another range than `asked`, a single range
-/// such as `0-99`, `100-` or `-50` (RFC 9110 section 15.3.7). Returns false if `asked` has several
-/// ranges, or if the response does not say what it contains.
+/// Returns true if a 206 response contains a range other than `asked` (RFC 9110 section 15.3.7).
+/// `asked` is the requested range, such as `0-99`, `100-` or `-50`. Returns false if `asked` has
+/// several ranges, or if the response does not say which range it contains.
 pub(super) fn contradicts(head: &ResponseHead, asked: &str) -> bool {
     let Some(content_range::ContentRange { span: Some(span), total }) = content_range_of(head) else { return false };
     let Some((first, last)) = asked.split_once('-') else { return false };

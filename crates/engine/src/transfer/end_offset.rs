@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 
-/// The offset at which the first stream of a split download stops, and the stream's present
-/// position. The coordinator of the split and the stream share both.
+/// The offset at which the first stream of a split download stops, and the current offset of that
+/// stream. The coordinator of the split and the stream share both.
 #[derive(Default)]
 pub(crate) struct SharedEndOffset {
     end: AtomicU64,

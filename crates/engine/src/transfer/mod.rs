@@ -413,7 +413,7 @@ mod tests {
     use super::Transfer;
 
     #[test]
-    fn transfer_fits_into_malloc_thread_cache_block() {
+    fn transfer_struct_stays_below_malloc_cache_limit() {
         assert!(size_of::<Transfer>() <= 1032, "{}", size_of::<Transfer>());
     }
 }

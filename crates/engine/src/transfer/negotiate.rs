@@ -81,8 +81,8 @@ impl Transfer {
     }
 
     /// Handles the failure to make a token. Returns the error only if Negotiate is the only allowed
-    /// scheme (`is_only`). Even then, the request continues without a token if the options ask for
-    /// curl's behaviour.
+    /// scheme (`is_only`). If the options ask for curl's behaviour and a Kerberos library exists,
+    /// the request continues without a token even then.
     fn check_missing_token(&self, error: NegotiateError, is_only: bool) -> Result<()> {
         let has_library = !matches!(error, NegotiateError::Library(_));
         if is_only && !(self.options.curl_compat.trusts_end && has_library) {

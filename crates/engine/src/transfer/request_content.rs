@@ -42,8 +42,8 @@ impl Transfer {
         self.content().is_some()
     }
 
-    /// Makes an upload of the content for the connection. Returns `None` if the next request has no
-    /// content.
+    /// Makes the upload that provides the content to the connection. Returns `None` if the next
+    /// request has no content.
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn BodyUpload>> {
         let upload = self.content().filter(|_| !self.auth.is_probe)?.upload();

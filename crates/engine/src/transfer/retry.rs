@@ -465,8 +465,8 @@ impl Transfer {
     }
 
     /// Returns the pause that the response with this head requests (429 or 503 with Retry-After).
-    /// Returns `None` if it requests none, or if it came from another origin than the caller's
-    /// target has.
+    /// Returns `None` if it requests none, or if it came from an origin other than that of the
+    /// caller's target.
     pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;

@@ -134,8 +134,8 @@ pub(super) struct ResponseDecisions {
     /// The delay before another attempt, if one must follow although the body of this response is
     /// delivered; otherwise `None`.
     pub(super) retry_after_body: Option<Duration>,
-    /// The pause that the response requests from all clients of its host (Retry-After); `None` if
-    /// it requests none.
+    /// The pause that the response requests before the next request to its host (Retry-After);
+    /// `None` if it requests none.
     pub(super) host_pause: Option<Duration>,
 }
 

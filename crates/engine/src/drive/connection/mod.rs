@@ -147,10 +147,10 @@ macro_rules! any {
 }
 
 impl HttpConnection {
-    /// Makes an HTTP connection over an open one, for the protocol that was negotiated. `depth` is the
-    /// maximum number of outstanding requests on HTTP/1.1. An HTTP/2 connection gets a budget of
-    /// `recv_memory`, and a small initial window if the first response is limited to `rate` bytes
-    /// per second.
+    /// Makes an HTTP connection over an open transport connection, for the negotiated protocol.
+    /// `depth` is the maximum number of outstanding requests on HTTP/1.1. An HTTP/2 connection gets
+    /// a receive budget from `recv_memory`, and a small initial window if the first response is
+    /// limited to `rate` bytes per second.
     #[must_use]
     pub(crate) fn new(
         opened: OpenedConnection,
@@ -376,8 +376,8 @@ impl HttpConnection {
     }
 
     /// Returns true if the kernel can move the rest of the body to the sink. Call
-    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`] in that case. Until it
-    /// returns, nothing else may write to the sink.
+    /// [`HttpConnection::move_body`] instead of [`HttpConnection::receive`] in that case. While
+    /// that method runs, nothing else may write to the sink.
     pub fn is_direct(&mut self, pipes: PipeWriteMode) -> bool {
         match self {
             Self::H1(connection) => connection.is_direct(pipes),
@@ -456,8 +456,7 @@ impl HttpConnection {
         }
     }
 
-    /// Closes the connection. Before that, discards input until the peer has received the last
-    /// output.
+    /// Closes the connection. First discards input until the peer has received the last output.
     pub(crate) fn drain(self) {
         if let Self::H2(connection) = self {
             connection.into_stream().drain();
@@ -476,8 +475,8 @@ impl HttpConnection {
         any!(self, connection => connection.end_expired(now, finished))
     }
 
-    /// Cancels the transfer with this tag (the caller's number for it), if it is on this
-    /// connection. Closes an HTTP/1 connection; on HTTP/2, resets the stream.
+    /// Cancels the transfer with this tag (the caller's ID for it), if it is on this connection.
+    /// Closes an HTTP/1 connection; on HTTP/2, resets the stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         any!(self, connection => connection.cancel(tag, now, finished))
     }

@@ -105,7 +105,7 @@ pub trait ProtocolMachine {
 
 /// A protocol machine whose output is a single stream of bytes.
 pub(super) trait ByteStreamMachine: ProtocolMachine {
-    /// Returns the bytes that the machine wants to send.
+    /// Returns the machine's output that must be sent.
     fn output(&self) -> &[u8];
 
     /// Removes the `n` bytes that were sent from the front of the output.

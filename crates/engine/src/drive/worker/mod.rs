@@ -123,7 +123,7 @@ impl Drop for PanicGuard<'_> {
 
 /// A worker: an event loop with its connections, its read buffer and its waiting transfers.
 struct Worker {
-    /// The number of this worker; 0 for the calling thread.
+    /// The index of this worker; 0 for the worker on the calling thread.
     index: usize,
     client: Client,
     scheduler: Arc<dyn Scheduler>,

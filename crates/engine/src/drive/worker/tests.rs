@@ -214,7 +214,7 @@ fn panicking_worker_ends_the_run() {
 }
 
 #[test]
-fn worker_does_not_poll_a_full_output() {
+fn worker_does_not_busy_poll_a_full_output() {
     let scheduler = Arc::new(FailingScheduler { full: true, over_after: 3, ..FailingScheduler::default() });
     let ending = Arc::clone(&scheduler);
     let mut worker = worker(&scheduler);
@@ -292,7 +292,7 @@ fn late_connection_attempts_lend_host_slots() {
 }
 
 #[test]
-fn attempts_through_a_proxy_lend_no_slots() {
+fn proxied_connection_attempts_lend_no_host_slots() {
     let (mut worker, scheduler, _open) = worker_without_names();
     let proxy = Some(Proxy::parse("http://proxy.test:3128").unwrap());
     let proxy = ProxyOptions { proxy, ..ProxyOptions::default() };

@@ -13,7 +13,7 @@ pub(super) type LookupAnswer = std::result::Result<Arc<[IpAddr]>, LookupFailure>
 #[derive(Clone)]
 pub(super) struct LookupFailure {
     os: Option<i32>,
-    /// True if the name servers could not be reached (`EAI_AGAIN`). The name may exist.
+    /// True if no name server gave an answer (`EAI_AGAIN`). The name may exist.
     temporary: bool,
     text: Arc<str>,
 }
@@ -36,13 +36,12 @@ impl LookupFailure {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 
-    /// Makes the failure of a lookup to which no name server gave an answer. Returns true if this
-    /// process or the network caused the failure. Such a failure says nothing about the name.
+    /// Makes the failure of a lookup to which no name server gave an answer.
     pub(super) fn about_servers(text: &str) -> Self {
         Self { os: None, temporary: true, text: Arc::from(text) }
     }
 
-    /// Returns true if the failure is one of this process or of the network. It is then no answer
+    /// Returns true if this process or the network caused the failure. Such a failure says nothing
     /// about the name.
     pub(super) fn is_local(&self) -> bool {
         self.os.is_some() || self.temporary

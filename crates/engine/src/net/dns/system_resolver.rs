@@ -22,7 +22,7 @@ pub(super) const MAX_THREADS: usize = 1024;
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Looks up the addresses of a name by `getaddrinfo`. Blocks.
+/// Looks up the addresses of a name with `getaddrinfo`. Blocks the calling thread.
 pub(super) fn look_up(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
 }

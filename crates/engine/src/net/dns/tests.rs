@@ -133,7 +133,7 @@ fn panicking_lookup_function_fails_all_waiting_callers() {
 }
 
 #[test]
-fn lookup_error_for_no_descriptors_keeps_errno() {
+fn lookup_failing_with_emfile_keeps_the_errno() {
     let resolver =
         Resolver::with_lookup(DnsCacheOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
     let error = resolver.resolve("a.test", 80, AddressFamily::Any, None).unwrap_err();

@@ -94,7 +94,8 @@ pub struct ProxyOptions {
 /// The settings of GSS-API authentication to SOCKS 5 proxies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SocksGssapi {
-    /// The service in the proxy's Kerberos name, the delegation, and the user.
+    /// The Kerberos settings: the service in the proxy's principal name, whether credentials are
+    /// delegated, and the user.
     pub negotiate: NegotiateOptions,
     /// True to exchange the GSS-API protection level unencrypted, as NEC's implementation does
     /// (`--socks5-gssapi-nec`).

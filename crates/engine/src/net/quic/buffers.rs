@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn small_datagrams_share_a_slot() {
+    fn small_datagrams_share_a_receive_slot() {
         let (ours, peer) = pair();
         let mut buffers = DatagramBuffers::default();
         for n in 0..200u8 {

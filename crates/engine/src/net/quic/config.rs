@@ -28,7 +28,7 @@ pub(crate) struct QuicWindows {
     pub(crate) connection: u32,
     /// The window of a stream after its sink has accepted bytes.
     pub(crate) stream: u32,
-    /// The first window of a stream. It is at least a quarter of `stream`.
+    /// The initial window of a stream. It is at least a quarter of `stream`.
     pub(crate) first: u32,
 }
 

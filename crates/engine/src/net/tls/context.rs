@@ -117,7 +117,7 @@ pub struct TlsOptions {
     pub signature_algorithms: Option<Vec<String>>,
     /// True to resume TLS sessions. Default: true (`--no-sessionid` disables it).
     pub resume: bool,
-    /// Encrypted Client Hello (`--ech`). Default: none.
+    /// The settings of Encrypted Client Hello (`--ech`). Default: off.
     pub ech: EchOptions,
 }
 

@@ -44,7 +44,7 @@ pub enum EchPolicy {
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct EchOptions {
-    /// The use of Encrypted Client Hello. Default: none.
+    /// The use of Encrypted Client Hello. Default: [`EchPolicy::Off`].
     pub policy: EchPolicy,
     /// The server's keys: an ECHConfigList. Default: the keys in the origin's HTTPS record, if the
     /// resolver asks name servers and no proxy resolves the name.

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stand_in_name_replaces_only_outer_hyphens() {
+    fn stand_in_host_name_replaces_only_outer_hyphens() {
         for (host, stand_in) in [
             ("-a.example", Some("xa.example")),
             ("a-.example", Some("ax.example")),

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_read_once_for_unknown_issuers() {
+    fn ca_directories_are_read_once_for_unknown_issuers() {
         let unknown = || Some(CertificateError::UnknownIssuer);
         assert_eq!(judged(None, Some(None)), (true, 0));
         assert_eq!(judged(Some(CertificateError::Expired), Some(None)), (false, 0));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_pem_is_left_to_the_strict_parser() {
+    fn fast_pem_parser_never_misreads_malformed_input() {
         let whole = bundle("\n");
         for at in 0..whole.len() {
             for byte in [b'\n', b'-', b'=', b' ', b'!', 0, b'A'] {

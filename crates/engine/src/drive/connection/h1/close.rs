@@ -164,16 +164,16 @@ impl H1Connection {
     }
 }
 
-/// Returns true if the peer violated the protocol. Unsolicited bytes do not count, since they
-/// usually are a message that the peer sent before it received the request (such as a 408 on an
-/// idle connection).
+/// Returns true if `error` shows that the peer violated the protocol. Unsolicited bytes are not a
+/// violation: usually, they are a message that the peer sent before it received the request (such
+/// as a 408 on an idle connection).
 pub(super) fn is_violation(error: h1::H1Error) -> bool {
     !error.is_early_end()
         && !matches!(error, h1::H1Error::UnsolicitedBytes | h1::H1Error::Response(ResponseError::Closed(_)))
 }
 
-/// Converts an error of the protocol machine. The kind of the result decides the exit code of the
-/// command.
+/// Converts an error of the protocol machine to an [`Error`], whose kind determines the command's
+/// exit code.
 pub(super) fn protocol_error(error: h1::H1Error) -> Error {
     let kind = match error {
         h1::H1Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse)

@@ -506,8 +506,8 @@ impl H1Connection {
         }
     }
 
-    /// Cancels the transfer with this tag (the caller's number for it), and closes the connection.
-    /// The requests after it are sent again on another connection.
+    /// Cancels the transfer with this tag (the caller's ID for it), and closes the connection. The
+    /// requests after it are sent again on another connection.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let place = self.queue.iter().position(|transfer| transfer.scheduling.tag == tag);
         let cancelled = place.and_then(|place| self.queue.remove(place)).or_else(|| self.pipelined.cancel(tag))?;

@@ -40,8 +40,8 @@ use crate::transfer::Transfer;
 /// sent nothing by then, the connection counts as closed.
 const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of responses in a pipeline, divided by the maximum number of outstanding
-/// requests.
+/// The maximum number of responses in a pipeline, as a multiple of the maximum number of
+/// outstanding requests.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
 /// The complete responses of a connection's pipeline. The first response is not among them, because
@@ -92,8 +92,7 @@ impl PipelinedResponses {
         self.held.last().map(|(transfer, _)| &**transfer)
     }
 
-    /// Removes and returns the transfer with this tag. The tag is the caller's number for the
-    /// transfer.
+    /// Removes and returns the transfer with this tag (the caller's ID for it).
     pub(super) fn cancel(&mut self, tag: u64) -> Option<Box<Transfer>> {
         let place = self.held.iter().position(|(transfer, _)| transfer.scheduling.tag == tag)?;
         Some(self.held.remove(place).0)

@@ -38,7 +38,7 @@ pub(super) struct UnsentRequestContent {
 }
 
 impl UnsentRequestContent {
-    /// Starts to send this content. With `held_until`, the content waits for the server's `100
+    /// Starts to send this content. If `held_until` is set, the content waits for the server's `100
     /// Continue`, but at most until that time.
     pub(super) fn begin(&mut self, upload: Option<Box<dyn BodyUpload>>, may_block: bool, held_until: Option<Instant>) {
         self.upload = upload;

@@ -128,8 +128,8 @@ impl H1Connection {
         }
     }
 
-    /// Receives body bytes straight into memory of the sink, if the sink offers some and the bytes
-    /// need no decryption, decoding or search.
+    /// Receives body bytes directly into the sink's memory, if the sink provides a buffer and the
+    /// bytes need no decryption, decoding or search.
     pub(super) fn receive_into_sink(
         &mut self,
         credit: u64,

@@ -138,8 +138,8 @@ impl H2Connection {
     }
 }
 
-/// Converts an error of the protocol machine. The kind of the result decides the exit code of the
-/// command.
+/// Converts an error of the protocol machine to an [`Error`], whose kind determines the command's
+/// exit code.
 pub(super) fn protocol_error(error: h2::H2Error) -> Error {
     let kind = match error {
         h2::H2Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,

@@ -33,8 +33,8 @@ impl H2Connection {
         self.touched = touched;
     }
 
-    /// Returns the bytes of streams whose sinks had no room before to the flow-control windows, if
-    /// the sinks have room now.
+    /// Returns bytes to the flow-control windows of streams whose sinks had no room before and have
+    /// room now.
     pub(super) fn release_stalled(
         &mut self,
         now: Instant,

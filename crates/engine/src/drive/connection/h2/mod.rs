@@ -160,7 +160,8 @@ impl H2Connection {
         self.stream
     }
 
-    /// Returns true if the last frame sent is a GOAWAY that names the peer's violation.
+    /// Returns true if the last frame sent is a GOAWAY with an error code, because the peer
+    /// violated the protocol.
     pub(super) fn needs_drain(&self) -> bool {
         self.has_sent_error
     }
@@ -300,8 +301,8 @@ impl H2Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if the unsent rest of a request is more than a socket accepts while its peer
-    /// does not read.
+    /// Returns true if more of a request is unsent than the socket's send buffer accepts while the
+    /// peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.is_not_empty() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -477,8 +478,7 @@ impl H2Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag, and resets its stream. The tag is the caller's number
-    /// for the transfer.
+    /// Cancels the transfer with this tag (the caller's ID for it), and resets its stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.conn.reset(RequestId(id), ErrorCode::CANCEL);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The number of bytes over which the speed is measured.
 const MEASURED_BYTES: u64 = 1 << 20;
-/// The minimum speed of bulk bodies, in bytes a second.
+/// The minimum speed of bulk bodies, in bytes per second.
 const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause. A longer one would delay the sender, who waits for acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
@@ -72,7 +72,7 @@ mod tests {
     const INTERVAL: Duration = Duration::from_micros(250);
 
     #[test]
-    fn only_fast_large_bodies_get_pauses() {
+    fn only_fast_large_bodies_pause_between_receives() {
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(1 << 30), Some(MAX_PAUSE));
         assert_eq!(after(1 << 12, INTERVAL, 8 << 20).next(1 << 30), None);
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(MEASURED_BYTES - 1), None, "the end of a body");

@@ -120,8 +120,8 @@ impl H3Connection {
     }
 }
 
-/// Converts an error of the protocol machine. The kind of the result decides the exit code of the
-/// command.
+/// Converts an error of the protocol machine to an [`Error`], whose kind determines the command's
+/// exit code.
 pub(super) fn protocol_error(error: H3Error) -> Error {
     let kind = match error {
         H3Error::Response(ResponseError::EndedIdle | ResponseError::EndedBeforeResponse) => ErrorKind::EmptyReply,

@@ -62,7 +62,7 @@ pub struct H3Connection {
     quic: Box<QuicConnection>,
     machine: H3Machine,
     active: StreamMap<ActiveStream>,
-    /// The stream for the next request; `None` while the peer allows no further one.
+    /// The ID of the stream for the next request; `None` while the peer allows no further stream.
     next_stream: Option<u64>,
     own_streams: OwnStreams,
     /// The open unidirectional streams of the peer.
@@ -472,8 +472,7 @@ impl H3Connection {
         self.send_and_finish(ReceiveStatus::More, now, finished)
     }
 
-    /// Cancels the transfer with this tag, and resets its stream. The tag is the caller's number
-    /// for the transfer.
+    /// Cancels the transfer with this tag (the caller's ID for it), and resets its stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         let id = self.active.iter().find(|(_, active)| active.transfer.scheduling.tag == tag).map(|(id, _)| *id)?;
         self.machine.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED);

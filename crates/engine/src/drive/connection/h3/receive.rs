@@ -33,7 +33,7 @@ pub(super) struct UnparsedInput {
     fin: bool,
 }
 
-/// Chunks of one stream, and the pieces of a body in them that were not delivered yet.
+/// Received chunks of one stream, and the pieces of body bytes in them that were not delivered yet.
 #[derive(Default)]
 pub(super) struct PendingDelivery {
     chunks: Vec<StreamChunk>,
@@ -254,7 +254,7 @@ impl H3Connection {
         outcome
     }
 
-    /// Tells the machine that a stream has ended by a reset.
+    /// Reports to the machine that the peer has reset a stream.
     fn on_peer_reset(
         &mut self,
         id: u64,

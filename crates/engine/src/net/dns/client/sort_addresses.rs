@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use haul_policy::dns::address_order::{DestinationAddress, sort};
 
-/// Returns the addresses in the order in which to try them. To find its source address for each,
-/// asks the kernel by connecting a UDP socket, which sends nothing.
+/// Returns the addresses in the order in which to try them. Connects a UDP socket to each address
+/// to learn the source address that the kernel would use; nothing is sent.
 pub(super) fn sort_addresses(addresses: &[IpAddr]) -> Vec<IpAddr> {
     if addresses.len() < 2 {
         return addresses.to_vec();
