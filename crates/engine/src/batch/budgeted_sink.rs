@@ -11,14 +11,15 @@ use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
 
-/// A sink whose bytes count towards a batch's memory budget.
+/// A wrapper of a sink. The body bytes that the sink keeps in memory count towards the memory
+/// budget of the batch.
 pub(super) struct BudgetedSink {
     sink: Box<dyn Sink>,
     id: u64,
     holds: BudgetShare,
 }
 
-/// The number of bytes that a sink uses of a budget. Dropping the share releases them.
+/// The number of bytes of the memory budget that one sink uses. Dropping the value releases them.
 struct BudgetShare {
     bytes: u64,
     budget: Arc<MemoryBudget>,
@@ -48,7 +49,8 @@ impl BudgetedSink {
         Self { sink, id, holds: BudgetShare { bytes: 0, budget } }
     }
 
-    /// Returns the wrapped sink, and the number of its bytes, which still count towards the budget.
+    /// Returns the wrapped sink, and the number of bytes that it keeps. These bytes still count
+    /// towards the budget.
     pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
         let bytes = std::mem::take(&mut self.holds.bytes);
         (self.sink, bytes)

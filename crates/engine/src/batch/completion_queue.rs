@@ -42,23 +42,24 @@ pub(super) struct CompletionQueue {
 /// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
-    /// Results that finished before the result of an earlier request did, by the request's number.
-    /// Used only with `BatchOrder::Input`.
+    /// The results of requests that finished before an earlier request did. The key is the number
+    /// of the request. Used only with `BatchOrder::Input`.
     out_of_order: BTreeMap<u64, FinishedRequest>,
-    /// Results that the program can take now, in order.
+    /// The results that the program can take now, in the order in which it gets them.
     ready: VecDeque<FinishedRequest>,
-    /// The number of the request whose result is returned next, with `BatchOrder::Input`.
+    /// With `BatchOrder::Input`: the number of the next request whose result becomes ready.
     next: u64,
     /// The number of requests whose results the program has not taken yet.
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// The number of requests in progress below which a waiting thread is notified, to add others.
+    /// The room limit of the waiting thread: the thread is also notified when fewer requests than
+    /// this are in progress, so that it can submit more.
     pub(super) ahead: Option<usize>,
-    /// The time when the oldest result was added of which the program was not notified yet.
+    /// The time when the oldest result was added that the program has not been notified of.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
-    /// The tasks of the program that were woken, and that the program has not taken yet.
+    /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
     woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
 }
 
@@ -91,8 +92,8 @@ impl CompletionQueue {
     }
 
     /// Returns true if fewer than `ahead` requests are in progress. Requests that wait for a retry
-    /// do not count. In the order of the input, requests whose results wait for them do not count
-    /// either.
+    /// do not count. With `BatchOrder::Input`, finished requests whose results are held back by a
+    /// retry do not count either.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -134,7 +135,7 @@ impl CompletionQueue {
     }
 
     /// Removes and returns at most `most` results. The flag is true if this has freed memory, so
-    /// that requests may start that could not before.
+    /// that waiting requests may start.
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -155,7 +156,7 @@ impl CompletionQueue {
         (taken, has_room || nothing_ready && self.budget.is_full())
     }
 
-    /// Waits until there may be a result, but not longer than `most`.
+    /// Waits until there may be a result, for at most the duration `most`.
     pub(super) fn wait_for_results<'a>(
         &self,
         mut state: MutexGuard<'a, CompletionState>,
@@ -185,12 +186,12 @@ impl CompletionQueue {
         }
     }
 
-    /// Makes the waker of a task of the program.
+    /// Makes a waker for the task of the program that has the id `task`.
     pub(super) fn task_waker(self: &Arc<Self>, task: u64) -> Waker {
         Waker::from(Arc::new(TaskWaker::new(Arc::downgrade(self), task)))
     }
 
-    /// Removes and returns the tasks that were woken.
+    /// Removes and returns the ids of the woken tasks.
     pub(super) fn take_woken_tasks(&self) -> Vec<u64> {
         let mut state = self.lock();
         let woken = std::mem::take(&mut state.woken);

@@ -36,7 +36,7 @@ impl<I: Iterator<Item = Request>> FetchAll<I> {
 }
 
 impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
-    /// The number of the request in its iterator, counted from 0, and the response. If the
+    /// The index of the request in the program's iterator, counted from 0, and the response. If the
     /// interrupt hook ends the wait, its error is the last item. In a forked child, there are no
     /// items.
     type Item = (u64, Result<BufferedResponse>);

@@ -2,7 +2,7 @@
 //! program has not taken yet.
 //!
 //! While no result is ready, the first request in progress may exceed the budget, since the program
-//! waits for its result. So the bodies of a batch take at most the budget and the size of one more
+//! waits for its result. So the bodies of a batch take at most the budget plus the size of one
 //! body.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::sink::TransferWaker;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The value of `first` and `head` that stands for no request.
+/// The value of `first` and `head` that means: no request.
 const NO_REQUEST: u64 = u64::MAX;
 /// The minimum budget in bytes. A smaller budget is raised to this one.
 const MIN_BUDGET: u64 = 16 << 10;
@@ -29,7 +29,7 @@ pub(super) struct MemoryBudget {
     head: AtomicU64,
     /// True if the program can take no result at present.
     nothing_ready: AtomicBool,
-    /// The wakers of the drivers whose sinks wait for room in the budget, each with the token of
+    /// The wakers of the drivers whose sinks wait until the budget has room, each with the token of
     /// the connection.
     waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
 }
@@ -58,8 +58,8 @@ impl MemoryBudget {
         self.held.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Releases `bytes` of the budget. Returns true if the budget was used up before, so that this
-    /// may let requests start.
+    /// Releases `bytes` bytes of the budget. Returns true if the budget was used up before, so that
+    /// waiting requests may start now.
     pub(super) fn release(&self, bytes: u64) -> bool {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;
@@ -75,8 +75,8 @@ impl MemoryBudget {
         self.head.store(id, Ordering::SeqCst);
     }
 
-    /// Records whether the program can take no result at the moment. Returns true if this has
-    /// changed from false to true.
+    /// Records whether the program can take no result at the moment. Returns true if the value
+    /// changes from false to true.
     pub(super) fn set_nothing_ready(&self, nothing_ready: bool) -> bool {
         let is_new = !self.nothing_ready.swap(nothing_ready, Ordering::SeqCst) && nothing_ready;
         if is_new {
@@ -108,8 +108,8 @@ impl MemoryBudget {
         self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
     }
 
-    /// Returns how many of `own` bytes the request `id` may receive now. If it is none, `waker` is
-    /// called once this may have changed.
+    /// Returns how many body bytes the request `id` may receive now, at most `own`. If the number
+    /// is 0, `waker` is woken with `token` once it may have changed.
     pub(super) fn credit(&self, own: u64, id: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         if own == 0 || self.is_preferred(id) {
             return own;

@@ -1,5 +1,6 @@
-//! Runs many requests in parallel. They are submitted one by one, or come from an iterator.
-//! Responses are complete, and are returned in the order of the requests or of completion.
+//! Runs many requests in parallel. The program submits them one by one, or passes an iterator of
+//! requests. Responses are complete, and are returned in the order of the requests or of
+//! completion.
 //!
 //! One thread serves all requests. It starts with the first request and ends by itself. The memory
 //! of bodies is bounded: if the program does not take the responses, haul stops receiving.
@@ -73,22 +74,24 @@ pub enum BatchOrder {
 pub struct BatchOptions {
     /// Maximum number of requests at a time. Default 64.
     pub max_parallel: usize,
-    /// Maximum number of requests at a time to one host, and so of connections to it, unless it
-    /// uses HTTP/2. Default: from 6 to 50, as many as help ([`haul_policy::concurrency`]); 6 if
-    /// requests are pipelined.
+    /// Maximum number of requests at a time to one host. It is also the maximum number of
+    /// connections to the host, unless the host uses HTTP/2. Default: chosen between 6 and 50 by
+    /// measurement ([`haul_policy::concurrency`]); 6 if requests are pipelined.
     pub per_host: Option<usize>,
     /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
-    /// The limit on how often a request may start. A retry counts, a redirect does not. Default:
-    /// none.
+    /// The maximum rate at which requests start. A retry counts, a redirect does not. Default: no
+    /// limit.
     pub start_rate: Option<StartRate>,
-    /// The limit on how often a request may start on one host, by the host of its URL. Default:
-    /// none.
+    /// The maximum rate at which requests to one host start. The host is the host in the URL of the
+    /// request. Default: no limit.
     pub host_start_rate: Option<HostStartRate>,
-    /// The limit on bytes a second over all requests, unless they have one. Default: none.
+    /// The limit on bytes per second for all requests together. A request with its own total limit
+    /// is not included. Default: no limit.
     pub limit_rate_total: Option<TotalRateLimit>,
-    /// The time for which no byte of a request may move, unless the request has one. Default: none.
+    /// The stall timeout: a request fails when none of its bytes moves for this time. A stall
+    /// timeout of the request takes precedence. Default: none.
     pub stall: Option<StallLimit>,
     /// The order in which the responses are returned. Default: the order of the requests.
     pub order: BatchOrder,
@@ -144,7 +147,8 @@ impl FinishedRequest {
         self.id
     }
 
-    /// Returns the outcome of the request: its result, the head of its response, and the facts.
+    /// Returns the outcome of the request: its result, the head of its response, and facts about
+    /// the transfer.
     #[must_use]
     pub fn outcome(&self) -> &TransferOutcome {
         &self.outcome
@@ -181,8 +185,9 @@ impl Batch {
         self.submit_into(request, Box::new(MemorySink::default()))
     }
 
-    /// Adds a request whose response body goes into this sink, and returns its number. The sink is
-    /// used on another thread, and returned with the result ([`FinishedRequest::into_parts`]).
+    /// Adds a request whose response body goes into this sink. Returns the number of the request.
+    /// The sink is used on another thread, and returned with the result
+    /// ([`FinishedRequest::into_parts`]).
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;
@@ -301,22 +306,24 @@ impl Batch {
     }
 
     /// Returns a waker for a task of the program, such as one that polls the future of
-    /// [`Client::send_async`]. When it is woken, the descriptor of [`fd`](Self::fd) becomes readable,
-    /// and [`woken_tasks`](Self::woken_tasks) returns `task`. So one descriptor tells an event loop
-    /// without an async runtime of complete requests and of streams. It does nothing after the batch
-    /// was dropped.
+    /// [`Client::send_async`]. When the waker is woken, the descriptor of [`fd`](Self::fd) becomes
+    /// readable, and [`woken_tasks`](Self::woken_tasks) returns `task`. So an event loop without an
+    /// async runtime needs only one descriptor for finished requests and for streams. The waker
+    /// does nothing after the batch was dropped.
     #[must_use]
     pub fn task_waker(&self, task: u64) -> Waker {
         self.queue.task_waker(task)
     }
 
-    /// Returns the tasks whose wakers were woken since the last call, each once. Never waits.
+    /// Returns the ids of the tasks whose wakers were woken since the last call, each id once.
+    /// Never waits.
     pub fn woken_tasks(&self) -> Vec<u64> {
         if self.is_inherited() { Vec::new() } else { self.queue.take_woken_tasks() }
     }
 
-    /// Returns true if this process was forked from the process that made the batch. Another thread
-    /// of the parent may have held a lock, which then stays locked in the child for ever.
+    /// Returns true if this process was forked from the process that made the batch. The child must
+    /// not use the batch: another thread of the parent may have held a lock, which then stays
+    /// locked in the child for ever.
     fn is_inherited(&self) -> bool {
         self.generation != fork::fork_count()
     }

@@ -1,4 +1,4 @@
-//! The wakers of the tasks of a program whose event loop watches a batch.
+//! Wakers for the tasks of a program whose event loop watches a batch.
 
 use std::sync::{Arc, Weak};
 use std::task::Wake;
@@ -11,7 +11,7 @@ pub(super) trait WokenTasks: Send + Sync + Sized + 'static {
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>);
 }
 
-/// The waker of a task of the program, for [`Batch::task_waker`](super::Batch::task_waker).
+/// A waker for a task of the program, made by [`Batch::task_waker`](super::Batch::task_waker).
 pub(super) struct TaskWaker<Q: WokenTasks> {
     queue: Weak<Q>,
     task: u64,
@@ -24,8 +24,8 @@ impl<Q: WokenTasks> TaskWaker<Q> {
         Self { queue, task, is_woken: AtomicBool::new(false) }
     }
 
-    /// Returns the task of a waker that was removed from the list. From here on, a wake adds it to
-    /// the list again.
+    /// Returns the id of the task of a waker that was removed from the list. The next wake-up adds
+    /// the waker to the list again.
     pub(super) fn take(&self) -> u64 {
         self.is_woken.store(false, Ordering::SeqCst);
         self.task

@@ -8,19 +8,21 @@ use memchr::memmem;
 /// charset.
 pub(super) const PRESCAN_BYTES: usize = 1024;
 
-/// The kinds of bodies by the place where they may declare their charset.
+/// The part of a body that may declare its charset. It depends on the media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeclarationPlace {
     /// HTML: a `<meta>` tag anywhere in the first bytes may declare the charset.
     Anywhere,
-    /// XML, or a body without a media type: only if its first byte after white space is a `<`.
+    /// XML, or a body without a media type: the body may declare its charset only if its first byte
+    /// after white space is `<`.
     AfterTag,
     /// Other bodies: the bytes cannot declare a charset.
     Nowhere,
 }
 
 impl DeclarationPlace {
-    /// Returns the place in bodies of this media type, which is in lower case without parameters.
+    /// Returns the value for bodies of this media type. `media_type` is in lower case and has no
+    /// parameters.
     pub(super) fn for_media_type(media_type: &[u8]) -> Self {
         if media_type.ends_with(b"html") {
             Self::Anywhere
@@ -31,8 +33,8 @@ impl DeclarationPlace {
         }
     }
 
-    /// Returns true if a body that begins with `start` may declare its charset. More bytes may make
-    /// it false only as long as all of `start` is white space.
+    /// Returns true if a body that begins with `start` may declare its charset. The result can
+    /// change to false with more bytes only if `start` is nothing but white space.
     pub(super) fn is_in(self, start: &[u8]) -> bool {
         match self {
             Self::Anywhere => true,
@@ -48,8 +50,8 @@ pub(super) fn encoding_by_label(label: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// Returns the charset that an XML declaration or a `<meta>` in the first [`PRESCAN_BYTES`] bytes
-/// of `start` declares. Since the declaration is readable as ASCII, a body that declares UTF-16 is
-/// not UTF-16, and counts as UTF-8.
+/// of `start` declares. A declaration of UTF-16 counts as UTF-8: the declaration was readable as
+/// ASCII, so the body cannot be UTF-16.
 ///
 /// If a charset is found, more bytes of the body do not change it.
 pub(super) fn find_declared_encoding(start: &[u8]) -> Option<&'static Encoding> {
@@ -67,7 +69,7 @@ pub(super) fn find_declared_encoding(start: &[u8]) -> Option<&'static Encoding> 
     TagScanner { bytes: start, at: 0 }.find_charset()
 }
 
-/// Makes an encoding of a label in the body itself.
+/// Returns the encoding with this label, which was found in the body itself.
 fn declared_encoding(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = encoding_by_label(label)?;
     Some(match encoding.name() {
@@ -112,7 +114,7 @@ struct TagScanner<'b> {
 }
 
 impl TagScanner<'_> {
-    /// Returns the charset that the first `<meta>` with a known one declares.
+    /// Returns the charset from the first `<meta>` that declares a known charset.
     fn find_charset(&mut self) -> Option<&'static Encoding> {
         loop {
             self.at += memchr::memchr(b'<', &self.bytes[self.at..])?;
@@ -141,7 +143,7 @@ impl TagScanner<'_> {
         }
     }
 
-    /// Moves to the next `>`.
+    /// Moves to the next `>`. Returns `None` if there is none.
     fn skip_to_bracket(&mut self) -> Option<()> {
         self.at += memchr::memchr(b'>', &self.bytes[self.at..])?;
         Some(())
@@ -155,7 +157,8 @@ impl TagScanner<'_> {
         Some(())
     }
 
-    /// Reads the attributes of a `<meta>`. The outer value is `None` if the bytes end before.
+    /// Reads the attributes of a `<meta>`. The inner value is the charset that they declare. The
+    /// outer value is `None` if the bytes end within the tag.
     fn read_meta(&mut self) -> Option<Option<&'static Encoding>> {
         self.at += b"<meta".len();
         let mut names: Vec<Vec<u8>> = Vec::new();
@@ -179,8 +182,8 @@ impl TagScanner<'_> {
     }
 
     /// Reads the next attribute of a tag: its name and value in lower case (WHATWG HTML, "get an
-    /// attribute"). The inner value is `None` at the end of the tag, the outer one if the bytes end
-    /// before.
+    /// attribute"). The inner value is `None` at the end of the tag. The outer value is `None` if
+    /// the bytes end within the tag.
     fn read_attribute(&mut self) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
         while is_space(self.current_byte()?) || self.current_byte()? == b'/' {
             self.at += 1;
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tags_and_comments_declare_nothing() {
+    fn other_tags_and_comments_declare_no_charset() {
         declares("<a title='<meta charset=utf-8>'><meta charset=koi8-r>", Some("KOI8-R"));
         declares("</a title='<meta charset=utf-8>'><meta charset=koi8-r>", Some("KOI8-R"));
         declares("<!-- <meta charset=utf-8> --><meta charset=koi8-r>", Some("KOI8-R"));
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn xml_declaration_comes_before_meta() {
+    fn xml_declaration_overrides_meta_charset() {
         declares("<?xml version='1.0' encoding = \"koi8-r\" ?><meta charset=utf-8>", Some("KOI8-R"));
         declares("<?xml version='1.0'?><meta charset=koi8-r>", Some("KOI8-R"));
         declares("<?xml <meta charset=utf-8> encoding='koi8-r'?>", Some("KOI8-R"));
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_after_the_prescan_are_ignored() {
+    fn charset_declaration_after_the_prescan_is_ignored() {
         declares(&format!("{}<meta charset=koi8-r>", " ".repeat(PRESCAN_BYTES - 21)), Some("KOI8-R"));
         declares(&format!("{}<meta charset=koi8-r>", " ".repeat(PRESCAN_BYTES - 20)), None);
     }

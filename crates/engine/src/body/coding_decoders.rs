@@ -1,8 +1,8 @@
 //! The decoders of single content codings.
 //!
 //! All decoders implement [`CodingDecoder`], so stacked codings need no special cases. In every
-//! coding, a body of zero bytes decodes to an empty body: a response to HEAD or a 304 names the
-//! coding, too.
+//! coding, a body of zero bytes decodes to an empty body, since a response to HEAD and a 304 name
+//! the coding, too, but have no content.
 
 use std::fmt;
 
@@ -33,14 +33,14 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// Returns the name of the coding, such as `gzip`, for error messages.
     fn name(&self) -> &'static str;
 
-    /// Returns the size in bytes of the decoder's window, i.e. the decoded bytes that the decoder
-    /// keeps for back references. Returns 0 if the coding has only small windows.
+    /// Returns the size in bytes of the decoder's window, i.e. of the decoded bytes that the
+    /// decoder keeps for back references. Returns 0 if the windows of the coding are always small.
     fn window(&self) -> u64 {
         0
     }
 
-    /// Returns the largest window in bytes that coded content with the first bytes `_first` may
-    /// need. Returns 0 if the coding has only small windows.
+    /// Returns the size in bytes of the largest window that content beginning with `_first` may
+    /// need. Returns 0 if the windows of the coding are always small.
     fn expected_window(&self, _first: &[u8]) -> u64 {
         0
     }
@@ -79,7 +79,7 @@ pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::from_name(name).is_some()
 }
 
-/// Returns the decoder for the coding with this name; `None` for `identity`.
+/// Returns the decoder for the coding with this name. Returns `None` for `identity`.
 pub(super) fn decoder_by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
     let coding: Box<dyn CodingDecoder> = match KnownCoding::from_name(name).ok_or_else(unknown)? {
@@ -92,8 +92,8 @@ pub(super) fn decoder_by_name(name: &[u8], limits: &DecodeLimits) -> Result<Opti
     Ok(Some(if limits.passes_over_rest { Box::new(TrailingDataSkipper { coding, has_begun: false }) } else { coding }))
 }
 
-/// A decoder that ignores the bytes after the end of the coded content. The wrapped decoder alone
-/// would report an error for them.
+/// A decoder that ignores the bytes after the end of the coded content. The wrapped decoder would
+/// report an error for them.
 #[derive(Debug)]
 struct TrailingDataSkipper {
     coding: Box<dyn CodingDecoder>,
@@ -136,8 +136,8 @@ enum DecodeState {
     Done,
 }
 
-/// The decoder of gzip (RFC 1952): one or more members, and nothing else. If the bytes after a
-/// member begin no other member, the body fails, as in curl: nobody knows whether it is complete.
+/// The decoder of gzip (RFC 1952): one or more members, and nothing else. If other bytes follow a
+/// member, decoding fails, as in curl, because the body may be incomplete.
 struct GzipDecoder {
     inflate: Decompress,
     state: DecodeState,
@@ -198,8 +198,8 @@ fn inflate(
 /// a zlib header, the method is 8, and both bytes as one number are a multiple of 31.
 enum DeflateDecoder {
     Empty,
-    /// One byte of the content has arrived. The second byte, which is needed to tell the formats
-    /// apart, has not.
+    /// The first byte of the content has arrived. The second byte, which is needed to tell the
+    /// formats apart, has not.
     First(u8),
     Open(Decompress),
     Done,
@@ -347,7 +347,7 @@ impl fmt::Debug for BrotliDecoder {
     }
 }
 
-/// The decoder of zstd (RFC 8878): frames and skippable frames, one after another.
+/// The decoder of zstd (RFC 8878): a sequence of frames and skippable frames.
 struct ZstdDecoder {
     state: RawZstdDecoder<'static>,
     progress: DecodeState,

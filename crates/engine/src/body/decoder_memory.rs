@@ -1,13 +1,14 @@
 //! The memory that the decoders of many bodies share for their windows.
 //!
-//! A zstd body may need a window of 8 MiB, and a brotli body one of 16 MiB, until its end. A body
-//! with a small window is always decoded. Any other body is admitted if there is room for its whole
-//! window, and is then decoded to its end. A body that is not admitted waits: the bytes that
-//! arrived with its head are kept, and no more are read until an admitted body ends. If the kept
-//! bytes are the whole body, it is decoded at once, since it needs its window only for a moment.
+//! A zstd body may need a window of 8 MiB, and a brotli body a window of 16 MiB, until its end. A
+//! body with a small window is always decoded at once. Any other body is admitted if there is room
+//! for its whole window, and is then decoded to its end. A body that is not admitted waits: the
+//! bytes that arrived with the response head are kept, and no more bytes are read until an admitted
+//! body ends. If the kept bytes are the whole body, it is decoded at once, since it needs its
+//! window only for a moment.
 //!
-//! A body is admitted even without room if no other one is admitted, or if the ordered output
-//! cannot continue without it. Thus at least one body can always continue.
+//! A body is admitted even without room if no other body is admitted, or if the output of other
+//! bodies waits for it. Thus at least one body can always continue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,8 +20,8 @@ use crate::sink::TransferWaker;
 /// window never waits for memory.
 pub(super) const MAX_SMALL_WINDOW: u64 = 128 << 10;
 
-/// The memory that the decoders of many bodies share for their windows. A decoder whose window does
-/// not fit in must wait until other bodies have ended.
+/// A limit on the memory that the decoders of many bodies use for their windows. A decoder whose
+/// window exceeds the free memory must wait until other bodies have ended.
 #[derive(Default)]
 pub struct DecoderMemory {
     limit: u64,
@@ -48,7 +49,7 @@ impl std::fmt::Debug for DecoderMemory {
 }
 
 impl DecoderMemory {
-    /// Makes a memory of `limit` bytes for the windows of all decoders together.
+    /// Makes a limit of `limit` bytes for the windows of all decoders together.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
@@ -68,8 +69,8 @@ impl DecoderMemory {
     }
 }
 
-/// The part of a [`DecoderMemory`] that the decoder of one body uses. Dropping it releases the
-/// part.
+/// The part of a [`DecoderMemory`] that the decoder of one body uses. Dropping the share releases
+/// it.
 #[derive(Debug)]
 pub(super) struct DecoderMemoryShare {
     memory: Arc<DecoderMemory>,
@@ -82,7 +83,8 @@ impl DecoderMemoryShare {
         Self { memory: Arc::clone(memory), bytes: 0, is_admitted: false }
     }
 
-    /// Records that the decoder uses `bytes` bytes in total. The record never shrinks.
+    /// Records that the decoder uses `bytes` bytes in total. A smaller number than before changes
+    /// nothing.
     pub(super) fn set_used_bytes(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.memory.with_state(|state| state.used += bytes - self.bytes);
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_decoder_may_exceed_the_memory_limit() {
+    fn only_active_decoder_may_exceed_the_memory_limit() {
         let memory = Arc::new(DecoderMemory::new(100));
         let [mut one, mut two] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.try_admit(1000, None, 0));

@@ -26,8 +26,8 @@ use crate::sink::match_list::MatchList;
 use crate::sink::partial::PartialFile;
 use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
 
-/// The number of bytes of a page that its search and its observer may keep without a share of the
-/// memory for all pages.
+/// The number of bytes that the search and the page observer of one body may keep without counting
+/// towards the memory limit for all bodies.
 const MAX_UNCOUNTED_SEARCH: u64 = 256 << 10;
 
 /// The decoder, the search and the sink of one body.
@@ -35,15 +35,15 @@ pub struct BodyDelivery {
     // Boxed, since most bodies have neither and transfers are moved.
     decoder: Option<Box<BodyDecoder>>,
     search: Option<Box<BodySearch>>,
-    /// The observer of a page that belongs to a listing; `None` for other bodies.
+    /// The page observer, if the body is a page of a paginated listing; `None` for other bodies.
     page: Option<Box<PageObserver>>,
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies; `None` if the
     /// decoder's memory is not limited.
     memory: Option<Arc<DecoderMemory>>,
     share: Option<DecoderMemoryShare>,
-    /// The share of that memory for the data that the search and the observer keep, if they keep
-    /// much.
+    /// The share of `memory` for the data that the search and the page observer keep; `None` while
+    /// they keep little.
     kept_share: Option<DecoderMemoryShare>,
     /// Received bytes of the body that are not decoded yet, because the decoder waits for memory;
     /// usually empty.
@@ -88,7 +88,7 @@ impl BodyDelivery {
         self
     }
 
-    /// Removes and returns the observer of the body, after the end of the transfer.
+    /// Removes and returns the page observer, after the end of the transfer.
     pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageObserver>> {
         let mut page = self.page.take()?;
         if let Some(search) = &self.search {
@@ -97,9 +97,9 @@ impl BodyDelivery {
         Some(page)
     }
 
-    /// Makes the decoder and the search of this body share the memory `memory` with other bodies.
-    /// Both keep their share until the body ends. Therefore, use this only if the end of the body
-    /// does not depend on the other bodies.
+    /// Makes the decoder and the search of this body share `memory` with other bodies. Both keep
+    /// their share until the body ends. Therefore, use this only if the end of the body does not
+    /// depend on the other bodies.
     #[must_use]
     pub fn with_decoder_memory(mut self, memory: &Arc<DecoderMemory>) -> Self {
         self.memory = Some(Arc::clone(memory));
@@ -179,7 +179,7 @@ impl BodyDelivery {
     }
 
     /// Returns true if the sink gets the bytes of the body as they were received, without decoding
-    /// and without extraction, and nothing else needs them.
+    /// and extraction, and no page observer needs them.
     #[must_use]
     pub fn is_delivered_as_received(&self) -> bool {
         self.is_unchanged() && self.page.is_none()
@@ -201,7 +201,7 @@ impl BodyDelivery {
         if self.search.is_some() || self.page.is_some() { None } else { self.sink.partial(target) }
     }
 
-    /// Moves on to the next missing range of the sink's file, once the current range is filled.
+    /// Advances to the next missing range of the sink's file, once the current range is complete.
     /// Returns the new range, or `None` if no range is missing any more.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
@@ -219,9 +219,9 @@ impl BodyDelivery {
         self.sink.counter()
     }
 
-    /// Returns the number of received bytes that may be pushed now, or `u64::MAX` if there is no
-    /// limit. If the number is 0, the sink wakes `waker` with `token` as soon as bytes may be
-    /// pushed again.
+    /// Returns the number of received bytes that may be passed to `push` now, or `u64::MAX` if
+    /// there is no limit. If the number is 0, the sink wakes `waker` with `token` as soon as more
+    /// bytes may be passed.
     pub fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut credit = self.sink.credit(waker, token);
         if credit > 0 && !self.may_keep_more(waker, token) && !self.sink.is_first(waker, token) {
@@ -240,9 +240,9 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns true if the search and the observer may keep more of the body. If they keep much of
-    /// it and the memory for all bodies is in use, `waker` is woken with `token` when some is
-    /// released.
+    /// Returns true if the search and the page observer may keep more bytes of the body. If they
+    /// keep many bytes already and the memory for all bodies is in use, returns false, and wakes
+    /// `waker` with `token` when memory is released.
     fn may_keep_more(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let Some(memory) = &self.memory else { return true };
         let (search, page) = (self.search.as_ref().map(|body| &body.search), self.page.as_ref());
@@ -284,14 +284,14 @@ impl BodyDelivery {
         }
     }
 
-    /// Returns the descriptor to which the kernel may move body bytes. Returns `None` if the
-    /// bytes are needed before.
+    /// Returns the descriptor to which the kernel may move body bytes. Returns `None` if the bytes
+    /// must be decoded or searched first.
     pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         if self.is_delivered_as_received() { self.sink.direct() } else { None }
     }
 
-    /// Receives from the socket into the memory of the sink. Returns `None` if the sink cannot
-    /// receive, or if the bytes are needed before.
+    /// Receives bytes from the socket into the memory of the sink, at most `most`. Returns `None`
+    /// if the sink cannot receive, or if the bytes must be decoded or searched first.
     pub fn receive_into_sink(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         if self.is_delivered_as_received() { self.sink.receive(socket, most) } else { None }
     }
@@ -397,14 +397,14 @@ impl BodyDelivery {
         self.sink.finish()
     }
 
-    /// Keeps the delivered bytes after the body broke off, so that a further attempt requests only
-    /// the missing bytes. Returns false if the sink cannot keep them, or if the body is decoded or
+    /// Keeps the delivered bytes after the body broke off, so that a retry requests only the
+    /// missing bytes. Returns false if the sink cannot keep them, or if the body is decoded or
     /// searched.
     pub fn keep_delivered_part(&mut self) -> bool {
         self.is_unchanged() && self.sink.keeps()
     }
 
-    /// Discards the bytes of the body received so far, so that another attempt delivers it from the
+    /// Discards the bytes of the body received so far, so that a retry delivers the body from the
     /// beginning. Returns false if the sink has already output some of the bytes.
     pub fn restart(&mut self) -> bool {
         self.release_decoder();
@@ -430,7 +430,8 @@ pub enum SearchInputKind {
     Bytes,
 }
 
-/// The search for values in a body: the search itself and, for text, the converter to UTF-8.
+/// The search for values in a body: the search itself and, for a search in text, the converter to
+/// UTF-8.
 struct BodySearch {
     search: PageSearch,
     search_in: SearchInputKind,
@@ -478,11 +479,11 @@ impl BodySearch {
     }
 }
 
-/// The maximum number of matches that are collected before they are delivered to the sink. All
-/// matches in one piece of a body together could exceed the sink's memory limit.
+/// The number of matches at which the collected matches are delivered to the sink. All matches in
+/// one piece of a body together could exceed the sink's memory limit.
 const MAX_MATCHES_PER_BATCH: usize = 1024;
 
-/// Matches are delivered to the sink once they have this number of bytes.
+/// The total size of the collected matches, in bytes, at which they are delivered to the sink.
 const MAX_BATCH_BYTES: usize = 64 << 10;
 
 fn add_match(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {

@@ -13,7 +13,7 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// Limits on the cost of decoding one body: on the decoded size, on the window of zstd, and on the
+/// Limits on the decoding of one body: on the decoded size, on the window of zstd, and on the
 /// number of codings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,9 +29,9 @@ pub struct DecodeLimits {
     /// reach about 1030:1, the maximum of deflate, and far more with brotli and zstd. 0 means no
     /// limit.
     pub max_ratio: u64,
-    /// The number of decoded bytes of one body to which the ratio does not apply. Default 8 MiB, so
-    /// that short, very regular documents (an empty grid, a sparse table) are accepted. A bomb can
-    /// produce at most this much.
+    /// The number of decoded bytes of one body up to which [`max_ratio`](Self::max_ratio) does not
+    /// apply. Default 8 MiB, so that small, very regular documents (an empty grid, a sparse table)
+    /// are accepted. A bomb can produce at most this many bytes.
     pub free_output: u64,
     /// Base-2 logarithm of the largest zstd window that is accepted; a decoder may use that much
     /// memory. Default 23 (8 MiB), the maximum that senders may use (RFC 9659 section 3). The
@@ -40,9 +40,9 @@ pub struct DecodeLimits {
     /// The maximum number of codings of one body. Default 5, as in curl; each needs a decoder and a
     /// buffer.
     pub max_codings: usize,
-    /// True to ignore bytes after the end of gzip or deflate content that begin no further gzip
-    /// member, as browsers and urllib3 do. Default: false, so that such bytes are an error, as in
-    /// curl.
+    /// True to ignore bytes after the end of gzip or deflate content, unless they begin another
+    /// gzip member, as browsers and urllib3 do. Default: false, so that such bytes are an error, as
+    /// in curl.
     pub passes_over_rest: bool,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct ExpansionGuard {
     windows: u64,
 }
 
-/// The maximum size of all windows of one body together, in bytes.
+/// The maximum total size, in bytes, of all windows of one body.
 const MAX_WINDOW_MEMORY: u64 = 32 << 20;
 
 impl ExpansionGuard {
@@ -76,9 +76,8 @@ impl ExpansionGuard {
         Self { limits, received: 0, windows: 0 }
     }
 
-    /// Counts `count` received bytes that the decoder has consumed. Received bytes that are only
-    /// buffered do not count, since counting them would let a bomb expand more before it is
-    /// detected.
+    /// Counts `count` received bytes that the decoder has consumed. Bytes that are only buffered
+    /// must not be counted: they would allow a bomb to expand further before it is detected.
     pub(super) fn count_received(&mut self, count: usize) {
         self.received += count as u64;
     }

@@ -61,7 +61,8 @@ pub fn is_decodable(head: &ResponseHead) -> bool {
         && values.all(|value| coding_names(value).all(coding_decoders::is_known))
 }
 
-/// Returns true if the response has one Content-Range, and its range is the whole content.
+/// Returns true if the response has exactly one Content-Range field, and its range covers the whole
+/// content.
 fn has_whole_range(head: &ResponseHead) -> bool {
     let mut fields = head.get_all("content-range");
     let (Some(only), None) = (fields.next(), fields.next()) else { return false };
@@ -166,7 +167,7 @@ impl BodyDecoder {
         (self.handed_out / self.guard.received_bytes().max(1)).max(1)
     }
 
-    /// Ends the body. At that time, all decoded bytes have been passed to `out` of
+    /// Ends the body. By then, all decoded bytes have been passed to the `out` of
     /// [`push`](Self::push).
     ///
     /// # Errors

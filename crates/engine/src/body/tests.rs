@@ -126,7 +126,7 @@ fn truncated_body_is_an_error_at_every_length() {
 }
 
 #[test]
-fn truncated_inner_coding_is_an_error() {
+fn truncation_within_the_inner_coding_is_an_error() {
     let inner = ContentCoding::Br.encode(&sample(400));
     let coded = ContentCoding::Gzip.encode(&inner[..inner.len() - 1]);
     let error = decode("br, gzip", &[&coded], DecodeLimits::default()).unwrap_err();
@@ -134,7 +134,7 @@ fn truncated_inner_coding_is_an_error() {
 }
 
 #[test]
-fn trailing_bytes_are_an_error() {
+fn trailing_bytes_after_coded_content_are_an_error() {
     for coding in ALL {
         let mut coded = coding.encode(&sample(400));
         let end = coded.len();
@@ -148,7 +148,7 @@ fn trailing_bytes_are_an_error() {
 }
 
 #[test]
-fn trailing_bytes_are_ignored_on_request() {
+fn passes_over_rest_ignores_trailing_bytes() {
     let lenient = DecodeLimits { passes_over_rest: true, ..DecodeLimits::default() };
     for coding in [ContentCoding::Gzip, ContentCoding::Deflate] {
         let mut coded = coding.encode(&sample(400));
@@ -186,7 +186,7 @@ fn gzip_members_and_zstd_frames_are_concatenated() {
 }
 
 #[test]
-fn checksum_detects_every_changed_byte() {
+fn changed_byte_of_coded_content_is_detected() {
     let text = sample(300);
     for coding in [ContentCoding::Gzip, ContentCoding::Deflate] {
         let coded = coding.encode(&text);
@@ -202,7 +202,7 @@ fn checksum_detects_every_changed_byte() {
 }
 
 #[test]
-fn random_input_never_panics() {
+fn random_coded_input_never_panics() {
     let mut state = 1_u32;
     for field in ["gzip", "deflate", "br", "zstd", "deflate, br", "zstd, gzip"] {
         for length in 1..200 {
@@ -258,7 +258,7 @@ fn decompression_bombs_are_stopped_in_every_coding() {
 }
 
 #[test]
-fn bomb_in_an_inner_coding_is_stopped() {
+fn bomb_in_an_inner_coding_is_detected() {
     // The outer coding expands greatly; its output, empty gzip members, decodes to nothing.
     let empty = ContentCoding::Gzip.encode(b"").repeat(1 << 20);
     let (delivered, error) =
@@ -289,7 +289,7 @@ fn repetitive_logs_pass_the_expansion_guard() {
 }
 
 #[test]
-fn max_output_is_exact() {
+fn max_output_is_exact_to_the_byte() {
     let coded = ContentCoding::Gzip.encode(&sample(1000));
     let limits = |most| DecodeLimits { max_output: Some(most), ..DecodeLimits::default() };
     assert_eq!(decode("gzip", &[&coded], limits(1000)).unwrap().len(), 1000);
@@ -322,7 +322,7 @@ fn zstd_window_above_the_limit_is_refused() {
 }
 
 #[test]
-fn decoder_returns_the_error_of_its_receiver() {
+fn decoder_returns_the_error_of_the_output_callback() {
     let mut decoder = BodyDecoder::new(b"gzip", DecodeLimits::default()).unwrap().unwrap();
     let coded = ContentCoding::Gzip.encode(&sample(200_000));
     let error = decoder.push(&coded, &mut |_| Err(Error::new(ErrorKind::Write, "full"))).unwrap_err();

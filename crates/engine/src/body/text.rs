@@ -1,8 +1,9 @@
-//! The text of a whole body, which is made piece by piece.
+//! Conversion of a whole body to text, piece by piece.
 //!
-//! The charset is found as for a search in a body: a byte order mark, else the field
-//! `Content-Type`, else a declaration in the first 1,024 bytes of markup. Text that declares none is
-//! UTF-8, or windows-1252 if it is not valid UTF-8 and its media type is markup or `text/*`.
+//! The charset is determined as for a search in a body: by a byte order mark, else by the field
+//! `Content-Type`, else by a declaration in the first 1,024 bytes of markup. A body without a
+//! declared charset is read as UTF-8, or as windows-1252 if it is not valid UTF-8 and its media
+//! type is markup or `text/*`.
 //!
 //! ```
 //! use haul::body::text::BodyText;
@@ -17,10 +18,10 @@ use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 use super::charset_prescan::DeclarationPlace;
 use super::utf8_conversion::{choose_encoding, encoding_in_content_type, media_type};
 
-/// The number of bytes of a body that become one piece of text.
+/// The number of bytes of a body that are converted to one piece of text.
 const TEXT_PIECE: usize = 64 << 10;
 
-/// The text of a body.
+/// The text of a body, as an iterator over pieces.
 pub struct BodyText {
     content: BodyTextContent,
     /// The index of the next byte of the content to convert.

@@ -1,5 +1,5 @@
 //! Trailer fields after a request's content (RFC 9110 section 6.5), for values that are known only
-//! when the content has been sent, such as its checksum.
+//! when the content has been sent, such as a checksum of the content.
 //!
 //! ```
 //! use haul::body::trailers::Trailers;
@@ -24,7 +24,8 @@ pub type Field = (String, Vec<u8>);
 
 type MakeTrailers = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 
-/// The trailer fields of a request, produced each time that the content has been sent.
+/// The trailer fields of a request. They are produced anew each time that the content has been
+/// sent.
 ///
 /// In HTTP/1.1, content with trailers is sent in chunks, even if its length is known (RFC 9112
 /// section 7.1.2). Servers may ignore trailers, and most do. `Content-Length` and

@@ -4,12 +4,12 @@
 //! body: an XML declaration or a `<meta>` in its first [`PRESCAN_BYTES`] bytes, if the body may be
 //! markup. JSON and `text/event-stream` are UTF-8 (RFC 8259 section 8.1, WHATWG HTML). Any other
 //! body without a declared charset is UTF-8 if it is valid UTF-8, and windows-1252 otherwise, as in
-//! browsers (<https://encoding.spec.whatwg.org/>). To decide, the bytes from the first one beyond
-//! ASCII on are buffered until the body ends or [`MAX_UNDECIDED_BYTES`] of them are valid. Invalid
-//! bytes after that are converted from windows-1252 one by one.
+//! browsers (<https://encoding.spec.whatwg.org/>). To decide, the converter buffers the bytes from
+//! the first non-ASCII byte on, until the body ends or [`MAX_UNDECIDED_BYTES`] of them are valid
+//! UTF-8. Later invalid bytes are each converted from windows-1252.
 //!
-//! The pieces in which a body arrives make no difference: HTML waits for [`PRESCAN_BYTES`] bytes, a
-//! declaration or the end of the body.
+//! The result does not depend on how the network splits the body: conversion of HTML begins only
+//! with [`PRESCAN_BYTES`] bytes, a declaration or the end of the body.
 //!
 //! Valid UTF-8 is passed on without a copy. Invalid bytes of a body with a declared charset become
 //! U+FFFD. UTF-32 is not supported, as in browsers.
@@ -38,15 +38,15 @@ pub(crate) struct Utf8ConvertingReader {
     held: Vec<u8>,
 }
 
-/// The knowledge about the charset of a body.
+/// The state of the detection of a body's charset.
 enum CharsetState {
     /// The charset is not known, because too few bytes of the body have arrived.
     Opening,
     /// The body declares no charset. All bytes so far are ASCII, or they are kept in `held`, where
     /// they are valid UTF-8 up to index `valid`.
     Undeclared { valid: usize },
-    /// UTF-8. Invalid bytes become U+FFFD if the charset is declared. Otherwise, they are converted
-    /// from windows-1252.
+    /// The charset is UTF-8. Invalid bytes become U+FFFD if the charset is declared. Otherwise,
+    /// they are converted from windows-1252.
     Utf8 { is_declared: bool },
     /// A charset other than UTF-8, with its decoder.
     Other(Box<Decoder>),
@@ -61,8 +61,8 @@ impl Utf8ConvertingReader {
         Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
     }
 
-    /// Reads the body as UTF-8 if no byte order mark and no field declare another charset, as JSON
-    /// is read whatever its media type.
+    /// Makes UTF-8 the default: the body is read as UTF-8 unless a byte order mark or the field
+    /// `Content-Type` declares another charset. Used for JSON, whatever its media type.
     #[cfg(any(test, feature = "select"))]
     #[must_use]
     pub(crate) fn with_utf8_default(mut self) -> Self {
@@ -264,9 +264,9 @@ fn is_always_utf8(media_type: &[u8]) -> bool {
     memchr::memmem::find(subtype, b"json").is_some() || subtype == b"event-stream"
 }
 
-/// Returns the encoding that the `charset` parameter of a `Content-Type` value names, else UTF-8 for
-/// media types that are always UTF-8. Returns `None` for others, also if the charset is not
-/// supported.
+/// Returns the encoding that the `charset` parameter of a `Content-Type` value names. Without one,
+/// returns UTF-8 for media types that are always UTF-8. Returns `None` for other media types, and
+/// for charsets that are not supported.
 pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'static Encoding> {
     let named = content_type.and_then(charset).and_then(|label| encoding_by_label(label.as_bytes()));
     named.or_else(|| is_always_utf8(&media_type(content_type)).then_some(UTF_8))
@@ -294,8 +294,8 @@ fn encoding_by_byte_order_mark(start: &[u8]) -> Option<&'static Encoding> {
 mod tests {
     use super::*;
 
-    /// Converts a body in pieces of every size, checks that the result is always the same, and
-    /// returns the converted text.
+    /// Converts a body several times, split into pieces of every size, and checks that the result
+    /// is always the same. Returns the converted text.
     fn read(content_type: Option<&str>, body: &[u8]) -> Vec<u8> {
         let mut texts = Vec::new();
         for size in [1, 2, 3, 7, body.len().max(1)] {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn page_declares_its_charset_without_a_field() {
+    fn html_page_declares_its_charset_in_meta() {
         for meta in [
             "<meta charset=\"koi8-r\">",
             "<META CharSet = koi8-r >",
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn charset_does_not_depend_on_packets() {
+    fn charset_does_not_depend_on_packet_boundaries() {
         let page = b"Hi <meta charset=koi8-r><p>\xcf</p>";
         reads(Some("text/html"), page, "Hi <meta charset=koi8-r><p>\u{43e}</p>");
         // Without a media type, only a page that begins with a tag is markup.
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn words_in_a_description_are_no_charset() {
+    fn charset_in_a_meta_description_is_ignored() {
         let page = "<meta name=description content='how to set charset=koi8-r'><meta charset=utf-8>\u{e9}";
         reads(Some("text/html"), page.as_bytes(), page);
         let page = "<metadata charset=koi8-r>\u{e9}";
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_json_pass_as_they_arrive() {
+    fn json_lines_are_converted_as_they_arrive() {
         let line = "{\"n\":\"caf\u{e9}\"}\n".as_bytes();
         for content_type in [
             "application/json",
@@ -446,7 +446,7 @@ mod tests {
         reads(Some("application/json"), b"\xff\xfe\"\0\xe9\0\"\0", "\"\u{e9}\"");
     }
 
-    /// Returns the text that a reader passes on after one piece.
+    /// Returns the text that `reader` passes on when it gets `piece`.
     fn first_text(reader: &mut Utf8ConvertingReader, piece: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         reader
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_passes_before_the_page_ends() {
+    fn ascii_text_passes_before_the_body_ends() {
         let mut reader = Utf8ConvertingReader::new(Some(b"text/plain"));
         assert_eq!(first_text(&mut reader, b"id=1 \xc3"), b"id=1 ");
     }

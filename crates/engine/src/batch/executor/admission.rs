@@ -11,13 +11,13 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// Records the requests in progress.
     fn set_in_progress(&self, requests: RequestsInProgress);
 
-    /// Records that the event loop has handled all events of a wake-up, so that threads that wait
-    /// for results may be woken. Returns the time at which this must be called again even without
-    /// an event, if there is one.
+    /// Ends a round of the event loop: all events of a wake-up are handled, so that threads that
+    /// wait for results may be woken. Returns the time at which this must be called again even
+    /// without an event, if there is one.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
-/// The numbers of waiting and running requests of an executor.
+/// The number of waiting and of running requests of an executor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ExecutorLoad {
     /// The number of requests that have not started yet.
@@ -26,12 +26,12 @@ pub(crate) struct ExecutorLoad {
     pub(crate) running: usize,
 }
 
-/// The requests in progress of an executor.
+/// A summary of the requests that an executor has in progress.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestsInProgress {
-    /// The lowest number of a request that is in progress and does not wait for a retry.
+    /// The lowest number of the requests that are in progress and do not wait for a retry.
     pub(crate) first_running: Option<u64>,
-    /// The lowest number of a request that waits to be tried again.
+    /// The lowest number of the requests that wait to be tried again.
     pub(crate) first_retrying: Option<u64>,
     /// The number of requests that wait to be tried again.
     pub(crate) retrying: usize,
@@ -42,8 +42,9 @@ pub(crate) struct RequestsInProgress {
 pub(crate) enum TimeoutScope {
     /// The whole wait counts towards the timeout.
     All,
-    /// Only the pause that a server asked for counts towards the timeout. The wait for other
-    /// requests does not, since the program chose how many run in parallel.
+    /// Only the pause that a server asked for (`Retry-After`) counts towards the timeout. The time
+    /// in the queue behind other requests does not, since the program chose how many run in
+    /// parallel.
     Pauses,
 }
 
@@ -53,8 +54,8 @@ pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
     /// Only the request with this number may start, regardless of the limits on concurrent
-    /// requests. If no request is running, any request that is tried again may start. If no request
-    /// is tried again, any request may start.
+    /// requests. If no request is running, any request that waits to be tried again may start. If
+    /// none waits to be tried again either, any request may start.
     Only(u64),
     /// No request may start.
     None,

@@ -1,12 +1,12 @@
 //! The executor: accepts single requests from any thread, and runs them on an event loop.
 //!
-//! The first request starts a thread. The thread ends after a time without requests, or when its
-//! client is gone. The next request starts another. The thread passes each result to the request's
-//! [`OnDone`].
+//! The first request starts a thread. The thread ends after some time without requests, or when its
+//! client was dropped. A later request starts a new thread. The thread passes the result of each
+//! request to its [`OnDone`].
 //!
-//! A request's timeout includes the time while a server asks for a pause (`Retry-After`) and,
-//! depending on [`TimeoutScope`], the time while too many other requests run. A request whose
-//! timeout expires before its start fails, and so does one that waits longer than its
+//! A request's timeout includes the pause that a server asks for (`Retry-After`) and, depending on
+//! [`TimeoutScope`], the time in the queue behind other requests. A request whose timeout expires
+//! before its start fails, and so does a request that waits longer than its
 //! [`pool_timeout`](crate::RequestOptions::pool_timeout).
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all
@@ -43,10 +43,11 @@ use crate::sink::Sink;
 use crate::transfer::{Transfer, TransferOutcome};
 use crate::{Client, Error, ErrorKind, threads};
 
-/// Time that the thread waits for another request before it ends.
+/// The time for which an idle thread waits for another request before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The message for a request whose [`pool_timeout`](crate::RequestOptions::pool_timeout) has ended.
+/// The error message for a request whose [`pool_timeout`](crate::RequestOptions::pool_timeout) has
+/// expired.
 const POOL_TIMED_OUT: &str = "no connection became free in time";
 
 /// The callback for the result of a request. It also gets the request's sink, unless the sink was
@@ -68,13 +69,14 @@ pub(crate) struct RequestExecutor {
 const MAX_DECODER_MEMORY: u64 = 32 << 20;
 
 impl RequestExecutor {
-    /// Makes an executor of the asynchronous requests of a client, at most `most` at a time.
+    /// Makes an executor for the asynchronous requests of a client. It runs at most `most` requests
+    /// at a time.
     pub(crate) fn for_client(most: usize) -> Arc<Self> {
         let options = BatchOptions { max_parallel: most, per_host: Some(most), ..BatchOptions::default() };
         Self::new(&options, TimeoutScope::All, None)
     }
 
-    /// Makes an executor of the requests of a batch.
+    /// Makes an executor for the requests of a batch.
     pub(crate) fn for_batch(options: &BatchOptions, admission: Arc<dyn AdmissionControl>) -> Arc<Self> {
         Self::new(options, TimeoutScope::Pauses, Some(admission))
     }
@@ -175,7 +177,7 @@ impl RequestExecutor {
         runs
     }
 
-    /// Wakes the event loop after a change that lets requests start.
+    /// Wakes the event loop after a change that allows waiting requests to start.
     pub(crate) fn wake_workers(&self) {
         let inboxes = self.lock().inboxes.clone();
         for inbox in inboxes {
@@ -183,8 +185,8 @@ impl RequestExecutor {
         }
     }
 
-    /// Marks the executor as retired: its client is gone, so there will be no further requests. The
-    /// thread ends once the requests in progress are finished.
+    /// Marks the executor as retired: its client was dropped, so there will be no further requests.
+    /// The thread ends once the requests in progress are finished.
     pub(crate) fn stop_after_running(&self) {
         self.lock().is_retired = true;
         self.wake_workers();
@@ -279,14 +281,14 @@ impl RequestExecutor {
         }
     }
 
-    /// Notifies the program of results that the event loop did not add.
+    /// Notifies the program of results that were added outside the event loop.
     fn notify_results(&self) {
         if let Some(admission) = &self.admission {
             admission.end_turn(ExecutorLoad::default(), Instant::now());
         }
     }
 
-    /// Reports the requests in progress to the admission.
+    /// Reports the requests in progress to the [`AdmissionControl`].
     fn report_in_progress(&self, state: &RequestExecutorState) {
         if let Some(admission) = &self.admission {
             admission.set_in_progress(RequestsInProgress {
@@ -339,7 +341,7 @@ impl RequestExecutor {
         Some(transfer)
     }
 
-    /// Returns which requests may start now.
+    /// Returns the waiting requests that may start now.
     fn startable_requests(&self, state: &RequestExecutorState) -> StartableRequests {
         if state.is_over {
             return StartableRequests::NONE;
@@ -359,12 +361,13 @@ impl RequestExecutor {
     }
 }
 
-/// The requests that may start.
+/// The waiting requests that may start.
 #[derive(Clone, Copy)]
 struct StartableRequests {
     /// The request that may start regardless of the limits on concurrent requests.
     beyond_caps: Option<u64>,
-    /// The number below which others may start, within the limits.
+    /// All waiting requests with a number below this one may start, within the limits on concurrent
+    /// requests.
     below: u64,
 }
 
@@ -391,7 +394,7 @@ mod tests {
     use crate::sink::memory::MemorySink;
 
     #[test]
-    fn host_pause_may_exceed_the_clock_range() {
+    fn host_pause_longer_than_the_clock_range_is_accepted() {
         let mut state = RequestExecutorState::new(QueueCaps { total: 1, per_host: 1 });
         let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
         state.pause_host(host, Duration::MAX);

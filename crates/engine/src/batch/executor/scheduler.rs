@@ -1,4 +1,4 @@
-//! The executor's implementation of [`Scheduler`], by which its event loop gets requests.
+//! The implementation of [`Scheduler`] through which an executor's event loop gets its requests.
 
 use std::sync::Arc;
 use std::time::Instant;

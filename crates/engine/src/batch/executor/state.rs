@@ -21,11 +21,12 @@ use crate::transfer::Transfer;
 pub(super) struct RequestExecutorState {
     pub(super) queue: JobQueue<()>,
     pub(super) waiting: HashMap<u64, WaitingRequest>,
-    /// Deadlines of waiting requests, with the requests' numbers. Only requests whose timeout can
-    /// expire before they start are included.
+    /// The deadlines of waiting requests, each with the number of its request. Only requests whose
+    /// timeout can expire before they start are included.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
-    /// The requests in progress that wait to be tried again and hold no slot.
+    /// The requests in progress that wait to be tried again. They do not count towards the limits
+    /// on concurrent requests.
     pub(super) retrying: BTreeMap<u64, (OnDone, Target)>,
     /// The transfers of the requests in `retrying`.
     pub(super) retries: WaitingRetries,
@@ -41,7 +42,8 @@ pub(super) struct RequestExecutorState {
     pub(super) is_over: bool,
     /// True if the executor is closed: no other event loop is started.
     pub(super) is_closed: bool,
-    /// True if the client is gone. The event loop ends once the requests in progress are finished.
+    /// True if the client was dropped. The event loop ends once the requests in progress are
+    /// finished.
     pub(super) is_retired: bool,
     pub(super) idle_since: Option<Instant>,
 }
@@ -86,7 +88,8 @@ impl RequestExecutorState {
         Some(job)
     }
 
-    /// Removes all waiting requests from the queue and returns them, by their numbers.
+    /// Removes all waiting requests from the queue and returns them. The key is the number of the
+    /// request.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
         self.queue = self.queue.empty_with_same_caps();
         self.due.clear();
@@ -101,7 +104,8 @@ impl RequestExecutorState {
         Some(job)
     }
 
-    /// Returns the transfer of a request that waits to be tried again. The request runs from now on.
+    /// Removes and returns the transfer of a request that waits to be tried again. The request
+    /// counts as running from now on.
     pub(super) fn take_retry(&mut self, id: u64) -> Option<Box<Transfer>> {
         let transfer = self.retries.remove(id)?;
         self.running.extend(self.retrying.remove_entry(&id));

@@ -1,5 +1,5 @@
-//! Tests of the memory that the delivery of a body takes: batches of values, and bodies that wait
-//! for each other.
+//! Tests of the memory use of body delivery: batches of extracted values, and bodies that wait for
+//! each other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use crate::pagination::Pagination;
 use crate::sink::memory::MemorySink;
 use crate::transfer_facts::TransferFacts;
 
-/// A sink that measures the batches of values that it gets.
+/// A sink that records the sizes of the batches of values that it gets.
 #[derive(Default)]
 struct BatchSizes {
     largest: Arc<AtomicUsize>,
@@ -68,7 +68,7 @@ impl TransferWaker for WakeCount {
 }
 
 #[test]
-fn json_pages_of_listings_wait_for_memory() {
+fn json_pages_of_listings_wait_for_shared_memory() {
     let memory = Arc::new(DecoderMemory::new(2 << 20));
     let pagination = Pagination::by_json("$.next").unwrap();
     let target = Target::parse("http://h/").unwrap();
@@ -114,7 +114,7 @@ fn json_pages_of_listings_wait_for_memory() {
 }
 
 #[test]
-fn nested_values_wait_for_memory() {
+fn nested_matches_wait_for_shared_memory() {
     let memory = Arc::new(DecoderMemory::new(1 << 20));
     let query = PageQuery::css(&[CssQuery::new("div").unwrap()]).unwrap();
     let mut pages: Vec<BodyDelivery> = (0..2)

@@ -1,5 +1,5 @@
 //! Polls the stream of a request's content in the program's task that awaits the response. The
-//! bytes go through a queue to the event loop that sends the request. Some streams work only in a
+//! bytes pass through a queue to the event loop that sends the request. Some streams work only in a
 //! task of the program's runtime: tokio's files, sockets and timers panic in other threads.
 //!
 //! ```text
@@ -23,8 +23,8 @@ const MAX_POLLS_PER_TURN: usize = 32;
 /// The maximum number of bytes that one poll of the stream puts into the queue.
 const MAX_BYTES_PER_POLL: usize = 64 << 10;
 
-/// The writing end of a [`ContentQueue`]. The task that awaits the response polls the stream with
-/// it, and puts the bytes of the stream into the queue. Dropping the feeder ends the content.
+/// The writing end of a [`ContentQueue`]. The task that awaits the response uses it to poll the
+/// stream and to put the stream's bytes into the queue. Dropping the feeder ends the content.
 pub(crate) struct ContentFeeder {
     once: OneShotSource,
     feed_queue: Arc<ContentQueue>,
@@ -40,7 +40,7 @@ pub(super) struct ContentQueue(Mutex<ContentQueueState>);
 #[derive(Default)]
 struct ContentQueueState {
     pieces: VecDeque<Vec<u8>>,
-    /// The number of bytes of the first piece in `pieces` that were read already.
+    /// The number of bytes of the first piece in `pieces` that were already read.
     at: usize,
     bytes: usize,
     /// The end or the error of the stream; `None` before the stream has ended. The reader of the
@@ -54,8 +54,8 @@ struct ContentQueueState {
     /// The waker of the event loop that sends the request; `None` if the loop does not wait for
     /// content.
     reader: Option<Waker>,
-    /// The waker of the task that polls the stream; `None` unless the task waits until content is
-    /// wanted.
+    /// The waker of the task that polls the stream; `None` unless the task waits until the event
+    /// loop asks for content.
     feeder: Option<Waker>,
 }
 
@@ -101,8 +101,8 @@ impl ContentQueueState {
         filled
     }
 
-    /// Returns the result of a read from the empty queue: 0 at the end of the content, the error of
-    /// the stream, or `WouldBlock`, after which `waker` is woken.
+    /// Returns the result of a read from the empty queue: 0 at the end of the content, or the error
+    /// of the stream. Otherwise returns `WouldBlock`, and `waker` is woken when bytes arrive.
     fn after(&mut self, waker: &Waker) -> io::Result<usize> {
         match self.end.take() {
             Some(Ok(())) => {

@@ -1,4 +1,4 @@
-//! The uploads of a [`RequestBody`](super::RequestBody): [`MemoryUpload`] for bytes in memory,
+//! The uploads of a [`RequestBody`](super::RequestBody): [`MemoryUpload`] for bytes in memory, and
 //! [`PieceUpload`] for a list of pieces.
 
 use std::fs::File;
@@ -63,7 +63,7 @@ pub(super) struct PieceUpload {
 
 /// The open reader of an upload's current piece, if the piece needs one.
 enum OpenPiece {
-    /// No reader is open, because the piece is in memory or has not been begun.
+    /// No reader is open: the piece is in memory, or no byte of it was read yet.
     Nothing,
     File(File),
     /// The reader of a [`RepeatableSource`](super::RepeatableSource) with a known length.
@@ -145,7 +145,7 @@ fn open_at(path: &Path, offset: u64) -> io::Result<File> {
 }
 
 /// Returns `n`, the number of bytes that a read returned. If `n` is 0, returns an error with the
-/// message `too_few`, since more bytes were expected.
+/// message `too_few`, since the piece must have more bytes.
 fn require_bytes(n: usize, too_few: &'static str) -> io::Result<usize> {
     if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
 }

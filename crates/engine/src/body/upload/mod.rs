@@ -1,9 +1,9 @@
-//! Request content: bytes in memory, files, output of the program's code, and pieces of these; or a
-//! reader or stream that can be read once.
+//! The content of a request: bytes in memory, files, output of the program's code, or a list of
+//! these; or a reader or stream that can be read once.
 //!
-//! A [`RequestBody`] is a part of the request's options. It is cheap to clone, and opens nothing. A
-//! [`BodyUpload`] sends it once: the driver reads from it, so that a file of any size needs one
-//! buffer. A redirect, a response to a challenge or a retry starts a new upload.
+//! A [`RequestBody`] is part of the request's options. Cloning it is cheap, and it opens no file. A
+//! [`BodyUpload`] sends it once: the driver reads from the upload, so that a file of any size needs
+//! only one buffer. A redirect, a response to a challenge or a retry starts a new upload.
 //!
 //! ```
 //! use haul::body::upload::{RequestBody, BodyPiece};
@@ -60,11 +60,11 @@ pub(crate) use sized_stream::SizedStream;
 use super::trailers::Field;
 use memory_and_pieces::{MemoryUpload, PieceUpload};
 
-/// The maximum size in bytes of a multipart form that is joined into one buffer. Forms that contain
-/// files are never joined.
+/// The maximum size in bytes of a multipart form that is joined into one buffer. A form that
+/// contains files is never joined.
 const MAX_JOINED: usize = 64 << 10;
 
-/// The error for a file from which fewer bytes can be read than it had when the request was made.
+/// The error message for a file that has become shorter since the request was made.
 pub(crate) const FILE_TRUNCATED: &str = "the file has become shorter";
 
 /// The content of a request. `Debug` shows only its length.
@@ -82,8 +82,8 @@ pub enum RequestBody {
 pub enum BodyPiece {
     /// Bytes in memory, which clones of the piece share.
     Bytes(Arc<[u8]>),
-    /// `length` bytes of a file, which is opened when they are sent. If the file has become
-    /// shorter, the request fails. Bytes that were appended meanwhile are not sent.
+    /// `length` bytes of a file. The file is opened when the bytes are sent. If the file has become
+    /// shorter, the request fails. Bytes that were appended in the meantime are not sent.
     File {
         /// The path of the file.
         path: PathBuf,
@@ -127,7 +127,7 @@ pub struct FileRange<'a> {
 
 /// One transmission of a [`RequestBody`], from which the sender reads the bytes.
 pub trait BodyUpload: Send {
-    /// Returns the total number of bytes of the upload, or `None` if the number is not known before
+    /// Returns the total number of bytes of the upload. Returns `None` if it is not known before
     /// the end.
     fn length(&self) -> Option<u64>;
 
@@ -163,7 +163,8 @@ pub trait BodyUpload: Send {
         Ok(None)
     }
 
-    /// Marks `n` bytes of the [`file`](Self::file) as sent, beyond which its position was moved.
+    /// Marks the next `n` bytes of the [`file`](Self::file) as sent. The file's position is already
+    /// behind them.
     fn consume_file(&mut self, n: u64) {
         debug_assert!(n == 0, "there was no file");
     }
@@ -185,7 +186,7 @@ pub trait BodyUpload: Send {
     }
 
     /// Makes reads return `WouldBlock` instead of waiting. `waker` is woken when bytes may be
-    /// available. A read may also succeed [at a given time](Self::resumes_at).
+    /// available. A read may also succeed [at a known time](Self::resumes_at).
     fn set_waker(&mut self, _waker: Waker) {}
 
     /// Returns the descriptor to poll after a read has returned `WouldBlock`. Returns `None` if the
@@ -229,8 +230,8 @@ impl RequestBody {
     /// Makes content of a stream's whole output, sent in chunks. It can be sent only once, like the
     /// content of [`RequestBody::reader`]. An error of the stream aborts the request. With
     /// [`send_async`](crate::Client::send_async), the task that awaits the response polls the
-    /// stream; with the other calls, the thread that sends the request does. The stream must not
-    /// block.
+    /// stream. With all other methods, the thread that sends the request polls it. The stream must
+    /// not block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -280,8 +281,8 @@ impl RequestBody {
         }
     }
 
-    /// Returns true if the content can be sent any number of times, and false if a piece of it can
-    /// be read only once.
+    /// Returns true if the content can be sent any number of times. Returns false if a piece of it
+    /// can be read only once.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
         self.one_shot_sources().next().is_none()
@@ -312,8 +313,8 @@ impl RequestBody {
         }
     }
 
-    /// Returns a feeder for each stream in the content. The task that awaits the response polls the
-    /// streams with them.
+    /// Returns a feeder for each stream in the content. The task that awaits the response uses the
+    /// feeders to poll the streams.
     pub(crate) fn feeders(&self) -> Vec<ContentFeeder> {
         self.one_shot_sources().filter_map(OneShotSource::feeder).collect()
     }
@@ -359,7 +360,7 @@ impl BodyPiece {
     }
 
     /// Returns true if a read of this piece may have to wait. Returns false for a source of known
-    /// length, since its reader cannot report that it would wait and is read like memory.
+    /// length: its reader is treated like memory, since it cannot return `WouldBlock`.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,

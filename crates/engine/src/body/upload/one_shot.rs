@@ -2,8 +2,8 @@
 //!
 //! A thread that sends one request at a time waits for the content: in the read itself, or, if the
 //! source has a descriptor, in `poll` together with the server's socket. An event loop serves other
-//! transfers and must not wait. For a stream, the stream wakes the loop, or the task that awaits
-//! the response polls the stream (`feeder`). For a reader, a separate thread reads a little ahead.
+//! transfers and must not wait. A stream wakes the event loop, or is polled by the task that awaits
+//! the response (`feeder`). A reader is read a little ahead by a separate thread.
 //!
 //! ```text
 //!  reader ──thread──▶ queue of PIECES_AHEAD ──▶ read by the loop, woken for each piece
@@ -45,7 +45,7 @@ pub struct OneShotSource(Arc<OneShotShared>);
 struct OneShotShared {
     origin: OneShotInput,
     is_begun: AtomicBool,
-    /// The queue to which the program's task passes the bytes of the stream; `None` if no task
+    /// The queue through which the program's task passes the bytes of the stream; `None` if no task
     /// polls the stream.
     feed_queue: Mutex<Option<Arc<ContentQueue>>>,
 }
@@ -65,8 +65,8 @@ impl OneShotSource {
         Self::from_input(OneShotInput::Reader(Mutex::new(Box::new(reader))))
     }
 
-    /// Makes a source that reads from a pipe, a terminal or a socket. While no data arrives there,
-    /// haul can still receive the response, and time limits apply.
+    /// Makes a source that reads from a pipe, a terminal or a socket. While no data arrives from
+    /// it, haul can still receive the response, and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
@@ -92,7 +92,7 @@ impl OneShotSource {
     }
 
     /// Returns a feeder, with which a task of the program polls the stream. Returns `None` if
-    /// reading has begun, or if the source is not a stream.
+    /// reading has begun, if there is a feeder already, or if the source is not a stream.
     pub(super) fn feeder(&self) -> Option<ContentFeeder> {
         if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
@@ -157,8 +157,8 @@ impl OneShotReader {
         }
     }
 
-    /// Returns the source if it is a descriptor that this thread reads itself and on which it may have
-    /// to wait. The caller may take bytes from it.
+    /// Returns the source's descriptor if this thread reads it directly and a read may wait. The
+    /// caller may take bytes from it.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, true) if self.waker.is_none() && self.ahead.is_none() => {
@@ -222,7 +222,7 @@ fn is_readable(file: &File) -> io::Result<bool> {
 }
 
 /// Waits until `file` has data to read. Returns false if waiting is not possible.
-fn reads_may_block(file: &File) -> bool {
+fn wait_until_readable(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()
 }
@@ -233,7 +233,8 @@ fn would_block_as_failure(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
 
-/// The error for content that ended early because the program's code panicked while reading it.
+/// The error for content that broke off because the program's code panicked while it produced the
+/// content.
 #[derive(Debug)]
 pub(crate) struct ReaderPanicked;
 
@@ -292,7 +293,7 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
         let piece = match reader.read(&mut buffer) {
             Ok(n) => Ok(buffer[..n].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(reads_may_block) => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(wait_until_readable) => continue,
             Err(error) => Err(would_block_as_failure(error)),
         };
         let is_last = piece.as_ref().map_or(true, Vec::is_empty);

@@ -32,8 +32,8 @@ pub(crate) struct RateLimitedUpload {
 }
 
 impl RateLimitedUpload {
-    /// Limits an upload to this number of bytes a second, and together with other transfers to a
-    /// total. Reads fail after the deadline.
+    /// Makes an upload that sends at most this number of bytes a second. The total limit is shared
+    /// with other transfers. Reads fail after the deadline.
     pub(crate) fn new(
         upload: Box<dyn BodyUpload>,
         bytes_per_second: Option<u64>,
@@ -44,9 +44,9 @@ impl RateLimitedUpload {
         Self { upload, bucket, total, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// Returns the number of bytes that the rate limit allows to read now, at least one; the caller
-    /// wants `want`. Without a waker, waits until a byte is allowed. With a waker, fails with
-    /// `WouldBlock` if no byte is allowed.
+    /// Returns the number of bytes that may be read now, at least 1 and at most `want`. Without a
+    /// waker, waits until the rate limit allows a byte. With a waker, fails with `WouldBlock` if no
+    /// byte is allowed now.
     fn allowed_bytes(&mut self, want: u64) -> io::Result<usize> {
         let mut turn = None;
         loop {
@@ -71,7 +71,8 @@ impl RateLimitedUpload {
         }
     }
 
-    /// Returns the number of bytes that both limits allow now, or the time when they may allow some.
+    /// Returns the number of bytes that both limits allow now, at most `want`, or the time when
+    /// they may allow some.
     fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let own = match &mut self.bucket {
             Some(bucket) => match bucket.available(now) {

@@ -1,5 +1,5 @@
-//! A stream whose length is announced. If the stream is longer, the request fails: otherwise the
-//! server would accept the announced part as the whole.
+//! A stream with an announced length. If the stream has more bytes, the request fails: otherwise
+//! the server would take the announced part for the complete content.
 
 use std::error::Error;
 use std::io;
@@ -25,7 +25,8 @@ impl<S, B> SizedStream<S, B> {
     }
 }
 
-/// `Unpin` is sound: the inner stream is pinned in its box, and pieces are never pinned.
+/// `Unpin` is sound: the inner stream is pinned in its box, and the pieces of the stream are never
+/// pinned.
 impl<S, B> Unpin for SizedStream<S, B> {}
 
 impl<S, B, E> Stream for SizedStream<S, B>

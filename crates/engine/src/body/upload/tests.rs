@@ -1,5 +1,5 @@
-//! Tests that uploads send exactly the given content, with any buffer size, and as often as
-//! promised.
+//! Tests that an upload sends exactly the given content, with any buffer size, and as many times as
+//! allowed.
 
 use std::io::{Cursor, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,7 +85,7 @@ fn source_is_reopened_and_must_keep_its_length() {
 }
 
 #[test]
-fn reader_is_spent_after_its_first_byte() {
+fn reader_body_can_be_sent_only_once() {
     let body = RequestBody::reader(Cursor::new(b"abc"));
     let mut upload = body.upload();
     assert!(!body.is_consumed());
