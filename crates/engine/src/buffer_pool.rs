@@ -1,12 +1,13 @@
-//! Read buffers and their pool. A sink that keeps bytes can take over a whole buffer.
+//! Read buffers and their pool. A sink that keeps bytes can take the whole buffer that contains
+//! them.
 //!
-//! The start of a buffer is aligned to 64 bytes, since large receives into other addresses can be
-//! slow ([`should_receive_via_buffer`]).
+//! Each buffer is aligned to 64 bytes, since large receives into other addresses can be slow
+//! ([`should_receive_via_buffer`]).
 //!
-//! A body is received into a worker's buffer. If its sink passes the bytes on at once, the buffer
+//! A body is received into a worker's buffer. If the sink passes the bytes on at once, the buffer
 //! is used again. A sink that must keep the bytes (in an ordered output, until earlier bodies are
-//! complete) takes the whole buffer without a copy, and the worker takes another one from the pool.
-//! Few bytes are copied instead, because they would waste most of a buffer.
+//! complete) takes the whole buffer without a copy, and the worker takes another buffer from the
+//! pool. Small amounts of bytes are copied instead, because they would waste most of a buffer.
 //!
 //! ```
 //! use haul::buffer_pool::{BufferLease, BufferPool};
@@ -22,14 +23,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// Returns true if `room` bytes should be received into a read buffer and copied from there to
-/// `place`, because that is faster than receiving them at `place` directly. That is the case for
-/// large receives to addresses 1 to 31 bytes past a page boundary.
+/// Returns true if it is faster to receive `room` bytes into a read buffer and to copy them to
+/// `place` than to receive them at `place` directly. That is the case for large receives to
+/// addresses 1 to 31 bytes past a page boundary.
 ///
 /// A server sends a file in pages. Copying a page to such an address takes the processor three
-/// times as long (each load seems to depend on the bytes just stored, and waits for them). `malloc`
-/// places each large block 16 bytes past a page boundary. Receiving 335 kB there took 190 µs, at
-/// any other address 70 µs, and into a read buffer with a copy from there 85 µs (AMD EPYC, Linux
+/// times as long (each load seems to wait for the store of the bytes before it). `malloc` places
+/// each large block 16 bytes past a page boundary. Receiving 335 kB took 190 µs at such an address,
+/// 70 µs at any other address, and 85 µs into a read buffer with a copy from there (AMD EPYC, Linux
 /// 6.18).
 #[must_use]
 pub fn should_receive_via_buffer(place: *const u8, room: usize) -> bool {
@@ -55,7 +56,7 @@ pub struct BufferPool {
     size: usize,
     /// The maximum number of unused buffers. Further buffers are freed.
     max_free: usize,
-    /// The buffers for bulk bodies, once there was one.
+    /// The pool of the buffers for bulk bodies; created on first use.
     bulk: OnceLock<Arc<BufferPool>>,
 }
 
@@ -66,7 +67,7 @@ const MAX_FREE: usize = 64;
 pub const BULK_BUFFER_SIZE: usize = 4 << 20;
 
 /// The maximum number of unused buffers for bulk bodies in a pool: one for each thread of most
-/// machines. New memory of this size costs more than a copy of it.
+/// machines. (Copying the bytes costs less than allocating a new buffer of this size.)
 const MAX_FREE_BULK: usize = 8;
 
 impl BufferPool {
@@ -115,8 +116,8 @@ impl DerefMut for Buffer {
 }
 
 impl Buffer {
-    /// Removes and returns a buffer of [`BULK_BUFFER_SIZE`] bytes from the pool for bulk bodies,
-    /// which belongs to this buffer's pool.
+    /// Removes and returns a buffer of [`BULK_BUFFER_SIZE`] bytes from the bulk pool that belongs
+    /// to this buffer's pool.
     #[must_use]
     pub fn take_bulk_buffer(&self) -> Self {
         self.pool.bulk.get_or_init(|| BufferPool::with_max_free(BULK_BUFFER_SIZE, MAX_FREE_BULK)).take_buffer()
@@ -140,7 +141,7 @@ pub struct BufferLease<'a> {
     range: Range<usize>,
 }
 
-/// The memory that holds the bytes of a lease.
+/// The memory in which the bytes of a lease are.
 #[derive(Debug)]
 enum LeasedBytes<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
@@ -150,8 +151,8 @@ enum LeasedBytes<'a> {
     Part(&'a [u8]),
 }
 
-/// The divisor that says when a sink keeps a whole buffer. If the bytes of a lease fill at least a
-/// quarter of the buffer, the sink takes the buffer itself; fewer bytes are copied.
+/// The minimum part of a buffer that a lease must fill so that a sink takes the whole buffer, as a
+/// divisor: a quarter. Fewer bytes are copied.
 const MIN_KEPT_DIVISOR: usize = 4;
 
 impl<'a> BufferLease<'a> {
@@ -160,8 +161,8 @@ impl<'a> BufferLease<'a> {
         Self { held: LeasedBytes::Whole(buffer), range }
     }
 
-    /// Makes a lease of bytes that stay in the memory of their owner. A sink that wants to keep the
-    /// bytes copies them.
+    /// Makes a lease of bytes that remain in the memory of their owner. A sink that wants to keep
+    /// the bytes copies them.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }
@@ -176,8 +177,8 @@ impl<'a> BufferLease<'a> {
         }
     }
 
-    /// Keeps the bytes beyond the sink's call. They are not copied if they fill enough of a read
-    /// buffer.
+    /// Turns the lease into bytes that the sink may keep after the call. The bytes are copied,
+    /// unless they fill enough of a read buffer.
     #[must_use]
     pub fn into_chunk(self) -> Chunk {
         match self.held {
@@ -226,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_aligned_for_fast_copies() {
+    fn buffers_do_not_begin_just_after_a_page_boundary() {
         let pool = BufferPool::new(100);
         let buffers: Vec<_> = (0..8).map(|_| pool.take_buffer()).collect();
         assert!(buffers.iter().all(|buffer| !is_just_after_page_start(buffer.as_ptr()) && buffer.len() == 100));
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_for_bulk_bodies_are_few_and_reused() {
+    fn bulk_buffers_are_reused_and_limited_in_number() {
         let buffer = BufferPool::new(64).take_buffer();
         let place = {
             let bulk = buffer.take_bulk_buffer();

@@ -17,18 +17,18 @@ pub fn to_timestamp(now: Instant) -> Timestamp {
     Timestamp(nanoseconds(now))
 }
 
-/// Converts an instant to the time format of `haul_policy`.
+/// Converts an instant to the type of time that `haul_policy` uses.
 pub fn to_monotonic_time(now: Instant) -> haul_policy::time::MonotonicTime {
     haul_policy::time::MonotonicTime(nanoseconds(now))
 }
 
-/// Converts a time of `haul_policy` to an instant.
+/// Converts a time of `haul_policy` back to an instant.
 pub fn to_instant(time: haul_policy::time::MonotonicTime) -> Instant {
     start_of_process() + Duration::from_nanos(time.0)
 }
 
-/// Returns the time `wait` after `now`. Returns the time in a century if the clock cannot represent
-/// that.
+/// Returns the time `wait` after `now`. If the clock cannot represent that time, returns the time a
+/// century after `now`.
 pub fn add_saturating(now: Instant, wait: Duration) -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
     now.checked_add(wait).unwrap_or_else(|| now + CENTURY)

@@ -1,9 +1,10 @@
-//! The environment variables that haul obeys, except in a process whose caller has fewer rights
-//! than the process itself.
+//! The environment variables that haul reads. It ignores them in a process whose caller has fewer
+//! rights than the process itself.
 //!
-//! A set-user-ID or set-group-ID program, or one with file capabilities, gets its environment from
-//! a caller with fewer rights. `SSL_CERT_FILE` would let that caller choose whom the program trusts,
-//! `SSLKEYLOGFILE` which file it makes, and `https_proxy` whom it talks to.
+//! A set-user-ID or set-group-ID program, or a program with file capabilities, gets its environment
+//! from a caller with fewer rights. That caller could otherwise choose the CAs that the program
+//! trusts (`SSL_CERT_FILE`), the file that it writes (`SSLKEYLOGFILE`), and the proxy that it uses
+//! (`https_proxy`).
 //!
 //! ```
 //! assert_eq!(haul::environment::variable("PATH"), std::env::var_os("PATH"));
@@ -11,15 +12,15 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Returns the value of an environment variable. Returns `None` if it is not set, and if the caller
-/// of this process has fewer rights ([`is_environment_trusted`]).
+/// Returns the value of an environment variable. Returns `None` if the variable is not set, or if
+/// the environment is not trusted ([`is_environment_trusted`]).
 #[must_use]
 pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name).filter(|_| is_environment_trusted())
 }
 
 /// Returns false if this program has rights that its caller does not have (`AT_SECURE` on Linux,
-/// `issetugid` on other systems). The environment is then not obeyed.
+/// `issetugid` on other systems). haul then ignores the environment.
 #[must_use]
 pub fn is_environment_trusted() -> bool {
     !has_additional_rights()

@@ -1,8 +1,8 @@
 //! Errors of transfers: [`Error`], its [`ErrorKind`], and the table of curl's exit codes.
 //!
 //! The engine's modules return an `Error` with its kind and cause, and the transfer adds the URL.
-//! The message has the form `URL: what happened: why`, and after a redirect `URL (redirected to
-//! URL): what happened: why`.
+//! The message is `URL: what happened: why`, or after a redirect `URL (redirected to URL): what
+//! happened: why`.
 //!
 //! ```
 //! use haul::{Error, ErrorKind};
@@ -56,7 +56,7 @@ pub(crate) enum ErrorStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The scheme of the URL or of a redirect is not allowed, or the peer does not respond in
+    /// The scheme of the URL or of a redirect is not allowed, or the server's response is not
     /// HTTP/1. Exit 1.
     UnsupportedScheme,
     /// The URL cannot be parsed, or the next page of a listing has another origin. Exit 3.
@@ -79,19 +79,19 @@ pub enum ErrorKind {
     QuicConnect,
     /// The server reset an HTTP/2 stream before the response was complete. Exit 92.
     Http2Stream,
-    /// The body ended before its announced length. Exit 18.
+    /// The body ended before its announced length was reached. Exit 18.
     PartialBody,
-    /// The status was 400 or above, and the request treats that as a failure. Exit 22.
+    /// The status is 400 or above, and the request treats such a status as a failure. Exit 22.
     Status,
     /// The output could not be written. Exit 23.
     Write,
-    /// The content has no known length, which HTTP/1.0 requires. Exit 25.
+    /// The request content has no known length, which HTTP/1.0 requires. Exit 25.
     Upload,
     /// A local file could not be read. Exit 26.
     Read,
     /// A time limit was reached. Exit 28.
     Timeout,
-    /// Ranges are required, but the server does not support them correctly. Exit 33.
+    /// The transfer needs ranges, but the server does not support them correctly. Exit 33.
     Range,
     /// The TLS handshake failed. Exit 35.
     TlsHandshake,
@@ -100,7 +100,8 @@ pub enum ErrorKind {
     Changed,
     /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
-    /// More redirects came than are allowed, or a listing has more pages than by default. Exit 47.
+    /// There were more redirects than are allowed, or a listing has more pages than the default
+    /// limit. Exit 47.
     TooManyRedirects,
     /// The connection closed before the first line of a response was complete. Exit 52.
     EmptyReply,
@@ -112,22 +113,22 @@ pub enum ErrorKind {
     Checksum,
     /// The peer's certificate cannot be verified. Exit 60.
     PeerCertificate,
-    /// The content coding is broken or unknown, or a page of a listing is not the JSON that it has to
-    /// be. Exit 61.
+    /// The content coding is broken or unknown, or a page of a JSON listing is not valid JSON. Exit
+    /// 61.
     ContentCoding,
     /// The announced, received or decoded body is larger than allowed. Exit 63.
     TooLarge,
     /// A client certificate or its key cannot be used. Exit 58.
     ClientCertificate,
-    /// The content must be sent again, but cannot be read again. Exit 65.
+    /// The request content must be sent again, but can be read only once. Exit 65.
     Rewind,
     /// The server requires an authentication scheme that haul does not support. Exit 94.
     Auth,
-    /// A URL contains a user name, which is not allowed here. Exit 67.
+    /// A URL contains a user name, but user names in URLs are not allowed. Exit 67.
     Login,
     /// None of the requested ciphers or groups is known. Exit 59.
     Cipher,
-    /// The head of a request or response has too many fields, or a line of it is too long. Exit
+    /// The head of a request or response has too many fields, or one of its lines is too long. Exit
     /// 100.
     HeadTooLarge,
     /// The file of CA certificates cannot be used. Exit 77.
@@ -139,8 +140,8 @@ pub enum ErrorKind {
     LocalFile,
     /// The server's public key is not among the pinned keys. Exit 90.
     PinnedKey,
-    /// The stapled OCSP response of the server is missing, or does not vouch for its certificate.
-    /// Exit 91.
+    /// The stapled OCSP response of the server is missing, or does not confirm that its certificate
+    /// is valid. Exit 91.
     CertificateStatus,
     /// The server did not decrypt the Encrypted Client Hello (RFC 9849). Exit 101.
     EchRequired,
@@ -261,7 +262,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Makes an error of this kind. `message` is a phrase that describes what happened.
+    /// Makes an error of this kind. `message` is a phrase that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             details: Box::new(ErrorDetails {
@@ -288,7 +289,7 @@ impl Error {
         error
     }
 
-    /// Makes the error of a transfer that the program has cancelled.
+    /// Makes the error for a transfer that the program has cancelled.
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
     }
@@ -469,9 +470,9 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Returns true if no connection could be made, or not in time, because of a name, an address,
-    /// an interface, a proxy or TLS. No part of the request was sent, so a request of any method
-    /// may be repeated. Returns false for failures after a redirect or in a retry.
+    /// Returns true if no connection could be made within the time limits, because of a name, an
+    /// address, an interface, a proxy or TLS. No part of the request was sent, so a request with
+    /// any method may be repeated. Returns false for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {
@@ -532,8 +533,8 @@ impl Error {
 }
 
 /// Wraps an [`Error`] in an [`io::Error`], for programs that read a [`Response`](crate::Response)
-/// by [`io::Read`]; `get_ref` and `downcast` give it back. The [`io::ErrorKind`] is never
-/// `Interrupted` or `WouldBlock`, so that no reader repeats the read.
+/// through [`io::Read`]; `get_ref` and `downcast` return the original. The [`io::ErrorKind`] is
+/// never `Interrupted` or `WouldBlock`, so that no reader repeats the read.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

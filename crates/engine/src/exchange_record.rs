@@ -1,9 +1,9 @@
 //! Records of exchanges as they were on the wire, for archives: each request with its response.
 //!
-//! A transfer has one record for each exchange: redirects, challenges and retries have their own. A
-//! record gets the text of HTTP/1 as it was sent and received, with chunk framing and content
-//! codings. The heads of HTTP/2 and HTTP/3 have the syntax of HTTP/1.1, and their content has no
-//! framing.
+//! A transfer has one record for each exchange: redirects, challenges and retries have separate
+//! records. A record contains the text of HTTP/1 as it was sent and received, with chunk framing
+//! and content codings. The heads of HTTP/2 and HTTP/3 are written in the syntax of HTTP/1.1, and
+//! their content without framing.
 //!
 //! ```text
 //!  begin ─▶ request_content* ─▶ response_head ─▶ response_body* ─▶ end
@@ -23,7 +23,7 @@ use crate::transfer_facts::TlsFacts;
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// Makes the records of exchanges. Any worker's thread may call it.
+/// A factory of [`ExchangeRecord`]s. Any worker thread may call it.
 pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
     /// Begins the record of an exchange whose request is about to be sent.
     fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord>;
@@ -48,9 +48,9 @@ pub trait ExchangeRecord: Send {
     /// The record cannot be kept. The transfer fails with this error.
     fn response_body(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Ends the record of an exchange that has a response. Returns a number if the recorder holds the
-    /// record back until the program has noted the whole transfer. The transfer's
-    /// [`held_records`](TransferFacts::held_records) are these numbers.
+    /// Ends the record of an exchange that has a response. Returns an id if the recorder keeps the
+    /// record back until the whole transfer has ended.
+    /// [`held_records`](TransferFacts::held_records) lists these ids.
     ///
     /// # Errors
     /// The record cannot be written. The transfer fails with this error.
@@ -66,7 +66,7 @@ pub struct ExchangeStart<'a> {
     pub head: &'a [u8],
     /// The version of the protocol in which the request is sent.
     pub version: ProtocolVersion,
-    /// The address of the server; `None` behind a proxy, and on a Unix socket.
+    /// The address of the server; `None` behind a proxy, or on a Unix socket.
     pub server: Option<IpAddr>,
     /// The TLS session of the connection; `None` without TLS.
     pub tls: Option<&'a TlsFacts>,
@@ -77,14 +77,14 @@ pub struct ExchangeStart<'a> {
 pub enum ExchangeEnd {
     /// The response is complete.
     Complete,
-    /// The response ended early, or its rest was not received.
+    /// The response ended early, or the remaining part of it was not received.
     Truncated(TruncationReason),
 }
 
-/// The reason why the rest of a response is missing.
+/// The reason why the end of a response is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TruncationReason {
-    /// The response is longer than allowed, or longer than its transfer needs.
+    /// The response is longer than allowed, or longer than the transfer needs.
     Length,
     /// A time limit was reached.
     Time,

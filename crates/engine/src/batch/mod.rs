@@ -179,8 +179,8 @@ impl Batch {
         Self { client: client.clone(), executor, queue, interrupt: options.interrupt, generation: fork::fork_count() }
     }
 
-    /// Adds a request whose response body is kept in memory, and returns its number, counted from
-    /// 0. Never waits.
+    /// Adds a request whose response body is kept in memory. Returns the number of the request,
+    /// counted from 0. Never waits.
     pub fn submit(&self, request: Request) -> u64 {
         self.submit_into(request, Box::new(MemorySink::default()))
     }

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_declares_charset_by_two_attributes_only() {
+    fn only_charset_and_http_equiv_meta_declare_a_charset() {
         let koi = Some("KOI8-R");
         declares("<meta charset=koi8-r>", koi);
         declares("<META\tname=x CharSet = 'koi8-r' >", koi);

@@ -1,4 +1,4 @@
-//! [`ClientBuilder`], which makes a client with other settings than the defaults.
+//! The builder of clients with settings other than the defaults: [`ClientBuilder`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,8 +66,8 @@ impl ClientBuilder {
     }
 
     /// Sets the time limit for each attempt of a request, including the body. With
-    /// [`send_async`](Client::send_async), it includes the wait for other requests. Default: no
-    /// limit.
+    /// [`send_async`](Client::send_async), the limit includes the time in the queue behind other
+    /// requests. Default: no limit.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.options.max_time = Some(limit);
         self
@@ -104,8 +104,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the limits for decoding: the decoded size, and the number of decoded bytes for each
-    /// received byte. Default: at most 750 for each byte, beyond the first 8 MiB.
+    /// Sets the limits for decoding: the maximum decoded size, and the maximum number of decoded
+    /// bytes for each received byte. Default: 750 decoded bytes for each received byte, which
+    /// applies after the first 8 MiB; no maximum size.
     ///
     /// ```
     /// use haul::Client;
@@ -146,7 +147,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Changes any of the options with which requests of the client start, by calling `change`.
+    /// Calls `change` to modify the options with which all requests of the client start.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(&mut self.options);
         self
@@ -158,7 +159,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the limits on idle connections: how many are kept, and for how long.
+    /// Sets the limits on idle connections: their maximum number, and the time for which they are
+    /// kept.
     pub fn pool(mut self, limits: PoolLimits) -> Self {
         self.limits = limits;
         self

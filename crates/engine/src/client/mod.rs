@@ -51,12 +51,12 @@ use crate::sink::Sink;
 use crate::stats::ClientStats;
 use crate::transfer::{Transfer, TransferOutcome};
 
-/// The size in bytes of a read buffer. Larger buffers would save few system calls (a body of 49 KiB
-/// arrives in one or two). Smaller buffers would need many.
+/// The size in bytes of a read buffer. A larger buffer would save few system calls (a body of 49
+/// KiB arrives in one or two reads). A smaller buffer would need many more.
 const READ_BUFFER_SIZE: usize = 128 << 10;
 
-/// The number of idle connections for which there are always descriptors, so that the limit of the
-/// process need not be read.
+/// The number of idle connections that the client may keep without a look at the process's limit on
+/// file descriptors.
 const ALWAYS_ALLOWED_IDLE: usize = 16;
 
 /// The default limit on concurrent asynchronous requests of a client. Each of them may need a file
@@ -69,9 +69,9 @@ pub struct Client {
     inner: Arc<OwnedClientState>,
 }
 
-/// The handle of one clone of a client. The clones that the program has share one such handle, and
-/// the clones in threads of the client share another. When the program drops its last clone, the
-/// thread for asynchronous requests ends.
+/// A handle of a client's state. The program's clones of a client share one handle. The clones in
+/// the client's own threads have others, which do not keep the client alive. When the program drops
+/// its last clone, the thread for asynchronous requests ends.
 struct OwnedClientState {
     core: Arc<ClientCore>,
     is_program_owned: bool,
@@ -103,12 +103,12 @@ struct PerProcessState {
     descriptor_budget: Arc<DescriptorBudget>,
     buffer_pool: Arc<BufferPool>,
     recv_memory: SharedRecvMemory,
-    /// The receive buffers for QUIC, which have no memory before a QUIC connection is made.
+    /// The receive buffers for QUIC. Their memory is allocated with the first QUIC connection.
     #[cfg(feature = "http3")]
     datagram_buffers: DatagramBufferPool,
     stats: ClientStats,
-    /// The origin of the last URL that was parsed; see [`Client::target`]. `None` before the first
-    /// one.
+    /// The origin of the URL that was parsed last; see [`Client::target`]. `None` before the first
+    /// URL.
     last_origin: Mutex<Option<Origin>>,
     /// The executor for asynchronous requests; created on first use.
     executor: OnceLock<Arc<RequestExecutor>>,
@@ -195,7 +195,7 @@ impl Client {
         Self::builder().resolver(resolver).build()
     }
 
-    /// Makes a builder, by which a client with other settings is made.
+    /// Makes a builder for a client with other settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -214,14 +214,14 @@ impl Client {
         self.inner.core.process_state()
     }
 
-    /// Returns a clone of this client for a thread of the client. The clone does not keep the
-    /// client alive: when the program has dropped all its clones, the thread ends.
+    /// Returns a clone of this client for one of the client's own threads. The clone does not keep
+    /// the client alive: when the program has dropped all its clones, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
         Self { inner: Arc::new(OwnedClientState { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
-    /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same
-    /// origin as the previous one takes only a fifth of the time.
+    /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. Parsing is five
+    /// times as fast for a URL with the same origin as the previous URL.
     ///
     /// # Errors
     /// The URL cannot be used.
@@ -301,7 +301,7 @@ impl Client {
 
     /// Sends a request and receives the body into the caller's sink, for example into a string of
     /// another language ([`Sink::receive`] takes bytes from the socket without a copy). The sink is
-    /// given back even if the request fails.
+    /// returned even if the request fails.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (TransferOutcome, S) {
         response::perform(self, request, sink)
     }
@@ -312,11 +312,11 @@ impl Client {
     /// time, or when the client has been dropped and no request is in progress. Dropping the future
     /// cancels the request.
     ///
-    /// At most 1,024 requests run at a time ([`ClientBuilder::max_requests`]). The wait of other
-    /// requests counts towards their [`timeout`](RequestBuilder::timeout). A response counts as
-    /// running until all of its body but the last 256 KiB has been read, or until it is dropped. So
-    /// a program that keeps the maximum number of responses unread and awaits another one waits for
-    /// ever.
+    /// At most 1,024 requests run at a time ([`ClientBuilder::max_requests`]). For further
+    /// requests, the time in the queue counts towards their [`timeout`](RequestBuilder::timeout). A
+    /// response counts as running until all of its body but the last 256 KiB has been read, or
+    /// until it is dropped. So a program that keeps the maximum number of responses unread and
+    /// awaits another one waits for ever.
     pub fn send_async(&self, request: Request) -> ResponseFuture {
         ResponseFuture::new(self, Ok(request))
     }
@@ -383,8 +383,8 @@ impl Client {
         &self.process_state().recv_memory
     }
 
-    /// Returns the parts of the client that a new QUIC connection uses, for which `transfers`
-    /// transfers wait.
+    /// Returns the parts of the client that a new QUIC connection needs. `transfers` is the number
+    /// of transfers that wait for the connection.
     #[cfg(feature = "http3")]
     pub(crate) fn quic_resources(&self, transfers: usize) -> QuicResources<'_> {
         let parts = self.process_state();
@@ -412,8 +412,8 @@ impl Client {
         while self.has_surplus_idle_connections() && self.close_oldest_pooled() {}
     }
 
-    /// Returns true if the pool and the event loops have more idle connections than the client's
-    /// limits and the process' descriptors allow.
+    /// Returns true if there are more idle connections, in the pool and in the event loops, than
+    /// the client's limits or the process's file descriptors allow.
     pub(crate) fn has_surplus_idle_connections(&self) -> bool {
         let (parts, limits) = (self.process_state(), self.pool_limits());
         let idle = parts.pool.len() + parts.descriptor_budget.idle_connections();
@@ -430,13 +430,13 @@ impl Client {
         oldest.is_some()
     }
 
-    /// Returns the budget of descriptors for the connections of event loops.
+    /// Returns the budget of file descriptors for the connections of event loops.
     pub(crate) fn descriptor_budget(&self) -> &Arc<DescriptorBudget> {
         &self.process_state().descriptor_budget
     }
 
-    /// Asks each other event loop to close one idle connection, because this event loop needs a
-    /// descriptor.
+    /// Asks every other event loop of the client to close one idle connection, because this event
+    /// loop needs a file descriptor.
     pub(crate) fn request_descriptors(&self) {
         self.process_state().descriptor_budget.reread_limit();
         self.send_to_inboxes(WorkerMessage::FreeDescriptor);
@@ -452,9 +452,9 @@ impl Client {
         }
     }
 
-    /// Returns true if the pool has an idle connection for a request to this target that is open
-    /// and has no unread bytes. The answer may soon be outdated: another thread may take the
-    /// connection, or the server may close it.
+    /// Returns true if the pool has an idle connection for a request to this target. The connection
+    /// must be open and have no unread bytes. The result may soon be outdated: another thread may
+    /// take the connection, or the server may close it.
     #[must_use]
     pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
         self.process_state().pool.has_for_request(target, options, Instant::now())

@@ -1,10 +1,10 @@
 //! Removes repeated values in bounded memory, and keeps the order in which values first appeared.
 //!
-//! Known values are stored as 128 bits of two keyed hashes. (Two values with equal hashes are
-//! practically impossible, even if an adversary chooses the values.) When the table of hashes has
-//! reached its memory budget, it does not grow. Values whose hashes it contains are still dropped
-//! at once. All others are *deferred*: written to disk with their number, and given out at the end,
-//! each once.
+//! The values seen so far are stored as two keyed hashes, 128 bits together. (Two values with equal
+//! hashes are practically impossible, even if an adversary chooses the values.) When the table of
+//! hashes has reached its memory budget, it does not grow. Values whose hashes it contains are
+//! still dropped at once. All other values are *deferred*: written to disk with a sequence number,
+//! and returned at the end, each once.
 
 use std::{
     fmt,
@@ -24,8 +24,8 @@ pub enum DistinctResult {
     New,
     /// The value has occurred before, and is dropped.
     Old,
-    /// The memory is full, so the value was written to disk. [`Distinct::finish`] gives it out at
-    /// the end if it has not occurred before.
+    /// The memory is full, so the value was written to disk. [`Distinct::finish`] returns it at the
+    /// end, if it has not occurred before.
     Deferred,
 }
 
@@ -90,7 +90,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run has passed on. It is known even if the memory is full.
+    /// Adds a value that an earlier run of the program has passed on. It counts as seen, even if
+    /// the memory is full.
     pub fn recall_known(&mut self, value: &[u8]) {
         let fingerprint = self.fingerprint(value);
         let entry = self.known.entry(fingerprint as u64, |&known| known == fingerprint, |&known| known as u64);
@@ -99,8 +100,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run deferred. It stays deferred, even if there is memory now,
-    /// unless it is known.
+    /// Adds a value that an earlier run of the program deferred. It stays deferred even if there is
+    /// memory now, unless it was seen.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
@@ -147,17 +148,17 @@ impl Distinct {
         u128::from(high) << 64 | u128::from(low)
     }
 
-    /// Returns true if the table of hashes is full and may not grow. It may not if it uses more
-    /// than three quarters of the budget, since the old table and a new one, twice as large, would
-    /// not fit into the budget together.
+    /// Returns true if the table of hashes is full and may not grow. It may grow only if it uses at
+    /// most three quarters of the budget: the old table and a new one, twice as large, must fit
+    /// into the budget together.
     fn is_full(&self) -> bool {
         self.known.len() == self.known.capacity()
             && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
-    /// Writes a value to disk as the record (length, value, number). After sorting the records,
-    /// equal values are adjacent, the earliest first. The length prevents that a longer value is
-    /// sorted between two copies of a shorter one.
+    /// Writes a value to disk as the record (length, value, sequence number). After the records are
+    /// sorted, equal values are adjacent, the earliest first. Because of the length, no longer
+    /// value is sorted between two copies of a shorter one.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
@@ -177,15 +178,15 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The new values for which the table of a [`Distinct`] had no room. [`Distinct::finish`] gives
-/// them out.
+/// The new values for which a [`Distinct`] had no room in its table. [`Distinct::finish`] returns
+/// them.
 #[derive(Debug)]
 pub struct DeferredValues {
     sorted: Option<SortedValues>,
 }
 
 impl DeferredValues {
-    /// Returns the values that follow numbers of 8 bytes in these sorted records.
+    /// Returns the values in these sorted records, in which each value follows a number of 8 bytes.
     pub(crate) fn numbered(records: SortedValues) -> Self {
         Self { sorted: Some(records) }
     }

@@ -1,16 +1,16 @@
 //! Finds matches of a regular expression in a body that arrives in pieces.
 //!
 //! The result is the same as that of one search over the whole body (leftmost-first, not
-//! overlapping, without empty matches), wherever the pieces end. A search in a window of the body
-//! is right about a start position if no later input can change the match there. A match is at most
-//! *L* bytes long, and the assertions (`$`, `\b`) look at most 4 bytes (one character) further. So
-//! of a window of *W* bytes, the start positions up to *W − L − 4* are settled. (The module
-//! `lookahead` handles expressions for which *L* has no bound.) Matches at settled positions are
-//! returned. The rest is kept and searched again together with the next piece, with the 4 bytes
-//! before it for assertions that look back.
+//! overlapping, without empty matches), wherever the pieces end. A start position in the window
+//! that is being searched is *settled* if no later input can change the match there. A match is at
+//! most *L* bytes long, and the assertions (`$`, `\b`) look at most 4 bytes (one character)
+//! further. So in a window of *W* bytes, the start positions up to *W − L − 4* are settled. (The
+//! module `lookahead` handles expressions for which *L* has no bound.) Matches at settled positions
+//! are returned. The remaining bytes are kept and searched again together with the next piece. The
+//! 4 bytes before them are kept, too, for assertions that look back.
 //!
-//! Pieces are searched in place. Only the unsettled end of a piece, and as much of the next one as
-//! settles it, are copied.
+//! Pieces are searched in place. Only the unsettled end of a piece is copied, and as much of the
+//! next piece as is needed to settle it.
 
 use std::{fmt, sync::Arc};
 
@@ -37,7 +37,7 @@ const MAX_GATHERED: usize = 256 << 10;
 #[derive(Clone)]
 pub struct ExtractPattern {
     inner: Arc<[CompiledExpression]>,
-    /// True to pass on matches whose group 1 is empty or did not take part.
+    /// True to pass on values of matches in which group 1 is empty or did not take part.
     keeps_empty: bool,
 }
 
@@ -69,8 +69,8 @@ impl ExtractPattern {
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
     }
 
-    /// Passes on empty values of matches that are not empty themselves, so that the number of a
-    /// value shows which of several expressions it matched. They are left out by default.
+    /// Passes on empty values of non-empty matches, too, so that the position of a value shows
+    /// which of several expressions it belongs to. By default, empty values are left out.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }
@@ -120,8 +120,8 @@ impl fmt::Debug for ExtractPattern {
 /// several expressions, the extractor also keeps their values from the unsettled end.
 pub struct Extractor {
     searches: Vec<ExpressionSearch>,
-    /// Values that were found but not passed on yet, because another expression may still find a
-    /// value that begins earlier in the body.
+    /// The values that were found but not passed on yet, because another expression may still find
+    /// a value that begins earlier in the body.
     found: Vec<ExtractedValue>,
 }
 
@@ -141,8 +141,8 @@ impl Extractor {
         Self { searches, found: Vec::new() }
     }
 
-    /// Sets the number of bytes to collect before a search. Tests set a small number, so that short
-    /// bodies have piece boundaries everywhere.
+    /// Sets the minimum number of new bytes that are collected before a search. Tests set a small
+    /// number, so that short bodies are also searched in several pieces.
     #[cfg(test)]
     pub(super) fn gather_at_least(&mut self, gather: usize) {
         self.searches.iter_mut().for_each(|search| search.gather = gather);
@@ -166,8 +166,8 @@ impl Extractor {
         self.push_numbered(piece, &mut |_, value| on_match(value))
     }
 
-    /// Searches the next piece as [`push`](Self::push) does, and passes the index of the expression
-    /// on with each value.
+    /// Searches the next piece like [`push`](Self::push). The callback also gets the index of the
+    /// expression that found the value.
     pub(super) fn push_numbered(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
@@ -183,8 +183,8 @@ impl Extractor {
         pass_settled_values(found, settled, on_value)
     }
 
-    /// Searches a whole body that is in memory, as one [`push`](Self::push) and
-    /// [`finish`](Self::finish) do, but without a copy.
+    /// Searches a whole body that is in memory. Equal to one [`push`](Self::push) and a
+    /// [`finish`](Self::finish), but without a copy.
     #[cfg(feature = "select")]
     pub(super) fn search_whole(&mut self, body: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         if let [search] = self.searches.as_mut_slice() {
@@ -205,8 +205,8 @@ impl Extractor {
         self.finish_numbered(&mut |_, value| on_match(value))
     }
 
-    /// Ends the body as [`finish`](Self::finish) does, and passes the index of the expression on
-    /// with each value.
+    /// Ends the body like [`finish`](Self::finish). The callback also gets the index of the
+    /// expression that found the value.
     pub(super) fn finish_numbered(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
         let Self { searches, found } = self;
         if let [search] = searches.as_mut_slice() {
@@ -255,7 +255,7 @@ struct ExpressionSearch {
     tail: Vec<u8>,
     /// The offset in the body at which `tail` (or the window that is being searched) begins.
     origin: u64,
-    /// The index in `tail` (or in the window that is being searched) at which the search continues.
+    /// The index at which the search continues, in `tail` or in the window that is being searched.
     next: usize,
     /// The number of bytes of `tail` that an earlier search has covered already.
     searched: usize,
@@ -377,7 +377,7 @@ impl ExpressionSearch {
 }
 
 /// Describes a syntax error in an expression in one line: the error, its position, and a remedy if
-/// one is known.
+/// there is one.
 fn describe_syntax_error(cause: &SyntaxError, expression: &str) -> String {
     let (why, at, remedy) = match cause {
         SyntaxError::Parse(flaw) => {

@@ -222,7 +222,7 @@ fn is_readable(file: &File) -> io::Result<bool> {
 }
 
 /// Waits until `file` has data to read. Returns false if waiting is not possible.
-fn wait_until_readable(file: &File) -> bool {
+fn wait_readable(file: &File) -> bool {
     let waited = retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::IN)], None));
     waited.is_ok()
 }
@@ -293,7 +293,7 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
         let piece = match reader.read(&mut buffer) {
             Ok(n) => Ok(buffer[..n].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(wait_until_readable) => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && file.is_some_and(wait_readable) => continue,
             Err(error) => Err(would_block_as_failure(error)),
         };
         let is_last = piece.as_ref().map_or(true, Vec::is_empty);

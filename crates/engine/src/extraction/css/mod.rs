@@ -1,10 +1,11 @@
-//! CSS selectors that are decided at the start tag of an element, while a page is read once.
+//! CSS selectors. Whether an element matches is decided at its start tag, while the page is read
+//! once.
 //!
-//! [`parse`] reads the text of a query, [`SelectorProgram`] matches the selectors of all queries of
-//! a stage against the elements of a page in their order, without a tree.
+//! [`parse`] parses the text of a query. [`SelectorProgram`] matches the selectors of all queries
+//! against the elements of a page in document order, without a tree.
 //!
-//! Left out, because they need what follows the start tag: `:has()`, `:last-child`, `:only-child`,
-//! `:nth-last-child()`, `:empty` and their like. Namespaces are left out, too.
+//! Not supported: selectors that depend on the page after the start tag (`:has()`, `:last-child`,
+//! `:only-child`, `:nth-last-child()`, `:empty` and similar ones), and namespaces.
 
 mod parse;
 mod program;
@@ -17,8 +18,8 @@ pub(super) use program::{ElementView, OpenSelectors, SelectorProgram};
 
 use crate::{Error, ErrorKind, Result};
 
-/// A query for values of HTML elements: a CSS selector, and the attribute whose value is taken.
-/// Without an attribute, the value is the element's text.
+/// A query for values in HTML elements: a CSS selector, and the attribute whose value is extracted.
+/// Without an attribute, the text of the element is extracted.
 ///
 /// ```
 /// use haul::extraction::CssQuery;
@@ -40,14 +41,15 @@ impl CssQuery {
     /// attribute, at its end.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`], with the position of the flaw and, where there is one, a remedy.
+    /// [`ErrorKind::Setup`]. The message contains the position of the error and, if there is one, a
+    /// remedy.
     pub fn new(query: &str) -> Result<Self> {
         let (selectors, attribute) = parse::parse_query(query)
             .map_err(|flaw| Error::new(ErrorKind::Setup, format!("CSS selector {query:?} cannot be used: {flaw}")))?;
         Ok(Self { source: query.to_owned(), selectors, attribute })
     }
 
-    /// Returns the query as it was given.
+    /// Returns the text of the query, as it was given.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
@@ -86,10 +88,10 @@ enum Combinator {
     LaterSibling,
 }
 
-/// The conditions on one element.
+/// The conditions of a compound selector, which all apply to the same element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct CompoundSelector {
-    /// The lower-case name of the element; `None` for any.
+    /// The lower-case name of the element; `None` if any name matches.
     name: Option<Box<str>>,
     conditions: Vec<Condition>,
 }
@@ -121,7 +123,7 @@ struct AttributeCondition {
     name: Box<str>,
     relation: ValueRelation,
     value: Box<str>,
-    /// True if letters of ASCII match in either case.
+    /// True if the case of ASCII letters in the value is ignored.
     ignores_case: bool,
 }
 
@@ -132,9 +134,9 @@ enum ValueRelation {
     Exists,
     /// `=`.
     Equals,
-    /// `~=`: one of the words.
+    /// `~=`: one of the words of the attribute's value is equal to the selector's value.
     HasWord,
-    /// `|=`: equal, or followed by a hyphen.
+    /// `|=`: the attribute's value is equal, or continues with a hyphen.
     HasLanguage,
     /// `^=`.
     StartsWith,

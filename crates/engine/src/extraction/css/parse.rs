@@ -2,10 +2,10 @@
 
 use super::{AttributeCondition, Combinator, ComplexSelector, CompoundSelector, Condition, ValueRelation};
 
-/// The deepest nesting of `:is()` and `:not()`.
+/// The maximum nesting depth of `:is()` and `:not()`.
 const MAX_NESTING: usize = 8;
 
-/// The attributes of HTML whose values match in either case (HTML, "Case-sensitivity of
+/// The HTML attributes whose values are compared without regard to case (HTML, "Case-sensitivity of
 /// selectors").
 const CASE_INSENSITIVE_ATTRIBUTES: &[&str] = &[
     "accept",
@@ -218,7 +218,7 @@ impl<'t> CssParser<'t> {
         self.parse_name()
     }
 
-    /// Parses letters, digits, hyphens, underscores and escapes.
+    /// Parses a name: letters, digits, hyphens, underscores and escapes.
     fn parse_name(&mut self) -> Result<String, String> {
         let mut name = String::new();
         while let Some(c) = self.peek() {
@@ -235,7 +235,7 @@ impl<'t> CssParser<'t> {
         Ok(name)
     }
 
-    /// Parses the rest of an escape, after the backslash.
+    /// Parses an escape, from the character after the backslash on.
     fn parse_escape(&mut self) -> Result<char, String> {
         let digits = self.rest().bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
         if digits == 0 {

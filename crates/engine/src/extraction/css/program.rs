@@ -1,13 +1,13 @@
-//! The selectors of all queries of a stage, as one program that runs at each start tag.
+//! The compiled selectors of several queries, as one program that runs at each start tag.
 //!
-//! Each compound selector is a *step* with a bit. An element's open ancestors and earlier siblings
-//! have left behind the bits of the steps that may match now: for all descendants, for children,
-//! for the next sibling, or for all later siblings. Bits of first steps are always set. A step that
-//! matches passes the bit of the next step on, as its combinator says; the last step of a selector
-//! is a match. So memory and time for an element do not depend on the page.
+//! Each compound selector is a *step* with a bit. A set bit means that the step may match at this
+//! element. Each open element keeps the bits for its descendants, for its children, for its next
+//! child, and for all its later children. The bits of first steps are always set. A step that
+//! matches sets the bit of the next step as its combinator says; if it is the last step of a
+//! selector, the selector matches. So memory and time for an element do not depend on the page.
 //!
-//! The selectors inside `:is()` and `:not()` are steps, too, and come first: their results are
-//! known when the outer step is decided.
+//! The selectors inside `:is()` and `:not()` are steps, too. They come before the step that
+//! contains them, so that their results are known when that step is decided.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use super::{Combinator, ComplexSelector, CompoundSelector, Condition, CssQuery, 
 use crate::extraction::html::tag_name::TagName;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of compound selectors in a stage: the bits of a `u64`.
+/// The maximum number of compound selectors in all queries together: the number of bits in a `u64`.
 const MAX_STEPS: usize = 64;
-/// The maximum number of element names that are counted among the children of one element for
-/// `:nth-of-type()`. Elements of further names do not match.
+/// The maximum number of different element names that are counted among the children of one element
+/// for `:nth-of-type()`. Children with further names never match `:nth-of-type()`.
 const MAX_COUNTED_NAMES: usize = 1024;
 
 /// The selectors of several queries, compiled.
@@ -31,32 +31,31 @@ pub(in crate::extraction) struct SelectorProgram {
     counts_types: bool,
 }
 
-/// A compound selector in its place in a selector.
+/// A compound selector with its consequence for the whole selector.
 struct SelectorStep {
     name: Option<(TagName, Box<[u8]>)>,
     conditions: Vec<StepCondition>,
     outcome: StepOutcome,
 }
 
-/// The consequence of the match of a step.
+/// The consequence when a step matches an element.
 enum StepOutcome {
     /// The element matches the query with this index.
     Query(usize),
-    /// The element matches the selector inside `:is()` or `:not()` whose result has this index.
+    /// The element matches the selector inside `:is()` or `:not()` whose result has this bit index.
     Inner(usize),
-    /// The next step may match on the elements that the combinator names.
+    /// The next step of the selector may match at the elements to which the combinator leads.
     Next(Combinator),
 }
 
-/// A condition of a step. The selectors in `:is()` and `:not()` are replaced by the bits of their
-/// results.
+/// A condition of a step. `:is()` and `:not()` contain the bits of their selectors' results.
 enum StepCondition {
     Plain(Condition),
     AnyOf(u64),
     NoneOf(u64),
 }
 
-/// The bits that an open element has for its children and descendants, and the counts of its
+/// The step bits that an open element keeps for its children and descendants, and the counts of its
 /// children.
 #[derive(Default)]
 pub(in crate::extraction) struct OpenSelectors {
@@ -68,14 +67,14 @@ pub(in crate::extraction) struct OpenSelectors {
     counts: Option<Box<FxHashMap<TagName, u32>>>,
 }
 
-/// An element at its start tag, as selectors see it.
+/// The attributes of an element at its start tag, which selectors examine.
 pub(in crate::extraction) trait ElementView {
     /// Returns the value of an attribute without character references, or `None` if there is no
     /// such attribute.
     fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>>;
 }
 
-/// The queries that an element matches, as bits by the index of the query.
+/// The queries that an element matches: bit `i` is set if query `i` matches.
 pub(in crate::extraction) type StartMatches = u64;
 
 impl SelectorProgram {
@@ -98,7 +97,7 @@ impl SelectorProgram {
         Ok(program)
     }
 
-    /// Returns for each step whether it is the first one of its selector.
+    /// Returns, for each step, whether it is the first one of its selector.
     fn is_first_step(&self) -> Vec<bool> {
         let ends = self.steps.iter().map(|step| !matches!(step.outcome, StepOutcome::Next(_)));
         std::iter::once(true).chain(ends).take(self.steps.len()).collect()
@@ -146,8 +145,8 @@ impl SelectorProgram {
 
     /// Decides at the start tag of an element which queries it matches. `parent` is the open
     /// element that contains it. `is_root` is true if no element contains it. `full_name` is the
-    /// name in the tag. It is `None` for a name whose number is unique. Returns the matches, and
-    /// the bits for the element's own children.
+    /// name in the tag; it is `None` if `name` alone identifies the name. Returns the matching
+    /// queries, and the step bits for the element's own children.
     pub(in crate::extraction) fn start_element(
         &self,
         parent: &mut OpenSelectors,
@@ -185,8 +184,8 @@ impl SelectorProgram {
     }
 }
 
-/// Counts a child of this name. Returns the number of children with the name so far, or 0 if there
-/// are too many names.
+/// Counts a child of `parent` with this name. Returns the number of children with the name so far,
+/// or 0 if there are too many different names.
 fn count_type(parent: &mut OpenSelectors, name: TagName) -> u32 {
     let counts = parent.counts.get_or_insert_with(Box::default);
     if counts.len() >= MAX_COUNTED_NAMES && !counts.contains_key(&name) {
@@ -197,7 +196,7 @@ fn count_type(parent: &mut OpenSelectors, name: TagName) -> u32 {
     *count
 }
 
-/// The position of an element among its siblings, from 1; 0 if it is not known.
+/// The position of an element among its siblings, counted from 1; 0 if it is not known.
 #[derive(Clone, Copy)]
 struct SiblingPosition {
     is_root: bool,
@@ -246,7 +245,7 @@ impl Condition {
     }
 }
 
-/// Returns true if `at` is `step` × n + `offset` for an n that is not negative.
+/// Returns true if `at` is `step` × n + `offset` for some n ≥ 0.
 fn is_nth(at: i64, step: i64, offset: i64) -> bool {
     let distance = at - offset;
     if step == 0 { distance == 0 } else { distance % step == 0 && distance / step >= 0 }

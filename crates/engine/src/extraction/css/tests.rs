@@ -7,7 +7,7 @@ fn flaw(query: &str) -> String {
 }
 
 #[test]
-fn query_splits_into_selector_and_attribute() {
+fn css_query_splits_into_selector_and_attribute() {
     let attribute = |query: &str| CssQuery::new(query).unwrap().attribute().map(str::to_owned);
     assert_eq!(attribute("a@HREF").as_deref(), Some("href"));
     assert_eq!(attribute("a, b > c @ data-x").as_deref(), Some("data-x"));
@@ -73,7 +73,7 @@ fn malformed_selectors_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn stage_has_a_limit_of_selectors() {
+fn queries_have_at_most_64_compound_selectors() {
     let many: Vec<CssQuery> = (0..33).map(|_| CssQuery::new("a b").unwrap()).collect();
     let refused = SelectorProgram::new(&many).err().expect("there are 66 compound selectors");
     assert!(refused.to_string().contains("more than 64"), "{refused}");

@@ -5,12 +5,13 @@
 //!                     └── text, only inside selected elements ──┘
 //! ```
 //!
-//! No tree is built. An element's ancestors are open elements, and its earlier siblings have left
-//! their traces in its parent. Missing end tags and missing `<html>`, `<head>`, `<body>`, `<tbody>`
-//! and `<tr>` are supplied by the rules of HTML. XML documents are read without these rules.
+//! No tree is built. An element's ancestors are the open elements, and the needed facts about its
+//! earlier siblings are stored in its parent. Missing end tags and missing `<html>`, `<head>`,
+//! `<body>`, `<tbody>` and `<tr>` are supplied by the rules of HTML. XML documents are read without
+//! these rules.
 //!
-//! Left out: moving misplaced content out of tables, reopening formatting elements (`<b>`) after a
-//! block ended within them, scripts.
+//! Not supported: moving misplaced content out of tables, reopening formatting elements (`<b>`)
+//! after a block that ended within them, and scripts.
 
 mod open_elements;
 mod tag;
@@ -34,7 +35,7 @@ use crate::{Error, ErrorKind, Result};
 use tokenizer::Tokenizer;
 use tree::{PageTree, TreeBuilder};
 
-/// The CSS queries of a stage, compiled.
+/// The compiled CSS queries of a search.
 pub(super) struct HtmlQueries {
     queries: Vec<CssQuery>,
     program: SelectorProgram,
@@ -50,12 +51,13 @@ impl HtmlQueries {
     }
 }
 
-/// The search of one page for the values of CSS queries.
+/// The search for the values of CSS queries in one page.
 pub(super) struct HtmlSearch {
     queries: Arc<HtmlQueries>,
     tokenizer: Tokenizer,
     tree: PageTree,
-    /// The first bytes of a page without a type, as long as they may begin an XML declaration.
+    /// The first bytes of a page of unknown type, while they may still be the beginning of an XML
+    /// declaration. `None` once the type is known.
     start: Option<Vec<u8>>,
 }
 
@@ -67,8 +69,8 @@ impl HtmlSearch {
         Self { queries, tokenizer: Tokenizer::new(memory), tree, start: Some(Vec::new()) }
     }
 
-    /// Begins a page. `base` is the URL against which its references are resolved, if the page has
-    /// a URL. `is_xml` is `None` if only the page can tell.
+    /// Begins a page. `base` is the URL of the page, against which the URLs in it are resolved.
+    /// `is_xml` is `None` if only the bytes of the page can tell.
     pub(super) fn begin(&mut self, base: Option<PageBase>, is_xml: Option<bool>) {
         self.reset();
         self.tree.begin(base, is_xml == Some(true));
@@ -86,7 +88,8 @@ impl HtmlSearch {
         self.tokenizer.buffered_bytes() + self.tree.memory_in_use()
     }
 
-    /// Searches the next piece of the page, which was converted to UTF-8 from this encoding.
+    /// Searches the next piece of the page. The piece is UTF-8; `encoding` is the encoding from
+    /// which it was converted.
     pub(super) fn push(&mut self, piece: &[u8], encoding: &'static Encoding, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, tokenizer, tree, start } = self;
         let mut builder = TreeBuilder::new(tree, queries, encoding, on_found);
@@ -116,10 +119,10 @@ impl HtmlSearch {
     }
 }
 
-/// The beginning of an XML declaration.
+/// The first bytes of an XML declaration.
 const XML_DECLARATION: &[u8] = b"<?xml";
 
-/// Makes the error for selected values that need more memory than allowed.
+/// Makes the error for a page whose selected values need more than `limit` bytes of memory.
 fn too_long(limit: usize) -> Error {
     let message = format!(
         "a selected value, or the values that wait for it, take more than {} MiB; select smaller elements, or raise \

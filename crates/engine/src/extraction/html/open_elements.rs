@@ -6,11 +6,11 @@ use std::ops::Range;
 use super::tag_name::{self as properties, TagName, names};
 use crate::extraction::css::OpenSelectors;
 
-/// The maximum depth of the stack. Further elements are siblings of the deepest one, as in
+/// The maximum depth of the stack. Elements inside the deepest one become its siblings, as in
 /// browsers.
 pub(super) const MAX_DEPTH: usize = 512;
 
-/// The kinds of elements, which have different rules.
+/// The namespace of an element, which decides the rules for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Namespace {
     #[default]
@@ -27,12 +27,13 @@ pub(super) struct OpenElement {
     pub(super) name: TagName,
     pub(super) namespace: Namespace,
     pub(super) properties: u32,
-    /// True if HTML elements may stand in this element of SVG or MathML.
+    /// True if this element of SVG or MathML may contain HTML elements.
     pub(super) allows_html: bool,
     pub(super) selectors: OpenSelectors,
-    /// The indices of the waiting values that began with this element, if its text is one of them.
+    /// The range of this element's values in the list of waiting values; empty if its text is not
+    /// selected.
     pub(super) values: Range<usize>,
-    /// True if text inside keeps its blanks.
+    /// True if spaces in the element's text are kept.
     pub(super) is_preformatted: bool,
 }
 
@@ -46,23 +47,24 @@ impl OpenElement {
     }
 }
 
-/// The kinds of scope in which an element is looked for.
+/// The element names that end the search for an open element (WHATWG HTML, "has an element in a
+/// specific scope").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementScope {
     Default,
-    /// `<button>` ends the search, too.
+    /// `<button>` ends the search, in addition to the default names.
     Button,
-    /// `<ol>` and `<ul>` end the search, too.
+    /// `<ol>` and `<ul>` end the search, in addition to the default names.
     ListItem,
     /// Only `<html>`, `<table>` and `<template>` end the search.
     Table,
 }
 
-/// The open elements, the outermost first. The first entry is the document itself.
+/// The stack of open elements, the outermost first. The first entry is the document itself.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
-    /// The number of open elements by the bucket of their name, so that most searches for an
-    /// element that is not open need only one look-up.
+    /// The number of open elements in each bucket of names. So the check that an element is not
+    /// open mostly needs only one look-up.
     counts: [u16; 256],
     /// The number of open headings.
     headings: u16,
@@ -99,7 +101,7 @@ impl OpenElements {
         self.stack.push(element);
     }
 
-    /// Removes the open element at this depth, from 1.
+    /// Removes and returns the open element at this depth, counted from 1.
     pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
         let is_last = depth + 1 == self.stack.len();
         let element = if is_last { self.stack.pop().expect("an open element") } else { self.stack.remove(depth) };
@@ -108,18 +110,18 @@ impl OpenElements {
         element
     }
 
-    /// Returns false if no element with this name is open.
+    /// Returns false if certainly no element with this name is open.
     fn may_be_open(&self, name: TagName) -> bool {
         self.counts[name.bucket()] > 0
     }
 
-    /// Returns true if the next tag is one of SVG or MathML.
+    /// Returns true if the next tag belongs to SVG or MathML, not to HTML.
     pub(super) fn is_foreign(&self) -> bool {
         let current = self.current();
         matches!(current.namespace, Namespace::Svg | Namespace::MathMl) && !current.allows_html
     }
 
-    /// Returns the depth to which the stack must shrink so that HTML elements are allowed again.
+    /// Returns the depth of the innermost open element that may contain HTML elements.
     pub(super) fn depth_outside_foreign(&self) -> usize {
         let is_html = |element: &OpenElement| {
             matches!(element.namespace, Namespace::Html | Namespace::Xml) || element.allows_html
@@ -127,7 +129,7 @@ impl OpenElements {
         self.stack.iter().rposition(is_html).unwrap_or(0)
     }
 
-    /// Returns the depth of the innermost open element with this name, whatever its kind.
+    /// Returns the depth of the innermost open element with this name, in any namespace.
     pub(super) fn find(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
@@ -135,8 +137,8 @@ impl OpenElements {
         (1..self.stack.len()).rev().find(|depth| self.stack[*depth].name == name)
     }
 
-    /// Returns the depth of the innermost HTML element for which `is_it` is true, unless the scope
-    /// ends before.
+    /// Returns the depth of the innermost HTML element for which `is_it` is true. Returns `None` if
+    /// an element that ends the scope is reached first.
     fn find_in_scope(&self, scope: ElementScope, is_it: impl Fn(&OpenElement) -> bool) -> Option<usize> {
         for depth in (1..self.stack.len()).rev() {
             let element = &self.stack[depth];
@@ -184,12 +186,13 @@ impl OpenElements {
         self.find_in_scope(ElementScope::Default, |element| element.has(properties::IS_HEADING))
     }
 
-    /// Returns the depth of an open `<p>` that a block closes.
+    /// Returns the depth of the open `<p>` that the start of a block closes.
     pub(super) fn open_paragraph(&self) -> Option<usize> {
         self.find_name_in_scope(ElementScope::Button, names::P)
     }
 
-    /// Returns the depth of an open `<li>`, or `<dd>` or `<dt>`, that the next one closes.
+    /// Returns the depth of the open list item that the next one closes. `items` are the names:
+    /// `<li>`, or `<dd>` and `<dt>`.
     pub(super) fn open_item(&self, items: &[TagName]) -> Option<usize> {
         if !items.iter().any(|name| self.may_be_open(*name)) {
             return None;
@@ -207,14 +210,14 @@ impl OpenElements {
         None
     }
 
-    /// Returns the depth of an open formatting element with this name that is not outside a table
-    /// cell or a similar border.
+    /// Returns the depth of the open formatting element with this name, if it is in scope: no table
+    /// cell or similar element is in between.
     pub(super) fn open_format(&self, name: TagName) -> Option<usize> {
         self.find_name_in_scope(ElementScope::Default, name)
     }
 
-    /// Returns the depth of the element that an end tag without special rules closes; `None` if it
-    /// closes no element.
+    /// Returns the depth of the element that an end tag without special rules closes. Returns
+    /// `None` if it closes no element.
     pub(super) fn find_closed_by_end_tag(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
             return None;
@@ -231,29 +234,29 @@ impl OpenElements {
         None
     }
 
-    /// Returns the depth above which everything closes so that the innermost element has a name for
-    /// which `is_context` is true, or is the document.
+    /// Returns the depth of the innermost open element whose name satisfies `is_context`, or of the
+    /// document. The caller closes all elements inside it.
     pub(super) fn depth_of_context(&self, is_context: impl Fn(TagName) -> bool) -> usize {
         (1..self.stack.len()).rev().find(|depth| is_context(self.stack[*depth].name)).unwrap_or(0)
     }
 
-    /// Returns the depth of a table whose rows are open without a cell, so that another table
-    /// cannot stand in it.
+    /// Returns the depth of the open table, if no cell of it is open. In this case, the start tag
+    /// of another table closes it.
     pub(super) fn open_table_without_cell(&self) -> Option<usize> {
         if self.is_between_cells() { self.find_name_in_scope(ElementScope::Table, names::TABLE) } else { None }
     }
 
-    /// Returns true if the innermost element is a table, a group of rows or a row.
+    /// Returns true if the innermost element is a table, a row group or a row, but not a cell.
     pub(super) fn is_between_cells(&self) -> bool {
         matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR)
     }
 
-    /// Returns true if `is_it` is true for an element inside the one at this depth.
+    /// Returns true if `is_it` is true for an open element inside the element at this depth.
     pub(super) fn any_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
         self.stack[depth + 1..].iter().any(is_it)
     }
 
-    /// Returns the depth of the element of SVG or MathML with this name that an end tag closes.
+    /// Returns the depth of the SVG or MathML element with this name that an end tag closes.
     /// Returns `None` if an HTML element is reached first.
     pub(super) fn closed_in_foreign(&self, name: TagName) -> Option<usize> {
         if !self.may_be_open(name) {
@@ -263,7 +266,7 @@ impl OpenElements {
         (1..self.stack.len()).rev().take_while(is_foreign).find(|depth| self.stack[*depth].name == name)
     }
 
-    /// Returns true if a table is open that a row or cell can belong to.
+    /// Returns true if a table is open to which a row or a cell can belong.
     pub(super) fn is_in_table(&self) -> bool {
         self.find_name_in_scope(ElementScope::Table, names::TABLE).is_some()
     }

@@ -1,5 +1,5 @@
-//! The parser of one tag (HTML, "Tokenization", from the tag name state on), which can stop at any
-//! byte and continue when more of the page has arrived.
+//! The parser for one tag (HTML, "Tokenization", from the tag name state on). It can stop at any
+//! byte and continue when more bytes of the page have arrived.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::extraction::css::ElementView;
 
 /// A parsed tag.
 pub(super) struct Tag<'t> {
-    /// The bytes of the tag, from its `<` on. All ranges refer to them.
+    /// The bytes of the tag, from its `<` on. All ranges are relative to them.
     pub(super) bytes: &'t [u8],
     pub(super) id: TagName,
     pub(super) name: Range<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Tag<'t> {
     pub(super) is_self_closing: bool,
 }
 
-/// The place of an attribute in the bytes of its tag.
+/// The ranges of an attribute's name and value in the bytes of its tag.
 #[derive(Clone, Debug)]
 pub(super) struct AttributeSpan {
     name: Range<usize>,
@@ -30,7 +30,7 @@ pub(super) struct AttributeSpan {
 
 /// The value of an attribute.
 pub(super) enum AttributeValue<'t> {
-    /// The value without character references.
+    /// The value. Character references in it are decoded.
     Whole(Cow<'t, [u8]>),
     /// The value was too long to be kept.
     Cut,
@@ -48,7 +48,7 @@ impl<'t> Tag<'t> {
         self.attributes.iter().map(name).collect()
     }
 
-    /// Returns the value of the first attribute with this name.
+    /// Returns the value of the first attribute with this name, or `None` if there is none.
     pub(super) fn value(&self, name: &str) -> Option<AttributeValue<'t>> {
         let named = |span: &&AttributeSpan| self.bytes[span.name.clone()].eq_ignore_ascii_case(name.as_bytes());
         let span = self.attributes.iter().find(named)?;
@@ -69,8 +69,8 @@ impl ElementView for Tag<'_> {
     }
 }
 
-/// Decodes the character references of an attribute's value. Null bytes become U+FFFD, and line
-/// breaks a line feed.
+/// Decodes the character references of an attribute's value. Null bytes become U+FFFD, and each
+/// line break becomes a line feed.
 fn decoded(raw: &[u8]) -> Cow<'_, [u8]> {
     let needs_change = |byte: &u8| matches!(byte, b'&' | b'\r' | 0);
     if !raw.iter().any(needs_change) {
@@ -116,11 +116,12 @@ pub(super) struct TagParser {
     state: TagState,
     /// The index of the next byte to parse.
     at: usize,
-    /// The name as a number, once the tag is complete.
+    /// The name of the tag; known once the tag is complete.
     id: TagName,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
-    /// True if the attribute that is being parsed is the last of `attributes`, not a surplus one.
+    /// True if the attribute that is being parsed is the last one in `attributes`; false if it is
+    /// ignored, because there are too many.
     is_kept: bool,
     is_self_closing: bool,
 }
@@ -135,11 +136,12 @@ impl TagParser {
         self.is_self_closing = false;
     }
 
-    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits, and
-    /// attributes as in `name="value"`, each after one blank. `start` is the index of the name. Returns
-    /// the index after the tag's `>`, or `None` for any other tag, and for one that is not complete.
+    /// Parses a tag with the usual syntax at the beginning of `bytes`: a name of letters and
+    /// digits, and attributes as in `name="value"`, each after one space. `start` is the index of
+    /// the name. Returns the index after the tag's `>`. Returns `None` for a tag with another
+    /// syntax, and for an incomplete one.
     ///
-    /// Most tags have this form. It needs no states.
+    /// Most tags have this syntax. It can be parsed without a state machine.
     pub(super) fn parse_common_tag(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
         self.attributes.clear();
         self.is_self_closing = false;
@@ -270,7 +272,8 @@ impl TagParser {
         self.state = TagState::AttributeName;
     }
 
-    /// Returns the attribute that is being parsed, unless there are too many.
+    /// Returns the attribute that is being parsed. Returns `None` if it is ignored because there
+    /// are too many.
     fn current(&mut self) -> Option<&mut AttributeSpan> {
         if self.is_kept { self.attributes.last_mut() } else { None }
     }
@@ -291,8 +294,8 @@ impl TagParser {
         }
     }
 
-    /// Drops what was collected of an unfinished tag that is too long: the attribute that is being
-    /// parsed, and all attributes if they leave less than half of `limit` free.
+    /// Shortens an unfinished tag that is too long: drops the value (or name) that is being parsed,
+    /// and all attributes if they leave less than half of `limit` free.
     pub(super) fn drop_oversized(&mut self, bytes: &mut Vec<u8>, limit: usize) {
         let is_in_attribute = matches!(
             self.state,
@@ -315,12 +318,12 @@ impl TagParser {
         bytes.truncate(self.at);
     }
 
-    /// Returns the index after the last byte that the tag needs so far.
+    /// Returns the index after the last byte to which the ranges of the tag refer so far.
     fn needed_end(&self) -> usize {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
 
-    /// Records the number of the name of a tag that [`TagParser::parse`] has completed.
+    /// Sets the [`TagName`] of the tag that [`TagParser::parse`] has completed.
     pub(super) fn identify(&mut self, bytes: &[u8]) {
         self.id = TagName::new(&bytes[self.name.clone()]);
     }

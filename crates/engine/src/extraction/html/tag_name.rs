@@ -1,7 +1,8 @@
-//! The names of elements as numbers, and the properties that HTML gives to some of them.
+//! The names of elements as numbers, and the parsing rules that HTML defines for some elements.
 
-/// The name of an element without regard to case. Names of up to eight bytes are packed, others
-/// hashed: two long names with one hash only misplace an end tag.
+/// The name of an element, without regard to case, as a number. Names of up to eight bytes are
+/// packed; longer names are hashed. If two long names have the same hash, only an end tag may be
+/// misplaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::extraction) struct TagName(u64);
 
@@ -25,18 +26,18 @@ impl TagName {
         Self(hash | 1 << 63)
     }
 
-    /// Makes the name of lower-case letters and digits. `packed` has the last eight of them, and `name`
-    /// has all of them in any case.
+    /// Makes the number of a name that consists of letters and digits. `packed` contains its last
+    /// eight bytes in lower case, and `name` all of its bytes in any case.
     pub(super) fn of_lower_case(packed: u64, name: &[u8]) -> Self {
         if name.len() <= 8 { Self(packed) } else { Self::new(name) }
     }
 
-    /// Returns a number below 256 that is often different for different names.
+    /// Returns a hash of the name below 256.
     pub(super) fn bucket(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
 
-    /// Returns the properties of the HTML element with this name, as bits.
+    /// Returns the properties of the HTML element with this name, as a bit set.
     pub(super) fn properties(self) -> u32 {
         let mut at = hash_index(self.0);
         loop {
@@ -51,7 +52,7 @@ impl TagName {
 
 /// The element has no content and no end tag.
 pub(super) const IS_VOID: u32 = 1;
-/// The element is in the category "special" of HTML: an unrelated end tag inside it does not close
+/// The element is in HTML's category "special": an end tag of another name inside it does not close
 /// it.
 pub(super) const IS_SPECIAL: u32 = 1 << 1;
 /// The element is in the category "formatting": its end tag does not close the elements inside it.
@@ -62,27 +63,28 @@ pub(super) const CLOSES_P: u32 = 1 << 3;
 pub(super) const ENDS_SCOPE: u32 = 1 << 4;
 /// The element is a heading, `<h1>` to `<h6>`.
 pub(super) const IS_HEADING: u32 = 1 << 5;
-/// The element separates words in text: a block, a cell, a line break.
+/// The element separates the words of its text from the text around it: a block, a cell, a line
+/// break.
 pub(super) const SEPARATES_WORDS: u32 = 1 << 6;
 /// The element may stand in `<head>`.
 pub(super) const MAY_BE_IN_HEAD: u32 = 1 << 7;
-/// The start tag ends SVG and MathML.
+/// The start tag ends SVG or MathML content.
 pub(super) const ENDS_FOREIGN_CONTENT: u32 = 1 << 8;
-/// Blanks in the element's text are kept.
+/// Spaces in the element's text are kept.
 pub(super) const IS_PREFORMATTED: u32 = 1 << 9;
-/// The element's text does not belong to the text of the elements around it.
+/// The element's text is not part of the text of the elements around it.
 pub(super) const HAS_SEPARATE_TEXT: u32 = 1 << 10;
 /// The end tag may be missing ("generate implied end tags").
 pub(super) const HAS_IMPLIED_END_TAG: u32 = 1 << 11;
-/// The end tag closes the element, if it is in scope, and all that is open inside.
+/// The end tag closes the element, if it is in scope, and all open elements inside it.
 pub(super) const END_TAG_CLOSES_ALL_INSIDE: u32 = 1 << 12;
-/// The element's text is not read as markup.
+/// The element's text is raw: it is not parsed for tags.
 pub(super) const HAS_RAW_TEXT: u32 = 1 << 13;
 /// The element is a part of a table: a caption, column, group of rows, row or cell.
 pub(super) const IS_TABLE_PART: u32 = 1 << 14;
 /// The start tag has special rules that the other properties do not express.
 pub(super) const HAS_START_TAG_RULES: u32 = 1 << 15;
-/// The end tag closes the element up to the next table.
+/// The end tag closes the element unless a table is open in between.
 pub(super) const END_TAG_STOPS_AT_TABLE: u32 = 1 << 16;
 /// The end tag has special rules that the other properties do not express.
 pub(super) const HAS_END_TAG_RULES: u32 = 1 << 17;
@@ -259,11 +261,11 @@ const ELEMENTS: &[(&str, u32)] = &[
 /// few elements share a hash index.
 const TABLE_SIZE: usize = 512;
 
-/// A hash table of [`ELEMENTS`] by number. If an element's slot is taken, the element uses the next
-/// free slot.
+/// A hash table of [`ELEMENTS`], with open addressing. Each entry is the number of a name and its
+/// properties. If an element's slot is taken, the element uses the next free slot.
 static ELEMENT_TABLE: [(u64, u32); TABLE_SIZE] = build_table();
 
-/// Returns the slot of [`ELEMENT_TABLE`] at which the search for a number begins.
+/// Returns the slot of [`ELEMENT_TABLE`] at which the search for the name `number` begins.
 const fn hash_index(number: u64) -> usize {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
 }
@@ -284,7 +286,7 @@ const fn build_table() -> [(u64, u32); TABLE_SIZE] {
     table
 }
 
-/// The names to which the rules for open elements refer.
+/// The element names that the parsing rules refer to.
 pub(super) mod names {
     use super::TagName;
 

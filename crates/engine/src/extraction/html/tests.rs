@@ -1,5 +1,5 @@
-//! Tests of the values of HTML elements: pages with missing tags, text, hostile pages, and, if they
-//! are on this machine, the tokenizer tests of html5lib.
+//! Tests of the values of HTML elements: pages with missing tags, text, hostile pages, and
+//! html5lib's tokenizer tests, if they are on this machine.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn search(queries: &[&str]) -> PageSearch {
     PageSearch::new(PageQuery::css(&queries).unwrap())
 }
 
-/// Searches a page in pieces of this size.
+/// Searches a page in pieces of `size` bytes.
 fn values_in(search: &mut PageSearch, info: &PageInfo<'_>, page: &[u8], size: usize) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut take = |_: usize, value: &[u8]| {
@@ -30,7 +30,7 @@ fn values_in(search: &mut PageSearch, info: &PageInfo<'_>, page: &[u8], size: us
     Ok(found)
 }
 
-/// Searches a page in pieces of several sizes, which give the same values.
+/// Searches a page in pieces of several sizes, and checks that the values are always the same.
 #[track_caller]
 fn selected_as(content_type: Option<&[u8]>, queries: &[&str], page: &str) -> Vec<String> {
     let url = Target::parse("http://h/dir/page").unwrap();
@@ -50,7 +50,7 @@ fn selects(query: &str, page: &str, expected: &[&str]) {
 }
 
 #[test]
-fn text_has_single_blanks_and_no_references() {
+fn element_text_joins_blanks_and_decodes_references() {
     selects("h1", "<h1>\n  One <b>t</b>wo&nbsp;&amp;\tthree &lt;4 </h1>", &["One two\u{a0}& three <4"]);
     selects("p", "<p>a<br>b<p>c &copy &notit; &#x41;&#128; &unknown;", &["a b", "c © ¬it; A€ &unknown;"]);
     selects("tr", "<table><tr><td>1<td>2</table>", &["1 2"]);
@@ -63,7 +63,7 @@ fn text_has_single_blanks_and_no_references() {
 }
 
 #[test]
-fn scripts_and_styles_are_no_surrounding_text() {
+fn surrounding_text_excludes_scripts_styles_and_templates() {
     let page = "<body>a<script>if (1 < 2) \"</b>\"</script>b<style>c</style><template><p>d</p></template>e</body>";
     selects("body", page, &["abe"]);
     selects("script", page, &["if (1 < 2) \"</b>\""]);
@@ -119,7 +119,7 @@ fn selectors_match_as_in_browsers() {
 }
 
 #[test]
-fn missing_tags_are_supplied() {
+fn missing_html_tags_are_supplied() {
     selects("li", "<ul><li>a<ul><li>b</ul>c<li>d</ul>", &["a b c", "b", "d"]);
     selects("dd", "<dl><dt>a<dd>b<dt>c<dd>d</dl>e", &["b", "d"]);
     selects("p", "<p>a<div>b</div>c<p>d", &["a", "d"]);
@@ -139,7 +139,7 @@ fn missing_tags_are_supplied() {
 }
 
 #[test]
-fn foreign_elements_follow_special_rules() {
+fn svg_and_mathml_follow_foreign_content_rules() {
     selects("svg a@xlink:href", "<svg><a xlink:href=x /><title>t</title></svg>", &["http://h/dir/x"]);
     selects("svg title", "<svg><title>a<b>b</b></title><style>c<d></style></svg>", &["ab"]);
     selects("svg", "<svg><![CDATA[<x>]]>y</svg>", &["<x>y"]);
@@ -150,7 +150,7 @@ fn foreign_elements_follow_special_rules() {
 }
 
 #[test]
-fn xml_is_read_without_the_rules_of_html() {
+fn xml_is_read_without_html_rules() {
     let feed = "<?xml version='1.0'?><rss><item><link>http://o/1</link><title><![CDATA[a <b> & c]]></title></item>\
                 <item><link>x</link><title>d &amp; e</title><p/></item></rss>";
     for content_type in [Some(&b"application/rss+xml; charset=utf-8"[..]), Some(b"text/xml"), None] {
@@ -163,14 +163,14 @@ fn xml_is_read_without_the_rules_of_html() {
 }
 
 #[test]
-fn values_of_several_queries_come_in_page_order() {
+fn values_of_several_queries_are_in_page_order() {
     let page = "<p id=1>a <a href=x id=2>b</a></p><p>c</p>";
     let queries = ["p@id", "a@href", "p", "a"];
     assert_eq!(selected_as(None, &queries, page), ["1", "a b", "http://h/dir/x", "b", "c"]);
 }
 
 #[test]
-fn filter_searches_each_value() {
+fn regex_filter_searches_each_selected_value() {
     let query = PageQuery::css(&[CssQuery::new("p").unwrap()]).unwrap();
     let filtered = query.filtered(ExtractPattern::new("[a-z]([0-9]+)").unwrap());
     let mut search = PageSearch::new(filtered);
@@ -179,7 +179,7 @@ fn filter_searches_each_value() {
 }
 
 #[test]
-fn hostile_pages_stay_within_memory() {
+fn search_of_hostile_pages_stays_within_memory_limit() {
     const LIMIT: u64 = 1 << 20;
     let query = |text: &str| {
         let queries: Vec<CssQuery> = text.split('|').map(|text| CssQuery::new(text).unwrap()).collect();
@@ -223,7 +223,7 @@ fn hostile_pages_stay_within_memory() {
 }
 
 #[test]
-fn repeated_text_of_nested_values_is_bounded() {
+fn text_of_nested_matches_is_limited_in_total() {
     const LIMIT: usize = 1 << 20;
     let pass = |depth: usize, length: usize| -> Result<(usize, u64)> {
         let query = PageQuery::css(&[CssQuery::new("div").unwrap()]).unwrap();
@@ -280,14 +280,14 @@ fn missing_head_is_supplied_before_body() {
 }
 
 #[test]
-fn image_tag_becomes_img() {
+fn image_tag_is_read_as_img() {
     selects("img@src", "<image src=1><img src=2>", &["http://h/dir/1", "http://h/dir/2"]);
     selects("image@src", "<image src=1>", &[]);
     selects("svg image@href", "<svg><image href=1 /></svg>", &["http://h/dir/1"]);
 }
 
 #[test]
-fn forms_do_not_nest() {
+fn forms_inside_forms_are_ignored() {
     selects("form@id", "<form id=1><form id=2><form id=3></form></form><form id=4>", &["1", "4"]);
     selects("form@id", "<div><form id=1></div><form id=2></form><form id=3>", &["1", "3"]);
     selects("form input@id", "<form><form><input id=1></form><input id=2>", &["1"]);
@@ -297,14 +297,14 @@ fn forms_do_not_nest() {
 }
 
 #[test]
-fn input_closes_select() {
+fn input_tag_closes_open_select() {
     selects("select input@id", "<select><option>a<input id=1></select>", &[]);
     selects("select + input@id", "<select><option>a<input id=1></select>", &["1"]);
     selects("select", "<select><option>a<select><option>b</select>", &["a"]);
 }
 
 #[test]
-fn base_of_a_template_does_not_count() {
+fn base_element_in_a_template_is_ignored() {
     selects("a@href", "<template><base href='/t/'></template><a href=x>", &["http://h/dir/x"]);
     selects("a@href", "<template><base href='/t/'></template><base href='/b/'><a href=x>", &["http://h/b/x"]);
     // Elements in a template are selected as others are; `:not()` leaves them out.
@@ -313,7 +313,7 @@ fn base_of_a_template_does_not_count() {
 }
 
 #[test]
-fn long_numeric_references_are_whole_at_every_split() {
+fn long_numeric_references_decode_at_every_split() {
     let zeros = "0".repeat(100);
     selects("p", &format!("<p>&#{zeros}65;&#x{zeros}42;"), &["AB"]);
     selects("p", &format!("<p>&#{zeros}65&#x{zeros}42 z"), &["AB z"]);
@@ -324,7 +324,7 @@ fn long_numeric_references_are_whole_at_every_split() {
 }
 
 #[test]
-fn link_queries_have_the_page_charset() {
+fn link_queries_are_encoded_in_the_page_charset() {
     let url = Target::parse("http://h/dir/page").unwrap();
     let page = PageInfo { url: Some(&url), content_type: Some(b"text/html; charset=windows-1251") };
     let query = PageQuery::css(&[CssQuery::new("a@href").unwrap()]).unwrap();
@@ -336,7 +336,8 @@ fn link_queries_have_the_page_charset() {
     assert_eq!(values(&undeclared, "<a href='?q=\u{e9}'>".as_bytes()), ["http://h/dir/page?q=%C3%A9"]);
 }
 
-/// A sink that writes down the tokens of html5lib's tests that matter to values.
+/// A sink that records tokens in the notation of html5lib's tests, except tokens that cannot affect
+/// values.
 #[derive(Default)]
 struct TokenLog {
     tokens: Vec<Value>,
@@ -405,8 +406,8 @@ impl TokenSink for TokenLog {
     }
 }
 
-/// Returns tokens in the form in which both sides are compared: without comments and declarations,
-/// with adjacent text joined, and without null bytes, which the tree leaves out.
+/// Returns the tokens as they are compared: without comments and declarations, with adjacent text
+/// joined, and without null bytes, which the tree leaves out.
 fn comparable(tokens: &[Value]) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
     for token in tokens {

@@ -1,14 +1,14 @@
-//! The text of selected elements, as it is printed: one line, without character references.
+//! The text of selected elements as it is output: one line, with decoded character references.
 //!
-//! White space (of ASCII) between words becomes one blank, and disappears at both ends. The begin
-//! and end of a block, a cell and a list item, and a line break, separate words as blanks do. In
-//! preformatted text (`<pre>`, `<script>`), blanks stay, and only line breaks become blanks.
+//! ASCII white space between words becomes one space, and is removed at both ends. The beginning
+//! and end of a block, a cell and a list item, and a line break, separate words as spaces do. In
+//! preformatted text (`<pre>`, `<script>`), spaces are kept, and only line breaks become spaces.
 
 use memchr::memchr;
 
 use super::tag::is_space;
 
-/// The maximum length of a named character reference that can still become a known one.
+/// The maximum length of a named character reference that may still turn out to be a known one.
 const MAX_NAMED_REFERENCE: usize = 40;
 
 /// The text of the outermost selected element that is open. The texts of the elements inside it are
@@ -16,11 +16,13 @@ const MAX_NAMED_REFERENCE: usize = 40;
 #[derive(Debug, Default)]
 pub(super) struct ElementText {
     bytes: Vec<u8>,
-    /// The end of the last piece, from an `&` on that may begin a character reference.
+    /// The end of the last piece, from an `&` on that may be the beginning of a character
+    /// reference.
     reference: Vec<u8>,
-    /// True if white space came after the last word.
+    /// True if white space followed the last word.
     is_separated: bool,
-    /// True if the last byte was a carriage return, and a line feed would belong to it.
+    /// True if the last byte was a carriage return: a line feed after it belongs to the same line
+    /// break.
     is_after_return: bool,
 }
 
@@ -47,17 +49,17 @@ impl ElementText {
         &self.bytes
     }
 
-    /// Separates the next word from the last one.
+    /// Makes the next word begin after a space.
     pub(super) fn separate_next_word(&mut self) {
         self.is_separated = true;
     }
 
-    /// Returns true if the next word is separated from the last one.
+    /// Returns true if a space is due before the next word.
     pub(super) fn is_separated(&self) -> bool {
         self.is_separated
     }
 
-    /// Forgets or restores the separation of the next word.
+    /// Sets whether a space is due before the next word.
     pub(super) fn set_separated(&mut self, is_separated: bool) {
         self.is_separated = is_separated;
     }
@@ -76,7 +78,7 @@ impl ElementText {
         }
     }
 
-    /// Ends a run of text: what follows does not continue a character reference.
+    /// Ends a run of text: a character reference cannot continue in the text after it.
     pub(super) fn end_run(&mut self, is_preformatted: bool) {
         if !self.reference.is_empty() {
             let reference = std::mem::take(&mut self.reference);
@@ -104,7 +106,7 @@ impl ElementText {
         if is_preformatted { self.push_preformatted(text) } else { self.push_words(text) }
     }
 
-    /// Adds text whose blanks are joined.
+    /// Adds text. Each run of white space in it becomes one space.
     fn push_words(&mut self, text: &[u8]) {
         let mut rest = text;
         while let Some(&first) = rest.first() {
@@ -124,7 +126,7 @@ impl ElementText {
         }
     }
 
-    /// Adds text whose blanks stay. Line breaks become blanks.
+    /// Adds text whose spaces are kept. Line breaks become spaces.
     fn push_preformatted(&mut self, text: &[u8]) {
         for part in text.split_inclusive(|byte| matches!(byte, 0 | b'\r')) {
             let after_return = self.is_after_return && part[0] == b'\n';
@@ -154,8 +156,8 @@ impl ElementText {
     }
 }
 
-/// Returns the length of the words at the beginning of `text` that single blanks separate, so that
-/// nothing in them changes.
+/// Returns the length of the longest beginning of `text` that can be copied unchanged: words
+/// separated by single spaces.
 fn words_length(text: &[u8]) -> usize {
     let mut after_blank = false;
     for (at, &byte) in text.iter().enumerate() {
@@ -168,8 +170,8 @@ fn words_length(text: &[u8]) -> usize {
     text.len() - usize::from(after_blank)
 }
 
-/// Returns the index of an `&` near the end of `text` whose character reference may continue in the
-/// next piece.
+/// Returns the index of the `&` near the end of `text` that begins an incomplete character
+/// reference, if there is one.
 fn reference_start(text: &[u8]) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'#';
     let end = text.iter().rposition(|byte| !is_part(byte))?;
@@ -178,8 +180,8 @@ fn reference_start(text: &[u8]) -> Option<usize> {
     is_open.then_some(end)
 }
 
-/// Returns the index of the first digit of a numeric character reference, if `reference` has nothing
-/// but digits from there on.
+/// Returns the index of the first digit of the numeric character reference `reference`. Returns
+/// `None` if anything but digits follows.
 fn digits_start(reference: &[u8]) -> Option<usize> {
     let (start, is_digit): (_, fn(&u8) -> bool) = match reference {
         [b'&', b'#', b'x' | b'X', ..] => (3, u8::is_ascii_hexdigit),
@@ -189,12 +191,12 @@ fn digits_start(reference: &[u8]) -> Option<usize> {
     reference[start..].iter().all(is_digit).then_some(start)
 }
 
-/// The number of significant digits with which a numeric character reference is no character
-/// anyway.
+/// The number of significant digits from which on a numeric character reference exceeds all
+/// characters.
 const MAX_DIGITS: usize = 8;
 
-/// Drops the digits of an unfinished numeric character reference that do not matter: zeros before
-/// others, and those after [`MAX_DIGITS`].
+/// Drops digits of an unfinished numeric character reference that do not affect the result: leading
+/// zeros, and digits after [`MAX_DIGITS`].
 fn shorten(reference: &mut Vec<u8>) {
     let Some(start) = digits_start(reference).filter(|start| reference.len() > start + MAX_DIGITS) else { return };
     let zeros = reference[start..].iter().take_while(|digit| **digit == b'0').count();

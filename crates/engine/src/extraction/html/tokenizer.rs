@@ -1,46 +1,46 @@
 //! The tokenizer of HTML (WHATWG HTML, "Tokenization") for a page that arrives in pieces.
 //!
-//! It finds tags and text, and passes over comments and declarations. Text is passed on with its
-//! character references, because most text is not needed. Pieces are read in place: only a tag that
+//! It passes on tags and text, and skips comments and declarations. Character references in text
+//! are not decoded here, because most text is not needed. Pieces are read in place. Only a tag that
 //! continues in the next piece is copied, and up to [`LOOKAHEAD`] bytes whose meaning depends on
-//! the next ones.
+//! the bytes after them.
 
 use memchr::{memchr, memchr2};
 
 use super::tag::{Tag, TagParser, is_space};
 use crate::Result;
 
-/// The number of bytes that decide the meaning of a `<` anywhere in a page: the length of
-/// `</textarea>` or of a declaration.
+/// The number of bytes that are needed to decide the meaning of a `<` anywhere in a page: the
+/// length of `</textarea>` or of a declaration.
 const LOOKAHEAD: usize = 16;
-/// The minimum number of bytes of a piece that are added to an unfinished tag in one step.
+/// The minimum number of bytes that are added to an unfinished tag in one step.
 const MIN_TAG_STEP: usize = 256;
 
-/// The number of bytes in which the next tag is looked for byte by byte.
+/// The number of bytes that are searched for the next tag one by one, before `memchr` is used.
 const BYTEWISE_SEARCH_LENGTH: usize = 12;
 
 /// The receiver of tokens.
 pub(super) trait TokenSink {
-    /// Receives a start tag. Returns how the text after it is read.
+    /// Receives a start tag. Returns the kind of the text after it.
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind>;
 
     /// Receives an end tag.
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()>;
 
-    /// Receives text, of which further pieces may follow.
+    /// Receives text. More text of the same run may follow.
     fn text(&mut self, text: &[u8], has_references: bool) -> Result<()>;
 
-    /// Receives the end of a run of text: a comment follows.
+    /// Receives the end of a run of text, for example before a comment.
     fn end_text(&mut self) -> Result<()>;
 
-    /// Returns true if text is needed at present. If not, it is not passed on.
+    /// Returns true if text is needed at present. If not, the tokenizer does not pass text on.
     fn wants_text(&self) -> bool;
 
-    /// Returns true if a CDATA section is text here: in XML, SVG and MathML.
+    /// Returns true if a CDATA section is text at this position, as in XML, SVG and MathML.
     fn allows_cdata(&self) -> bool;
 }
 
-/// The ways to read the text after a start tag.
+/// The syntax of the text after a start tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TextKind {
     /// Tags, comments and character references.
@@ -69,7 +69,7 @@ enum TokenizerState {
         is_nested: bool,
     },
     Comment(CommentState),
-    /// A comment, declaration or instruction that the next `>` ends.
+    /// The tokenizer is in a comment, declaration or instruction that the next `>` ends.
     BogusComment,
     Cdata,
 }
@@ -91,25 +91,25 @@ pub(super) struct Tokenizer {
     state: TokenizerState,
     /// The lower-case name of the element whose end tag ends the text.
     text_end: Vec<u8>,
-    /// The bytes at the end of the last piece whose meaning is not known yet.
+    /// The bytes at the end of the last piece whose meaning depends on the next bytes.
     undecided: Vec<u8>,
-    /// True if an unfinished tag is in `tag_bytes`.
+    /// True if `tag_bytes` contains an unfinished tag.
     is_in_tag: bool,
     tag_bytes: Vec<u8>,
     tag: TagParser,
-    /// The maximum length of a tag; the attributes of a longer one are left out.
+    /// The maximum length of a tag in bytes. Attributes beyond it are left out.
     max_tag: usize,
 }
 
-/// The meaning of a `<`.
+/// The meaning of a `<` in the page.
 enum MarkupKind {
-    /// The next bytes decide.
+    /// More bytes are needed to decide.
     Undecided,
     /// The `<` is text.
     Text,
     StartTag,
     EndTag,
-    /// The bytes `</>`, which are dropped without a token.
+    /// The `<` begins `</>`, which is dropped without a token.
     Nothing,
     Comment,
     BogusComment,
@@ -117,7 +117,8 @@ enum MarkupKind {
 }
 
 impl Tokenizer {
-    /// Makes a tokenizer that leaves out attributes of tags longer than `max_tag` bytes.
+    /// Makes a tokenizer. `max_tag` is the maximum length of a tag in bytes; attributes beyond it
+    /// are left out.
     pub(super) fn new(max_tag: usize) -> Self {
         Self {
             state: TokenizerState::Text(TextKind::Markup),
@@ -138,14 +139,15 @@ impl Tokenizer {
         self.is_in_tag = false;
     }
 
-    /// Sets how the text at the beginning is read, as after a start tag with this name.
+    /// Sets the kind of the text at the beginning of the page, as after a start tag with the name
+    /// `name`.
     #[cfg(test)]
     pub(super) fn begin_in(&mut self, kind: TextKind, name: &str) {
         self.state = TokenizerState::Text(kind);
         self.text_end = name.as_bytes().to_vec();
     }
 
-    /// Begins within a CDATA section.
+    /// Begins the page within a CDATA section.
     #[cfg(test)]
     pub(super) fn begin_in_cdata(&mut self) {
         self.state = TokenizerState::Cdata;
@@ -209,8 +211,8 @@ impl Tokenizer {
         if text.is_empty() || !sink.wants_text() { Ok(()) } else { sink.text(text, has_references) }
     }
 
-    /// Reads tokens from `bytes`. Returns the number of bytes read. The meaning of the remaining
-    /// bytes is not known before more bytes arrive.
+    /// Reads tokens from `bytes`. Returns the number of bytes read. More bytes are needed to decide
+    /// the meaning of the remaining ones.
     fn read(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut at = 0;
         while at < bytes.len() {
@@ -243,7 +245,8 @@ impl Tokenizer {
         Ok(at)
     }
 
-    /// Reads text up to a tag or comment, and its beginning. Returns 0 if more bytes are needed.
+    /// Reads text up to the next tag or comment, and the beginning of that tag or comment. Returns
+    /// the number of bytes read; 0 if more bytes are needed.
     fn read_markup(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut from = 0;
         loop {
@@ -286,8 +289,8 @@ impl Tokenizer {
         }
     }
 
-    /// Reads a tag at the beginning of `bytes`, whose name begins at the index `name`. Returns the
-    /// number of bytes read: all, if the tag continues after them.
+    /// Reads the tag at the beginning of `bytes`, whose name begins at the index `name`. Returns
+    /// the number of bytes read. If the tag is incomplete, that is all of them.
     fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
         if let Some(end) = self.tag.parse_common_tag(bytes, name) {
             self.pass_tag(&bytes[..end], sink)?;
@@ -305,7 +308,7 @@ impl Tokenizer {
         Ok(end)
     }
 
-    /// Reads more of an unfinished tag. Returns the rest of the piece.
+    /// Reads more bytes of an unfinished tag. Returns the bytes of the piece after the tag.
     fn continue_tag<'p>(&mut self, piece: &'p [u8], sink: &mut impl TokenSink) -> Result<&'p [u8]> {
         let mut bytes = std::mem::take(&mut self.tag_bytes);
         let mut taken = 0;
@@ -373,7 +376,8 @@ impl Tokenizer {
         Ok(bytes.len())
     }
 
-    /// Reads the text of a script after `<!--`. There, `<script` hides the next `</script>`.
+    /// Reads the text of a script after `<!--`. In such a comment, the `</script>` after a
+    /// `<script` does not end the element.
     fn read_script_comment(
         &mut self,
         bytes: &[u8],
@@ -468,8 +472,8 @@ impl Tokenizer {
     }
 }
 
-/// Returns the index of the first `byte`, as `memchr` does. It is faster if the byte is near, as the
-/// next tag mostly is.
+/// Returns the index of the first `byte`, like `memchr`. Faster than `memchr` if the byte is near,
+/// as the next tag usually is.
 fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
     let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
     let found = bytes[..near].iter().position(|other| *other == byte);
@@ -503,7 +507,7 @@ fn markup_kind(bytes: &[u8]) -> MarkupKind {
     }
 }
 
-/// The answer to a question about the next bytes of the page.
+/// The result of a test whether the next bytes of the page are a certain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lookahead {
     Yes,
@@ -518,7 +522,7 @@ impl Lookahead {
     }
 }
 
-/// Returns whether `bytes`, which begin with `<`, begin with the end tag of the element `name`.
+/// Tests whether `bytes`, which begin with `<`, begin with the end tag of the element `name`.
 fn is_end_tag(bytes: &[u8], name: &[u8]) -> Lookahead {
     match bytes.get(1) {
         None => Lookahead::Undecided,
@@ -527,12 +531,12 @@ fn is_end_tag(bytes: &[u8], name: &[u8]) -> Lookahead {
     }
 }
 
-/// Returns whether `bytes`, which begin with `<`, begin with a start tag of `<script>`.
+/// Tests whether `bytes`, which begin with `<`, begin with a `<script>` start tag.
 fn is_script_tag(bytes: &[u8]) -> Lookahead {
     is_name(&bytes[1..], b"script")
 }
 
-/// Returns whether `bytes` begin with this lower-case name and a byte that ends it.
+/// Tests whether `bytes` begin with the lower-case name `name` and a byte that ends a name.
 fn is_name(bytes: &[u8], name: &[u8]) -> Lookahead {
     let length = bytes.len().min(name.len());
     if !bytes[..length].eq_ignore_ascii_case(&name[..length]) {

@@ -1,4 +1,4 @@
-//! The open elements of a page, and the values that their queries collect.
+//! The open elements of a page, and the values of the selected elements.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::extraction::css::ElementView;
 use crate::extraction::page_search::{FoundValue, OnFound};
 use crate::extraction::query_charset::with_encoded_query;
 
-/// The part of the page that has been reached.
+/// The part of the page that the parser has reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum PagePart {
     #[default]
@@ -28,9 +28,9 @@ pub(super) enum PagePart {
     Body,
 }
 
-/// A value that waits, because an element that began earlier is still open.
+/// A value that is not passed on yet, because a selected element that began earlier is still open.
 enum WaitingValue {
-    /// A range of the text; without an end, the element is still open.
+    /// A range of `PageTree::text`. `end` is `None` while the element is open.
     Text {
         query: usize,
         start: usize,
@@ -42,50 +42,52 @@ enum WaitingValue {
     },
 }
 
-/// A range of the text that belongs to a script, style or template, but not to the elements around
-/// it.
+/// A range of the text that belongs to a script, style or template element, but not to the elements
+/// around it.
 struct SeparateTextRange {
-    /// The index of the first waiting value that began inside.
+    /// The index of the first waiting value that began inside this element.
     first_inside: usize,
     start: usize,
     end: usize,
 }
 
-/// The script, style or template that is open inside a selected element.
+/// A script, style or template element that is open inside a selected element.
 struct OpenSeparateText {
     depth: usize,
     first_inside: usize,
     start: usize,
-    /// True if the element itself or one inside it is selected, so that its text is needed.
+    /// True if the element itself or an element inside it is selected, so that its text is needed.
     is_needed: bool,
-    /// True if white space came before the element.
+    /// True if white space preceded the element.
     was_separated: bool,
 }
 
-/// The state of one page.
+/// The state of the parser for one page.
 pub(super) struct PageTree {
     pub(super) open: OpenElements,
     pub(super) part: PagePart,
     base: Option<PageBase>,
     has_base_element: bool,
-    /// True from a `<form>` on up to the next `</form>`, even if its element is closed before.
+    /// True from a `<form>` to the next `</form>`, even if the form element is closed before.
     pub(super) has_form: bool,
     is_xml: bool,
     text: ElementText,
-    /// The values of elements and attributes that began after the outermost open selected element.
+    /// The values of elements and attributes that began within the outermost open selected element,
+    /// in page order. They are passed on when that element ends.
     waiting: Vec<WaitingValue>,
-    /// The bytes of attributes in `waiting`.
+    /// The total size of the attribute values in `waiting`, in bytes.
     waiting_bytes: usize,
-    /// The number of open elements whose text is selected, counted for each query.
+    /// The number of open elements whose text is selected. An element that several queries select
+    /// counts once for each of them.
     open_texts: usize,
-    /// The bytes of text before `counted` that belong to several waiting values, each time but the
-    /// first.
+    /// The number of additional bytes that the waiting values need because they overlap: each byte
+    /// of the text before `counted` counts once for each value that contains it, except the first.
     repeated: usize,
     counted: usize,
     muted: Option<OpenSeparateText>,
     muted_ranges: Vec<SeparateTextRange>,
     limit: usize,
-    /// True to pass on empty texts and attributes.
+    /// True to pass on empty texts and attribute values.
     keeps_empty: bool,
 }
 
@@ -132,22 +134,22 @@ impl PageTree {
         (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the bytes of text that several waiting values have in common, counted for each of
-    /// them but the first.
+    /// Returns the number of additional bytes that the waiting values need because they overlap:
+    /// each byte of the text counts once for each value that contains it, except the first.
     fn repeated(&self) -> usize {
         let more = self.text.position() - self.counted;
         self.repeated + more * self.open_texts.saturating_sub(1)
     }
 
-    /// Opens or closes a selected element. `open_texts` is the new number of open elements whose
-    /// text is selected.
+    /// Sets the number of open elements whose text is selected, when such an element opens or
+    /// closes.
     fn change_open_texts(&mut self, open_texts: usize) {
         (self.repeated, self.counted) = (self.repeated(), self.text.position());
         self.open_texts = open_texts;
     }
 
-    /// Returns the number of bytes that the page needs at present, or will need when the values that
-    /// wait are passed on.
+    /// Returns the number of bytes of memory that the page needs now, or will need when the waiting
+    /// values are passed on.
     pub(super) fn memory_in_use(&self) -> usize {
         let lists =
             self.waiting.len() * size_of::<WaitingValue>() + self.muted_ranges.len() * size_of::<SeparateTextRange>();
@@ -155,16 +157,16 @@ impl PageTree {
     }
 }
 
-/// The rules of HTML at work on a page: the sink of its tokens.
+/// The tree builder of a page: a sink of tokens that applies the rules of HTML.
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageTree,
     queries: &'a HtmlQueries,
-    /// The encoding of the page, in which browsers encode queries.
+    /// The encoding of the page. As in browsers, the queries of its URLs are encoded in it.
     encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
 }
 
-/// The attributes of an element that a missing tag opens: none.
+/// The attributes of an element whose start tag is missing: none.
 struct NoAttributes;
 
 impl ElementView for NoAttributes {
@@ -259,8 +261,9 @@ impl PageTree {
         self.open_texts > 0 && self.muted.as_ref().is_none_or(|muted| muted.is_needed)
     }
 
-    /// Returns the text in `range` of the waiting value with this index, without scripts, styles
-    /// and templates inside. `joined` is memory for the parts.
+    /// Returns the text in `range` for the waiting value with this index, without the scripts,
+    /// styles and templates inside. `joined` is a buffer in which the parts are joined if
+    /// necessary.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
         if self.muted_ranges.is_empty() {
@@ -293,7 +296,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Self { tree, queries, encoding, on_found }
     }
 
-    /// Reads the page as XML.
+    /// Switches to the rules of XML.
     pub(super) fn set_xml(&mut self) {
         self.tree.is_xml = true;
     }
@@ -319,7 +322,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         self.open(name, Namespace::Html, name.properties(), None)
     }
 
-    /// Opens an element, and collects the values of its attributes.
+    /// Opens an element, and collects the values of its attributes and the beginning of its text.
     pub(super) fn open(&mut self, name: TagName, namespace: Namespace, bits: u32, tag: Option<&Tag<'_>>) -> Result<()> {
         if self.tree.open.depth() >= MAX_DEPTH {
             self.close_to(MAX_DEPTH - 1)?;
@@ -382,7 +385,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Collects the values of the element that begins, for the queries that it matches. Returns the
+    /// Collects the values of an element at its start tag, for the queries `matches`. Returns the
     /// number of queries that select its text.
     fn collect(&mut self, matches: u64, tag: Option<&Tag<'_>>) -> Result<usize> {
         let queries = self.queries;
@@ -408,7 +411,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(texts)
     }
 
-    /// Passes on the values of an attribute, or lets them wait for the text around it.
+    /// Passes on the values of an attribute. If a selected element is open around it, the values
+    /// are stored until that element ends.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
         let Self { tree, on_found, encoding, .. } = self;
         let PageTree { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;
@@ -437,7 +441,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         }
     }
 
-    /// Closes elements until this number is open.
+    /// Closes the innermost elements until only `depth` elements are open.
     pub(super) fn close_to(&mut self, depth: usize) -> Result<()> {
         while self.tree.open.depth() > depth {
             self.remove(self.tree.open.depth())?;
@@ -445,7 +449,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Closes the element at this depth, and no other.
+    /// Closes the element at this depth, but not the elements inside it.
     pub(super) fn remove(&mut self, depth: usize) -> Result<()> {
         let tree = &mut *self.tree;
         let element = tree.open.remove(depth);
@@ -483,7 +487,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         Ok(())
     }
 
-    /// Passes on the values that waited for the end of an element.
+    /// Passes on the waiting values, when the outermost selected element has ended.
     fn flush(&mut self) -> Result<()> {
         let Self { tree, on_found, .. } = self;
         let mut joined = Vec::new();
@@ -504,7 +508,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     }
 }
 
-/// Returns true if an `<annotation-xml>` contains HTML.
+/// Returns true if this `<annotation-xml>` contains HTML.
 fn is_html_annotation(tag: &Tag<'_>) -> bool {
     let is_html =
         |value: &[u8]| value.eq_ignore_ascii_case(b"text/html") || value.eq_ignore_ascii_case(b"application/xhtml+xml");

@@ -28,7 +28,8 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Handles the start tag of an element that has special rules, or that may not be in the body.
+    /// Handles the start tag of an element with special rules, or of an element that may be outside
+    /// the body.
     fn start_by_rules(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, bits) = if name == names::IMAGE { (names::IMG, names::IMG.properties()) } else { (name, bits) };
         if !self.enter_part(name, bits, tag)? || self.ignores_start_tag(name)? {
@@ -49,8 +50,8 @@ impl TreeBuilder<'_, '_> {
         Ok(text_kind(name, bits))
     }
 
-    /// Returns true if a start tag opens no element. This is the case for a form inside a form, and
-    /// for a `<select>` inside a `<select>`, which it closes.
+    /// Returns true if a start tag opens no element: a `<form>` inside a form, or a `<select>`
+    /// inside a `<select>`. The latter closes the outer element.
     fn ignores_start_tag(&mut self, name: TagName) -> Result<bool> {
         match name {
             names::FORM if self.tree.open.find(names::TEMPLATE).is_none() => {
@@ -64,8 +65,8 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Opens `<html>`, `<head>` and `<body>` before a tag that belongs into one of them. Returns
-    /// false if the tag needs nothing else.
+    /// Opens `<html>`, `<head>` and `<body>` before a tag, as the tag requires. Returns false if
+    /// the tag is completely handled by this.
     fn enter_part(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
@@ -116,7 +117,7 @@ impl TreeBuilder<'_, '_> {
         self.open_missing("body")
     }
 
-    /// Closes `<head>`, which is supplied if it is missing.
+    /// Closes `<head>`. If there was none, opens it first.
     fn leave_head(&mut self) -> Result<()> {
         if self.tree.part == PagePart::BeforeHead {
             self.open_missing("head")?;
@@ -153,7 +154,8 @@ impl TreeBuilder<'_, '_> {
         if bits & properties::CLOSES_P != 0 { self.close_paragraph(bits) } else { Ok(()) }
     }
 
-    /// Closes the paragraph that a block ends, and a heading that another one ends.
+    /// Closes the paragraph that the start of a block ends, and the heading that another heading
+    /// ends.
     fn close_paragraph(&mut self, bits: u32) -> Result<()> {
         if let Some(depth) = self.tree.open.open_paragraph() {
             self.close_to(depth - 1)?;
@@ -164,7 +166,7 @@ impl TreeBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Closes an `<rb>`, `<rt>` or the like that another one ends.
+    /// Closes the `<rb>`, `<rt>` or similar element that the next one ends.
     fn close_ruby(&mut self) -> Result<()> {
         let is_open = self.tree.open.current().has(properties::IS_RUBY_TEXT);
         if is_open { self.close_to(self.tree.open.depth() - 1) } else { Ok(()) }
@@ -270,7 +272,7 @@ impl TreeBuilder<'_, '_> {
         closed.map_or(Ok(()), |depth| self.close_to(depth - 1))
     }
 
-    /// Opens and closes an element.
+    /// Opens an element and closes it at once.
     fn open_empty(&mut self, name: &'static str) -> Result<()> {
         self.open_missing(name)?;
         self.close_to(self.tree.open.depth() - 1)
@@ -285,7 +287,8 @@ impl TreeBuilder<'_, '_> {
         self.remove(depth)
     }
 
-    /// Ends a formatting element. A block or another formatting element inside stays open.
+    /// Closes the formatting element at this depth. A block or another formatting element inside it
+    /// stays open.
     fn end_format(&mut self, depth: usize) -> Result<()> {
         let stays = properties::IS_SPECIAL | properties::IS_FORMATTING;
         if self.tree.open.any_above(depth, |element| element.has(stays)) {
@@ -306,7 +309,7 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns how the text of an element is read.
+/// Returns the kind of the text of an element.
 fn text_kind(name: TagName, bits: u32) -> TextKind {
     if bits & properties::HAS_RAW_TEXT == 0 {
         return TextKind::Markup;

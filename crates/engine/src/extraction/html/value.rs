@@ -1,4 +1,4 @@
-//! The values of attributes as they are printed.
+//! The values of attributes as they are output.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use haul_policy::page_reference::PageBase;
 use super::tag::is_space;
 use crate::extraction::query_charset::with_encoded_query;
 
-/// Returns true if the attribute of an element, both in lower case, is a URL.
+/// Returns true if this attribute of this element contains a URL. Both names are in lower case.
 fn is_url(element: &[u8], attribute: &str) -> bool {
     match attribute {
         "action" | "background" | "cite" | "formaction" | "href" | "longdesc" | "manifest" | "poster" | "src"
@@ -18,8 +18,9 @@ fn is_url(element: &[u8], attribute: &str) -> bool {
     }
 }
 
-/// Passes the values of an attribute to `on_value`: one, or for a list of URLs each of them. URLs
-/// are absolute if there is a base. `encoding` is that of the page, which applies to queries.
+/// Passes the values of an attribute to `on_value`: each URL of a list of URLs, otherwise one
+/// value. URLs are made absolute if there is a base. `encoding` is the encoding of the page, in
+/// which the queries of URLs are encoded.
 pub(super) fn attribute_values<E>(
     element: &[u8],
     attribute: &str,
@@ -48,8 +49,8 @@ pub(super) fn attribute_values<E>(
     }
 }
 
-/// Returns the URLs of a `srcset` (HTML, "Parse a srcset attribute"). A comma may be part of a URL,
-/// but not its end.
+/// Returns the URLs of a `srcset` (HTML, "Parse a srcset attribute"). A comma may be inside a URL,
+/// but not at its end.
 fn srcset_urls(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = value;
     std::iter::from_fn(move || {
@@ -77,14 +78,14 @@ fn srcset_urls(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Returns the text without white space of HTML at its ends.
+/// Returns the text without the HTML white space at its ends.
 pub(super) fn trimmed(text: &[u8]) -> &[u8] {
     let Some(start) = text.iter().position(|byte| !is_space(*byte)) else { return &[] };
     let end = text.iter().rposition(|byte| !is_space(*byte)).map_or(start, |last| last + 1);
     &text[start..end]
 }
 
-/// Returns the text with blanks for line breaks, so that it is one line of output.
+/// Returns the text with a space instead of each line break, so that it is one line of output.
 fn one_line(text: &[u8]) -> Cow<'_, [u8]> {
     let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0x0c);
     if !text.iter().any(is_break) {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn srcset_gives_each_url() {
+    fn srcset_value_gives_each_url() {
         let urls = |value| values("img", "srcset", value);
         assert_eq!(urls("a.png 1x, b.png 2x"), ["http://h/dir/a.png", "http://h/dir/b.png"]);
         assert_eq!(urls("a, b"), ["http://h/dir/a", "http://h/dir/b"]);

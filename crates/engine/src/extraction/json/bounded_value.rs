@@ -1,5 +1,5 @@
-//! Parses JSON into values that take a limited amount of memory. A text of a few bytes a value, such
-//! as `[{},{},{}]`, gives values many times its size.
+//! A JSON parser whose values take a limited amount of memory. A short text such as `[{},{},{}]`
+//! can need many times its size as values.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Deserializer, Map, Number, Value};
 
 use super::value_budget::{ObjectCapacity, OutOfBudget, ValueBudget, longest_number};
 
-/// The reason why a text gives no value.
+/// The reason why a text cannot be parsed to a value.
 #[derive(Debug)]
 pub(crate) enum ParseFailure {
     /// The values take more memory than allowed.
@@ -17,7 +17,7 @@ pub(crate) enum ParseFailure {
     Invalid { cause: String, line: usize, column: usize },
 }
 
-/// A JSON document as a value, with the rest of the memory for it.
+/// A parsed JSON document, with the remaining memory budget for it.
 pub(super) struct BoundedDocument {
     // Dropped before the budget, which may lock other threads out.
     pub(super) value: Value,
@@ -30,9 +30,9 @@ pub(super) struct BoundedDocument {
 pub(super) struct DocumentShape {
     /// The number of values in the document, itself included.
     pub(super) values: usize,
-    /// The number of objects and arrays around the innermost value.
+    /// The nesting depth: the number of objects and arrays around the innermost value.
     pub(super) depth: usize,
-    /// True if an object has a name twice. The last of its values counts.
+    /// True if an object contains a name twice. The last of the values with the name is used.
     pub(super) has_repeated_names: bool,
 }
 
@@ -82,7 +82,7 @@ impl ValueParser {
 /// The parser of one value within the budget of its document.
 struct BoundedValue<'p> {
     parser: &'p mut ValueParser,
-    /// The number of objects and arrays around the value.
+    /// The number of objects and arrays that contain the value.
     depth: usize,
 }
 
