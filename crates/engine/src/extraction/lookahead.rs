@@ -1,13 +1,13 @@
-//! Decides which start positions of a window are settled, because no later input can change a match
-//! there.
+//! Decides which start positions in a window are *settled*, i.e. which matches no later input can
+//! change. The other start positions are *open*.
 //!
 //! If the length of a match is limited, the limit decides. If it is not (`href="[^"]+"`), a start
 //! position t is open only if the text from t to the window's end is the beginning of a possible
-//! match. These beginnings are a regular language as well. A second expression therefore finds the
-//! first open position by one search backwards from the end: for the example, from a last `href="`
-//! without its second quote, or from a last `h`, `hr`, `hre`… It would also be correct to wait for
-//! [`MAX_UNBOUNDED_MATCH`] bytes after every `href="`, but that would keep a megabyte of every
-//! body.
+//! match. These beginnings are a regular language, too. A second expression therefore finds the
+//! first open position by one backward search from the end: in the example, the last `href="`
+//! without a second quote after it, or an incomplete `h`, `hr`, `hre`… at the end. It would also be
+//! correct to wait for [`MAX_UNBOUNDED_MATCH`] bytes after every `href="`, but that would keep a
+//! megabyte of every body.
 //!
 //! The second expression assumes that assertions hold, which can only leave more positions open.
 //! Since assertions look ahead by at most one character, the last [`ASSERTION_CONTEXT`] bytes of
@@ -22,11 +22,11 @@ use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKin
 /// The number of bytes that an assertion such as `\b` may examine on either side: the length of the
 /// longest UTF-8 character.
 pub(super) const ASSERTION_CONTEXT: usize = 4;
-/// The longest match, in bytes, that is found whole even if it spans several pieces. It applies to
-/// expressions that do not limit the length of their matches.
+/// The length in bytes up to which a match is found completely even if it spans several pieces. It
+/// applies to expressions that do not limit the length of their matches.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The maximum match length, in bytes, for which the search only waits for more input and needs no
-/// second expression.
+/// The length in bytes up to which a limit on the match length alone decides. For longer matches, a
+/// second expression finds the open positions.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule for deciding up to which start position in a window the matches are settled, i.e.
@@ -62,8 +62,8 @@ impl LookaheadRule {
         }
     }
 
-    /// Returns the number of bytes of the next piece of the body that should be searched together
-    /// with the end of the previous piece. They are usually enough to settle that end.
+    /// Returns the number of bytes of the body's next piece that should be searched together with
+    /// the end of the previous piece. They are usually enough to settle the matches in that end.
     pub(super) fn context_length(&self) -> usize {
         match self {
             Self::Within(bound) => bound.saturating_add(2 * ASSERTION_CONTEXT).min(MAX_SHORT_MATCH),
@@ -135,8 +135,8 @@ fn optional(hir: Hir) -> Hir {
     repeat(hir, 0, Some(1))
 }
 
-/// Returns an expression that matches the first bytes of a UTF-8 character of several bytes, whose
-/// last bytes have not arrived yet.
+/// Returns an expression that matches an incomplete UTF-8 character of several bytes, as it may
+/// stand at the end of a window.
 fn cut_character() -> Hir {
     let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
     Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])

@@ -16,7 +16,7 @@ use super::{
     run_matcher::{ClassRunMatcher, PrefilterHitResult},
 };
 
-/// A match, and the range of its value: what the user wants to extract.
+/// A match, and the range of its value, i.e. of the text that the user wants to extract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueMatch {
     pub(super) start: usize,
@@ -47,8 +47,8 @@ enum SearchMethod {
     Plain,
 }
 
-/// The buffers of one extractor's searches. It also counts the bytes that were examined around
-/// hits: the bytes without a match, and the bytes of matches.
+/// The buffers for the searches of one extractor, and counters of the bytes that were examined
+/// around hits: the bytes without a match (`wasted`), and the bytes of matches (`covered`).
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
@@ -57,8 +57,8 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes without a match that may always be examined. Beyond it, the limit is the
-    /// number of examined bytes that belonged to matches.
+    /// The number of bytes without a match that may be examined in a body, in addition to as many
+    /// bytes as belonged to matches.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
@@ -66,9 +66,9 @@ impl SearchScratch {
         self.covered = 0;
     }
 
-    /// Returns true if too many bytes of this body were examined without a match. Only the regular
-    /// expression should be used from then on: its cost is linear, while an adversary can make the
-    /// other methods slow.
+    /// Returns true if too many bytes of this body were examined without a match. From then on,
+    /// only the regular expression should be used: its cost is linear, while an adversary can make
+    /// the other methods slow.
     fn is_exhausted(&self) -> bool {
         self.wasted > self.covered.saturating_add(Self::FREE_BYTES)
     }

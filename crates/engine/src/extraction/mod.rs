@@ -5,9 +5,9 @@
 //!                 regex, CSS or JSONPath             └── Sorter ──── printed values
 //! ```
 //!
-//! The module has no threads and no sockets, and does not know the order of pages. The fleet runs
+//! The module uses no threads and no sockets, and does not know the order of pages. The fleet runs
 //! a search in the thread that receives a body, and passes the values on in order. Only
-//! [`Distinct`] and [`Sorter`] use the disk, and only beyond their memory budget.
+//! [`Distinct`] and [`Sorter`] use the disk, and only for data beyond their memory budget.
 //!
 //! ```
 //! use haul::extraction::{Extractor, ExtractPattern};

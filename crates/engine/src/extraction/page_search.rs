@@ -1,5 +1,5 @@
-//! The values that a stage takes from its pages: matches of regular expressions, values of HTML
-//! elements, or values of JSON documents.
+//! The search for values in pages: matches of regular expressions, values of HTML elements, or
+//! values of JSON documents.
 //!
 //! ```
 //! use haul::extraction::{CssQuery, PageInfo, PageQuery, PageSearch};
@@ -37,24 +37,25 @@ use super::{
 use crate::Result;
 use crate::body::utf8_conversion::Utf8ConvertingReader;
 
-/// The default memory for one page, in bytes: 16 MiB.
+/// The default memory limit for the search of one page, in bytes: 16 MiB.
 #[cfg(feature = "select")]
 const DEFAULT_MEMORY: u64 = 16 << 20;
 
-/// The values to take from pages; clones share the compiled queries.
+/// The query for the values of pages. Clones share the compiled expressions.
 #[derive(Clone)]
 pub struct PageQuery {
     source: ValueSource,
-    /// The expressions that are searched for in each value of another source.
+    /// The regular expressions that are searched for in each selected value; `None` to pass on the
+    /// values themselves.
     filter: Option<ExtractPattern>,
     /// True to pass on empty values.
     keeps_empty: bool,
 }
 
-/// The kinds of values.
+/// The part of a page that a query extracts.
 #[derive(Clone)]
 enum ValueSource {
-    /// Matches of regular expressions in the text.
+    /// Matches of regular expressions in the page's text.
     Matches(ExtractPattern),
     /// Texts and attributes of HTML elements.
     #[cfg(feature = "select")]
@@ -71,8 +72,8 @@ impl PageQuery {
         Self { source: ValueSource::Matches(pattern), filter: None, keeps_empty: false }
     }
 
-    /// Makes a query for the values of HTML elements, in the order in which the elements begin in
-    /// the page. At one element, the order of the queries decides.
+    /// Makes a query for the values of HTML elements. Values are returned in the order in which
+    /// their elements begin in the page. For one element, the order of the queries decides.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) if there are too many selectors.
@@ -82,16 +83,16 @@ impl PageQuery {
         Ok(Self { source, filter: None, keeps_empty: false })
     }
 
-    /// Makes a query for the values of JSON documents: for each document, the values of each path
-    /// in turn.
+    /// Makes a query for the values of JSON documents. For each document, the values of the first
+    /// path are returned first, then those of the second, and so on.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn json_path(queries: &[JsonPathQuery]) -> Self {
         Self { source: ValueSource::Json(Arc::new(JsonQueries::new(queries))), filter: None, keeps_empty: false }
     }
 
-    /// Passes strings of JSON on as JSON texts, with quotes and escapes, so that their type is
-    /// known. Has no effect on other values.
+    /// Outputs JSON strings as JSON texts, with quotes and escapes, so that their type is visible.
+    /// Has no effect on other values.
     #[cfg(feature = "select")]
     #[must_use]
     pub fn quoted(self) -> Self {
@@ -102,9 +103,9 @@ impl PageQuery {
         Self { source, ..self }
     }
 
-    /// Passes on empty values: elements without text, empty attributes and strings, and empty groups
-    /// of regular expressions. They are left out by default. The values of several queries can then
-    /// be assigned to each other by their numbers.
+    /// Passes on empty values, too: elements without text, empty attributes and strings, and empty
+    /// groups of regular expressions. By default, they are left out. With them, the n-th values of
+    /// several queries belong together.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         let source = match self.source {
@@ -117,23 +118,24 @@ impl PageQuery {
         Self { source, filter: self.filter.map(ExtractPattern::keeping_empty), keeps_empty: true }
     }
 
-    /// Searches each selected value for these regular expressions, and takes the matches instead.
+    /// Searches each selected value for these regular expressions, and returns the matches instead
+    /// of the value.
     #[must_use]
     pub fn filtered(self, pattern: ExtractPattern) -> Self {
         let pattern = if self.keeps_empty { pattern.keeping_empty() } else { pattern };
         Self { filter: Some(pattern), ..self }
     }
 
-    /// Returns the values in a page that is in memory, which is converted to UTF-8 from its
+    /// Returns the values in a page that is in memory. The page is converted to UTF-8 from its
     /// charset.
     ///
     /// # Errors
-    /// The page is not JSON, though JSON is searched.
+    /// The query is a JSONPath, but the page is not JSON.
     pub fn values_in(&self, page: &PageInfo<'_>, body: &[u8]) -> Result<Vec<String>> {
         Ok(self.numbered_values_in(page, body)?.into_iter().map(|(_, value)| value).collect())
     }
 
-    /// Returns the values as [`values_in`](Self::values_in) does, each with the index of its query.
+    /// Returns the same values as [`values_in`](Self::values_in), each with the index of its query.
     ///
     /// # Errors
     /// The errors of [`values_in`](Self::values_in).
@@ -162,8 +164,8 @@ impl PageQuery {
         pattern.into_iter().flat_map(ExtractPattern::value_names)
     }
 
-    /// Returns the queries as they were given. The index of a query is passed on with each of its
-    /// values.
+    /// Returns the texts of the queries, as they were given. The index of a query in this list is
+    /// passed on with each of its values.
     pub fn sources(&self) -> Vec<&str> {
         match &self.source {
             ValueSource::Matches(pattern) => pattern.expressions().collect(),
@@ -187,10 +189,10 @@ impl fmt::Debug for PageQuery {
     }
 }
 
-/// The properties of a page that its search needs.
+/// The properties of a page that a search needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageInfo<'a> {
-    /// The final URL of the page, against which references are resolved.
+    /// The final URL of the page, against which relative URLs in it are resolved.
     pub url: Option<&'a Target>,
     /// The value of the page's `Content-Type`.
     pub content_type: Option<&'a [u8]>,
@@ -204,13 +206,14 @@ impl PageInfo<'_> {
     }
 }
 
-/// A value that was found, before the last steps.
+/// A value found in a page, before it is filtered and resolved as a URL.
 #[cfg(feature = "select")]
 pub(super) struct FoundValue<'a> {
     /// The index of the query.
     pub(super) query: usize,
     pub(super) bytes: &'a [u8],
-    /// The base of references at this point of the page, if it is not the page's URL.
+    /// The base URL at this position in the page: the page's URL, or the URL that a `<base>` has
+    /// set.
     pub(super) base: Option<&'a PageBase>,
 }
 
@@ -224,9 +227,8 @@ pub type OnValue<'f> = dyn FnMut(usize, &[u8]) -> Result<()> + 'f;
 /// Searches a page that arrives in pieces for the values of a query. After
 /// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another page.
 ///
-/// Except for regular expressions ([`Extractor`]), a search keeps at most the memory that
-/// [`with_memory`](Self::with_memory) allows, and for JSON three times as much while a document is
-/// searched.
+/// A search keeps at most as much memory as [`with_memory`](Self::with_memory) allows; for JSON
+/// three times as much while a document is searched. For regular expressions, see [`Extractor`].
 pub struct PageSearch {
     search: SourceSearch,
     filter: Option<Extractor>,
@@ -237,7 +239,7 @@ pub struct PageSearch {
     memory: u64,
 }
 
-/// The search for one kind of values.
+/// The search for one type of value.
 enum SourceSearch {
     Matches(Extractor),
     #[cfg(feature = "select")]
@@ -246,12 +248,12 @@ enum SourceSearch {
     Json(Box<JsonSearch>),
 }
 
-/// Turns values into URLs to fetch.
+/// A resolver that turns values into URLs to fetch.
 struct LinkResolver {
     base: Option<PageBase>,
-    /// True for matches in HTML and XML, which may have character references.
+    /// True if the page is HTML or XML, so that matches may contain character references.
     is_markup: bool,
-    /// The number of values that were skipped because they are no http or https URL.
+    /// The number of values that were skipped because they are not http or https URLs.
     skipped: Arc<AtomicU64>,
 }
 
@@ -294,8 +296,8 @@ impl PageSearch {
         }
     }
 
-    /// Passes on the absolute URL of each value instead of the value, without its fragment. Values
-    /// that are no URLs to fetch, such as `mailto:` or an empty one, are left out and counted in
+    /// Passes on the absolute URL of each value, without its fragment, instead of the value. Values
+    /// that are not URLs to fetch, such as `mailto:` or an empty value, are left out and counted in
     /// `skipped`.
     #[must_use]
     pub fn with_link_resolution(mut self, skipped: Arc<AtomicU64>) -> Self {
@@ -314,7 +316,7 @@ impl PageSearch {
         }
     }
 
-    /// Begins a page. Without a call, the page has no URL and no type.
+    /// Begins a page. If this is not called, the page has no URL and no media type.
     pub fn begin(&mut self, page: &PageInfo<'_>) {
         self.encoding = UTF_8;
         let needs_type = match &self.search {
@@ -380,7 +382,8 @@ impl PageSearch {
         }
     }
 
-    /// Searches the next piece of the page, in UTF-8 for all queries but regular expressions.
+    /// Searches the next piece of the page. Except for regular expressions, the piece must be
+    /// UTF-8.
     ///
     /// # Errors
     /// The errors of `on_value`; a page that is not JSON
@@ -416,7 +419,7 @@ impl PageSearch {
         }
     }
 
-    /// Searches the next piece of the page, which was converted to UTF-8 from this encoding.
+    /// Searches the next piece of the page. The piece was converted to UTF-8 from `encoding`.
     ///
     /// # Errors
     /// The errors of [`push`](Self::push).
@@ -469,7 +472,8 @@ impl fmt::Debug for PageSearch {
     }
 }
 
-/// Passes on a selected value: its matches if there is a filter, as URLs if there is a resolver.
+/// Passes on a selected value. With a filter, passes on its matches in the value instead; with a
+/// resolver, URLs.
 #[cfg(feature = "select")]
 fn pass_value(
     found: FoundValue<'_>,
@@ -488,7 +492,7 @@ fn pass_value(
     }
 }
 
-/// A resolver of links, and the encoding of the page that has them.
+/// The resolver for the links of a page, and the encoding of the page.
 struct PageLinks<'l> {
     links: &'l LinkResolver,
     encoding: &'static Encoding,
@@ -503,7 +507,7 @@ impl PageLinks<'_> {
         self.pass_reference(query, bytes, None, on_value)
     }
 
-    /// Passes on the URL of a reference. `base` is the base URL that the page sets, if any.
+    /// Passes on the absolute URL of a link. `base` is the base URL that the page sets, if any.
     fn pass_reference(
         &self,
         query: usize,
@@ -524,14 +528,14 @@ impl PageLinks<'_> {
     }
 }
 
-/// Decodes the character references in a match, as in the value of an attribute, where
-/// `&copy=1` is no reference.
+/// Decodes the character references in a match as in an attribute value, where `&copy=1` is not a
+/// character reference.
 #[cfg(feature = "select")]
 fn without_references(text: &[u8]) -> Cow<'_, [u8]> {
     htmlize::unescape_bytes_in(text, htmlize::Context::Attribute)
 }
 
-/// Decodes the only character reference that most URLs have: `&amp;`.
+/// Decodes `&amp;`, the only character reference that most URLs contain.
 #[cfg(not(feature = "select"))]
 fn without_references(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(String::from_utf8_lossy(text).replace("&amp;", "&").into_bytes())

@@ -1,4 +1,4 @@
-//! The shape of an expression: the sequence of pieces that each of its matches consists of.
+//! The shape of a regular expression: the sequence of pieces that each of its matches consists of.
 //!
 //! `href="([^"]+)"` consists of eight runs: seven of exactly one byte and one of at least one
 //! character that is not `"`. Everything else (an alternation, a nested repetition) is an opaque
@@ -33,11 +33,11 @@ pub(super) enum PatternShapePiece {
     Opaque(Option<usize>),
 }
 
-/// A repetition of `min` to `max` characters of one character class.
+/// A run: `min` to `max` characters of one character class.
 #[derive(Debug, Clone)]
 pub(super) struct CharClassRun {
-    /// The characters of the class that are single bytes. `wide` says which other characters belong
-    /// to it.
+    /// The members of the class that are single bytes. `wide` says which other characters belong to
+    /// it.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAsciiCoverage,
     pub(super) min: usize,
@@ -45,7 +45,7 @@ pub(super) struct CharClassRun {
     pub(super) greedy: bool,
 }
 
-/// Says how many of the characters beyond ASCII belong to a character class: none, some or all.
+/// The part of the non-ASCII characters that belongs to a character class: none, some or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NonAsciiCoverage {
     None,

@@ -1,10 +1,10 @@
-//! Finds the positions where a match is possible, by three adjacent bytes that every match must
-//! contain at a known position.
+//! Finds the positions at which a match is possible. It searches for three adjacent bytes that
+//! every match must contain.
 //!
 //! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, and a digit after it.
 //! The search for them costs a few instructions for 64 bytes, however many slashes there are. So it
 //! is faster than the automaton (which looks at each byte) and than `memchr` for the slash alone
-//! (which stops at each of the 12 million slashes in 276 MiB of HTML).
+//! (which would stop at each of the 12 million slashes in 276 MiB of HTML).
 //!
 //! # Why no match is missed
 //! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module
@@ -27,8 +27,7 @@ use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
 
-/// The maximum frequency of hits, as estimated by [`byte_frequency`]. A triple of byte sets with
-/// more frequent hits is not used.
+/// The maximum estimated frequency of hits. A triple with more frequent hits is not used.
 const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 
 /// Three sets of bytes to look for at adjacent positions. A position whose byte is in the middle
@@ -38,7 +37,7 @@ pub(super) struct ByteTriple {
     /// The sets of allowed values for three bytes: the byte before the hit, the hit itself, and the
     /// byte after it. `None` if the byte is not checked.
     exact: [Option<Box<ByteSet>>; 3],
-    /// For each set in `exact`, a range of byte values that contains the set.
+    /// For each set in `exact`, a range of byte values that includes the set.
     cover: [ByteValueRange; 3],
     /// The index of the piece in the expression's [`PatternShape`] that matches the hit.
     pub(super) piece: usize,
@@ -47,8 +46,8 @@ pub(super) struct ByteTriple {
 }
 
 impl ByteTriple {
-    /// Returns the triples of byte sets for all pieces that can have one. The triples with the
-    /// rarest hits come first. Leaves out triples whose hits are too frequent to be useful.
+    /// Returns the triples of byte sets for all pieces that can have one, without those whose hits
+    /// are too frequent to be useful. The triples with the rarest hits come first.
     pub(super) fn all_in_shape(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at_piece(shape, piece))
@@ -139,7 +138,7 @@ enum NeighbourSide {
     After,
 }
 
-/// Returns the set of bytes that can stand directly next to a piece; `None` if any byte can.
+/// Returns the set of bytes that can occur directly next to a piece; `None` if any byte can.
 /// `pieces` are the pieces on the side `side` of that piece, beginning with the nearest.
 fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: NeighbourSide) -> Option<Box<ByteSet>> {
     let mut set = Box::new([false; 256]);
@@ -157,8 +156,8 @@ fn neighbour<'a>(pieces: impl Iterator<Item = &'a PatternShapePiece>, side: Neig
     None
 }
 
-/// A range of byte values that contains a set of bytes: the range's first value, and its length
-/// minus one. One range is enough, since the exact sets remove its false hits.
+/// A range of byte values that includes a set of bytes: the first value, and the number of values
+/// minus one. A range may include false hits, which the exact sets remove.
 #[derive(Debug, Clone, Copy)]
 struct ByteValueRange(u8, u8);
 

@@ -1,13 +1,13 @@
-//! Queries of references in a page, in the charset of the page: browsers send `?q=é` of a page in
-//! ISO-8859-1 as `?q=%E9` (WHATWG URL, "percent-encode after encoding").
+//! The encoding of URL queries in a page, which depends on the charset of the page: browsers send
+//! `?q=é` in a page in ISO-8859-1 as `?q=%E9` (WHATWG URL, "percent-encode after encoding").
 
 use std::borrow::Cow;
 
 use encoding_rs::{EncoderResult, Encoding};
 
-/// Percent-encodes the characters beyond ASCII in the query of a reference, in the charset of its
-/// page. The rest of the reference is not changed. References that are no http or https URL are not
-/// changed at all.
+/// Percent-encodes the non-ASCII characters in the query of a URL found in a page. `charset` is the
+/// charset of the page. The rest of the URL is unchanged. A URL with a scheme other than http and
+/// https is returned unchanged.
 pub(super) fn with_encoded_query<'r>(reference: &'r str, charset: &'static Encoding) -> Cow<'r, str> {
     // In UTF-8 and UTF-16 the query is UTF-8, as everywhere else.
     let charset = charset.output_encoding();
@@ -23,7 +23,8 @@ pub(super) fn with_encoded_query<'r>(reference: &'r str, charset: &'static Encod
     Cow::Owned(encoded)
 }
 
-/// Appends a query. A character that the charset does not have becomes a character reference.
+/// Appends the encoded query to `out`. A character that the charset lacks becomes a character
+/// reference.
 fn push_encoded(out: &mut String, query: &str, charset: &'static Encoding) {
     let mut encoder = charset.new_encoder();
     let mut rest = query;
@@ -59,7 +60,7 @@ fn push_escape(out: &mut String, byte: u8) {
     out.push(char::from(DIGITS[usize::from(byte & 15)]));
 }
 
-/// Returns true if the reference is relative, or has the scheme http or https.
+/// Returns true if the URL reference is relative, or has the scheme http or https.
 fn may_be_web(reference: &str) -> bool {
     let text = reference.trim_start_matches(|c: char| c <= ' ');
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(text.len());
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn query_has_the_charset_of_its_page() {
+    fn url_query_is_encoded_in_the_page_charset() {
         encodes("/\u{e9}?q=\u{e9}#\u{e9}", "windows-1252", "/\u{e9}?q=%E9#\u{e9}");
         encodes("?q=\u{43f}\u{440} x&y=%20", "windows-1251", "?q=%EF%F0 x&y=%20");
         encodes("?q=\u{65e5}", "shift_jis", "?q=%93%FA");

@@ -1,5 +1,5 @@
-//! Matches expressions that need no automaton: sequences of runs in which no text can match in two
-//! ways.
+//! Matches expressions that need no automaton: sequences of runs in which any text can match in
+//! only one way.
 //!
 //! Examples are `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}` and `href="([^"]+)"`. From the hit of a
 //! [`ByteTriple`], the match is followed to the left and to the right, byte by byte. The only state
@@ -33,7 +33,7 @@ use super::{
 };
 
 /// A matcher for an expression that needs no automaton. It contains the runs that the expression
-/// consists of, and the triple of byte sets to look for.
+/// consists of, and the triple of byte sets whose hits it examines.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteTriple,
@@ -42,7 +42,7 @@ pub(super) struct ClassRunMatcher {
     value: (usize, usize),
 }
 
-/// The result of examining the bytes around a hit: a match, or none.
+/// The result of examining the bytes around a hit: a match, or no match.
 #[derive(Debug)]
 pub(super) enum PrefilterHitResult {
     Match(ValueMatch),

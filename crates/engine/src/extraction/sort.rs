@@ -2,7 +2,7 @@
 //!
 //! Values are collected in memory. When they reach the memory budget, they are sorted and written
 //! to disk as a run. At the end, all runs are merged. With `unique`, a table of the values in
-//! memory drops known values: if thousands of pages contain the same few values, the repetitions
+//! memory drops repeated values: if thousands of pages contain the same few values, the repetitions
 //! use neither memory nor disk.
 
 use std::{
@@ -95,7 +95,7 @@ pub struct SortedValues {
     source: SortedSource,
 }
 
-/// The place of the sorted values: all in memory, or in runs on disk.
+/// The storage of the sorted values: all in memory, or in runs on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: SortArena, next: usize },
@@ -139,16 +139,16 @@ struct ArenaEntry {
     length: u32,
 }
 
-/// The index of a value in `entries`, and the value's hash. With the hash, the table can grow and
-/// compare values without reading most of them.
+/// An entry of the hash table: the index of a value in `entries`, and the value's hash. Because of
+/// the hash, the table can grow and compare values without reading most of them.
 struct HashedValueIndex {
     index: u32,
     hash: u32,
 }
 
 impl HashedValueIndex {
-    /// Extends a hash to 64 bits for the table, which uses the low bits for the bucket and the
-    /// highest seven to distinguish entries.
+    /// Extends a hash to the 64 bits that the table needs. The table selects the bucket by the low
+    /// bits, and distinguishes entries by the highest seven bits.
     fn mix_hash(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }

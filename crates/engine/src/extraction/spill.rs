@@ -32,7 +32,7 @@ pub(super) struct SpilledRuns {
     runs: Vec<SpilledRun>,
 }
 
-/// A sorted run of values on disk, with its level: the number of merges that led to it.
+/// A sorted run of values on disk, with its level: the number of merges that it has gone through.
 #[derive(Debug)]
 struct SpilledRun {
     level: u32,
@@ -48,7 +48,7 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes values, which must be sorted already, to disk as a run.
+    /// Writes values to disk as a run. The values must be sorted already.
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {
@@ -68,7 +68,7 @@ impl SpilledRuns {
     }
 
     /// Removes and returns the last `RUNS_PER_MERGE` runs on disk, if they all have the same level
-    /// and so must be merged. Otherwise, returns `None`.
+    /// and so must be merged. Returns `None` otherwise.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(RUNS_PER_MERGE)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))

@@ -1,5 +1,5 @@
-//! Tests that compare the extractor, the filter of repeated values and the sorter with naive
-//! models, for hostile sizes and splits of the body.
+//! Tests that compare the extractor, the distinct filter and the sorter with naive models, for
+//! hostile sizes and splits of the body.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,8 +9,8 @@ use regex::bytes::Regex;
 use super::*;
 use crate::{Error, ErrorKind, Result};
 
-/// Returns the values that a single search with the regular expression over the whole body finds.
-/// The extractor must find the same values.
+/// Returns the values that one search with the regular expression over the whole body finds. The
+/// extractor must find the same values.
 fn naive(expression: &str, body: &[u8]) -> Vec<Vec<u8>> {
     let regex = Regex::new(expression).expect("the generator makes valid expressions");
     let group = usize::from(regex.captures_len() > 1);
@@ -162,12 +162,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_expression_matches_like_a_single_search(expression in expressions(), body in bodies(80), cuts in cuts()) {
+    fn extractor_agrees_with_a_single_regex_search(expression in expressions(), body in bodies(80), cuts in cuts()) {
         check(&expression, &body, &cuts);
     }
 
     #[test]
-    fn run_sequences_match_like_a_single_search(expression in sequences(), body in bodies(120), cuts in cuts()) {
+    fn run_matcher_agrees_with_a_single_regex_search(expression in sequences(), body in bodies(120), cuts in cuts()) {
         check(&expression, &body, &cuts);
     }
 }
@@ -217,7 +217,7 @@ fn long_bodies_match_in_pieces_of_any_size() {
 }
 
 #[test]
-fn values_are_found_before_the_body_ends() {
+fn values_are_passed_on_before_the_body_ends() {
     for expression in ["AS[0-9]{1,9}", "AS[0-9]+", "href=\"([^\"]+)\""] {
         let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
         let row = "<a href=\"x\">AS64512</a>".repeat(100);
@@ -267,7 +267,7 @@ fn extractor_is_reusable_for_the_next_body() {
 }
 
 #[test]
-fn invalid_expression_error_explains_itself() {
+fn invalid_expression_is_a_setup_error() {
     for expression in ["(", "a{2,1}", "[z-a]", r"(?<", r"\p{nope}"] {
         let error = ExtractPattern::new(expression).unwrap_err();
         assert_eq!(error.exit_code(), 2);
@@ -291,7 +291,7 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
 }
 
 /// Passes the values through a [`Distinct`] with a budget of `memory` bytes. Returns two lists: the
-/// values that were given out at once, and the values that were given out at the end.
+/// values that were new at once, and the deferred values that were returned at the end.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());
@@ -319,7 +319,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn sorter_sorts_like_a_vector(values in values(), memory in 0_u64..20_000) {
+    fn sorter_agrees_with_vec_sort(values in values(), memory in 0_u64..20_000) {
         let mut expected = values.clone();
         expected.sort();
         prop_assert_eq!(sorted(memory, false, &values).unwrap(), expected.clone());
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn distinct_keeps_the_first_of_each_value(values in values(), memory in 0_u64..20_000) {
+    fn distinct_keeps_the_first_of_equal_values(values in values(), memory in 0_u64..20_000) {
         let mut seen = HashSet::new();
         let expected: Vec<_> = values.iter().filter(|value| seen.insert(*value)).cloned().collect();
         let [now, later] = distinct(memory, &values).unwrap();
@@ -360,7 +360,7 @@ fn distinct_defers_nothing_within_its_budget() {
 }
 
 #[test]
-fn full_distinct_table_still_drops_known_values() {
+fn full_distinct_table_still_drops_repeated_values() {
     let mut distinct = Distinct::new(0, std::env::temp_dir());
     let first = distinct.push(b"a").unwrap();
     assert_eq!((first, distinct.push(b"a").unwrap()), (DistinctResult::Deferred, DistinctResult::Deferred));
@@ -372,7 +372,7 @@ fn full_distinct_table_still_drops_known_values() {
 }
 
 #[test]
-fn disk_error_names_the_directory() {
+fn temporary_file_error_names_the_directory() {
     let nowhere = std::env::temp_dir().join("haul-no-such-directory");
     let mut sorter = Sorter::new(0, &nowhere, true);
     sorter.push(b"a").unwrap();
@@ -385,7 +385,7 @@ fn disk_error_names_the_directory() {
 }
 
 #[test]
-fn syntax_errors_name_place_and_remedy() {
+fn regex_syntax_errors_name_position_and_remedy() {
     for (expression, told) in [
         ("a(b", "unclosed group, at byte 1; write \\( for the character ( itself"),
         ("a)", "unopened group, at byte 1; write \\) for the character ) itself"),
@@ -400,7 +400,7 @@ fn syntax_errors_name_place_and_remedy() {
 }
 
 #[test]
-fn values_of_several_expressions_keep_page_order() {
+fn values_of_several_regexes_keep_page_order() {
     let body = format!("b2 a1 {} x(a3)(b4)y b5{}", "a0 ".repeat(40), "c".repeat(9));
     let pattern = ExtractPattern::all_of(&["a([0-9])", "b[0-9]", r"x\((a[^c]*)", "(a3)"]).unwrap();
     let mut expected = vec!["b2".to_owned(), "1".to_owned()];
@@ -424,7 +424,8 @@ fn value_names_come_from_group_1() {
     assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
 }
 
-/// Returns the URLs to fetch that a regular expression finds in a page of this type.
+/// Returns the URLs to fetch that the regular expression `href="([^"]+)"` finds in a page of this
+/// media type.
 fn links(content_type: &str, page: &str) -> Vec<String> {
     let url = crate::Target::parse("http://h/dir/page").unwrap();
     let pattern = ExtractPattern::new("href=\"([^\"]+)\"").unwrap();
@@ -442,7 +443,7 @@ fn links(content_type: &str, page: &str) -> Vec<String> {
 
 #[cfg(feature = "select")]
 #[test]
-fn references_in_matched_links_are_decoded() {
+fn character_references_in_matched_links_are_decoded() {
     let page = "<a href=\"/x?a=1&#038;b=2&amp;c=3&#x26;d=&quot;&copy=4&copy;\"><a href=\"&#x2F;y&#32;z\">";
     let expected = ["http://h/x?a=1&b=2&c=3&d=%22&copy=4%C2%A9", "http://h/y%20z"];
     assert_eq!(links("text/html", page), expected);

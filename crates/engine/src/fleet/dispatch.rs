@@ -1,8 +1,8 @@
 //! The dispatcher: chooses the next transfer from the queue of all stages.
 //!
-//! Later stages come first. Within a stage, the lowest number comes first. [`haul_policy::queue`]
-//! limits the number of concurrent transfers. The input is read only as far as needed to fill the
-//! queue: the list of URLs is never in memory as a whole.
+//! Transfers of later stages come first. Within a stage, the transfer with the lowest number comes
+//! first. [`haul_policy::queue`] limits the number of concurrent transfers. The input is read only
+//! as far as needed to fill the queue: the list of URLs is never in memory as a whole.
 
 mod listing;
 mod queued_job;
@@ -38,20 +38,20 @@ use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
-/// The number of waiting transfers up to which the queue is filled from the input.
+/// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers up to which the queue is filled if slots were free for
-/// [`READ_FURTHER_AFTER`], but no waiting transfer could start: its host is full, paused or dead. A
-/// transfer of another host may be further ahead. These transfers take about 1 MiB.
+/// The number of waiting transfers to which the queue is filled if, for [`READ_FURTHER_AFTER`],
+/// slots were free but no waiting transfer could start, because its host was full, paused or dead.
+/// A transfer of another host may come later in the input. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
-/// The maximum number of waiting transfers of a stage. Above it, the stage accepts no more values
-/// of the previous stage. It accepts values again when half of these transfers have started.
+/// The number of waiting transfers above which a stage accepts no more values of the previous
+/// stage. It accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
-/// The maximum size of the queue in bytes of URLs, header fields and content, since an item can
-/// hold a whole request body.
+/// The maximum size of the queue, in bytes of URLs, header fields and content, since an item may
+/// contain a whole request body.
 const MAX_QUEUED_BYTES: usize = 8 << 20;
-/// The bit of a priority that new transfers have and retries do not.
+/// The bit that is set in the priority of a new transfer, and not set in the priority of a retry.
 const NEW_TRANSFER_BIT: u64 = 1 << 55;
 
 /// The dispatcher of a fleet, which chooses the next transfer. Workers and stage sinks share it.
@@ -67,42 +67,44 @@ pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// The values that each stage passes to the next one only at its end. `None` before the stage's
-    /// end, and once all values are used.
+    /// The values that each stage passes to the next stage only when it ends. `None` before the
+    /// stage's end, and once all values are used.
     final_values: Vec<Option<FinalValues>>,
-    /// The transfers of stages that earlier runs did not finish, the last stage at the end.
+    /// The transfers that earlier runs did not finish, with the index of their stage. The last
+    /// stage comes last.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransfers>)>,
-    /// The number of transfers in the queue, for each stage.
+    /// The number of new transfers in the queue, for each stage.
     waiting: Vec<usize>,
-    /// The number of transfers of each stage that are waiting, running, or invalid and not yet
-    /// reported.
+    /// The number of transfers that are not finished, for each stage: waiting, running, or invalid
+    /// and not yet reported.
     outstanding: Vec<usize>,
     invalid: VecDeque<InvalidJob>,
-    /// True for each stage whose queue is full. The stage accepts no values then, and the previous
+    /// True for each stage whose queue is full. Such a stage accepts no values, so the previous
     /// stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the first URL of the input whose origin the user wrote.
+    /// The origin of the first input URL that the user wrote.
     first_origin: Option<Origin>,
-    /// The origin of the last URL, since the next URL probably has the same origin.
+    /// The origin of the previous URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// The number of transfers that wait to be tried again and hold no slot, for each stage.
+    /// The number of transfers that wait to be tried again and have released their host slot, for
+    /// each stage.
     retrying: Vec<usize>,
-    /// The maximum of their sum, which bounds the memory of waiting transfers.
+    /// The maximum sum of `retrying`, which limits the memory for transfers that wait to be tried
+    /// again.
     max_retrying: usize,
-    /// The maximum number of waiting transfers of a stage. Above it, the stage accepts no more
-    /// values.
+    /// The number of waiting transfers above which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which slots are free, but no waiting transfer may start.
+    /// The time since when slots have been free although no waiting transfer may start.
     held_since: Option<Instant>,
-    /// The number of bytes that the requests of new jobs in the queue keep in memory.
+    /// The number of bytes in memory of the requests that belong to new jobs in the queue.
     kept: usize,
-    /// The URLs of repeated stages.
+    /// The URLs that repeated stages have already met; `None` without repeated stages.
     known_urls: Option<KnownUrls>,
 }
 
-/// The windows (output queues) and the settings of a fleet's stages, as the dispatcher uses them.
+/// The windows (output queues) and the settings of a fleet's stages, for use by the dispatcher.
 pub(super) struct DispatcherStages<'a> {
     pub(super) windows: &'a [Arc<OrderedWindow>],
     pub(super) stages: &'a [FleetStage],
@@ -161,7 +163,7 @@ impl Dispatcher {
         }
     }
 
-    /// Lowers the limits on waiting transfers, so that small tests can reach them.
+    /// Lowers the limits on waiting transfers, so that small tests reach them.
     #[cfg(test)]
     pub(super) fn set_limits(&self, max_backlog: usize, max_retrying: usize) {
         let mut state = self.lock();
@@ -172,8 +174,8 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a new transfer in the queue: the lowest number starts first. Transfers
-    /// of later stages have lower numbers.
+    /// Returns the priority of a new transfer; the lowest number starts first. Transfers of later
+    /// stages have lower numbers.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         self.retry_priority(stage, slot) | NEW_TRANSFER_BIT
     }
@@ -184,7 +186,7 @@ impl Dispatcher {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a job to the queue, or to the list of invalid jobs.
+    /// Adds a valid job to the queue, and an invalid one to the list of invalid jobs.
     fn enqueue_job(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
@@ -212,8 +214,8 @@ impl Dispatcher {
         !state.full[stage] && state.invalid.len() < state.max_backlog
     }
 
-    /// Fills the queue with URLs from the input, or from the values that a stage passes to the next
-    /// one only at its end.
+    /// Fills the queue up to `target` transfers, from the input or from the values that a stage
+    /// passes on only at its end.
     ///
     /// # Errors
     /// A value cannot be read back from disk.
@@ -257,8 +259,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Adds a transfer to the first stage for an item of the input. An item that cannot be requested
-    /// becomes an invalid job.
+    /// Adds a transfer to the first stage, made from an item of the input. An item that cannot be
+    /// requested becomes an invalid job.
     fn add_item(&self, state: &mut DispatchState, item: Result<FleetItem>, view: &DispatcherStages<'_>) {
         let slot = view.windows[0].reserve_slot();
         let mut item = item.unwrap_or_else(FleetItem::failed);
@@ -347,9 +349,9 @@ impl Dispatcher {
         Ok(Some(state.start_job(waiting)))
     }
 
-    /// Puts a job into the queue until `until`, when it is tried again. The caller must release its
-    /// slot, which is free meanwhile. Returns false if too many jobs wait already. The job then
-    /// keeps its slot.
+    /// Puts a job back into the queue until `until`, when it is tried again. The caller must
+    /// release the job's host slot. Returns false if too many jobs are waiting already; the job
+    /// then keeps its host slot.
     pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
         let mut state = self.lock();
         let state = &mut *state;
@@ -373,15 +375,15 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the time when the limits on starts allow a retry that has kept its slot. Counts it as
-    /// a start and returns `None` if they allow it now.
+    /// Returns the time when the start rate limits allow a retry that has kept its host slot. If
+    /// they allow it now, counts it as a start and returns `None`.
     pub(super) fn retry_wait(&self, host: HostId, now: Instant) -> Option<Instant> {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
-    /// Returns the permission to start a transfer: which one may exceed the limits. Returns `None`
-    /// if the queue is empty, or if the [`progress_rule`](super::progress_rule) lets no transfer
-    /// start.
+    /// Returns the permission to start a transfer, which also says which transfer may exceed the
+    /// limits. Returns `None` if the queue is empty, or if the
+    /// [`progress_rule`](super::progress_rule) lets no transfer start.
     fn start_permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
@@ -418,8 +420,8 @@ impl Dispatcher {
         [wakeup.map(clock::to_instant), fills].into_iter().flatten().min()
     }
 
-    /// Removes a job that could not be started from the list of invalid jobs, and returns it, so
-    /// that it is reported as failed.
+    /// Removes and returns an invalid job, so that it is reported as failed. Returns `None` if
+    /// there is none.
     pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
         self.lock().invalid.pop_front()
     }
@@ -429,8 +431,8 @@ impl Dispatcher {
         self.lock().queue.on_job_end(host);
     }
 
-    /// Returns true if this stage and all stages before it have no transfer left and will get no
-    /// more.
+    /// Returns true if this stage and all stages before it have no unfinished transfers and will
+    /// get no more.
     pub(super) fn is_exhausted(&self, stage: usize) -> bool {
         let state = self.lock();
         state.source.is_none()
@@ -441,7 +443,8 @@ impl Dispatcher {
 }
 
 impl DispatchState {
-    /// Records the URL of a transfer of a repeated stage, so that no other page leads to it again.
+    /// Records the URL of a transfer of a repeated stage, so that the stage does not fetch it
+    /// again.
     fn remember_url(&self, stage: &FleetStage, target: &Target) {
         if let Some(known) = self.known_urls.as_ref().filter(|_| stage.depth > 0) {
             // A URL for which there is no memory is reported when a page names it.
@@ -475,9 +478,8 @@ impl DispatchState {
         }
     }
 
-    /// Records that no transfer may start. Returns the time at which the queue is filled further,
-    /// since a transfer further ahead in the input may be able to start. Returns `None` if the
-    /// queue is not filled further.
+    /// Records that no transfer may start. Returns the time at which more of the input is read,
+    /// since a transfer later in the input may be able to start. Returns `None` if no more is read.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.held_since = None;
@@ -530,7 +532,7 @@ impl DispatchState {
         &mut self.queue
     }
 
-    /// Returns the origin of the first URL. Since the user has given that URL, its origin may also
+    /// Returns the origin of the first URL. The user has given that URL, so its origin may also
     /// receive the credentials of a later stage.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
@@ -540,7 +542,7 @@ impl DispatchState {
         self.queue.len()
     }
 
-    /// Stops the reading of the input, so that no further jobs are added from it.
+    /// Stops reading the input, so that it adds no further jobs.
     pub(super) fn stop(&mut self) {
         self.source = None;
     }
@@ -551,7 +553,7 @@ fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
 }
 
-/// Returns a target for a job whose URL is invalid. It only appears in reports.
+/// Returns a target for a job whose URL is invalid. It appears only in reports.
 fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }

@@ -1,4 +1,4 @@
-//! An item of a fleet's input: a URL, the destination of its body, and its own request settings.
+//! An item of a fleet's input: a URL, the destination of its body, and the settings of its request.
 //!
 //! ```
 //! use haul::fleet::{BodyDestination, FleetItem, ItemRequest};
@@ -34,20 +34,22 @@ pub struct FleetItem {
     pub request: Option<Box<ItemRequest>>,
     /// The identifier of the item as JSON text, which reports repeat unchanged. Default: none.
     pub id: Option<Box<str>>,
-    /// A value of the caller, which the reports on the transfer receive. Default: none.
+    /// A value of the caller, which is passed to the reports about the transfer. Default: none.
     pub context: Option<ItemContext>,
     /// True if the user wrote the origin of the URL. The first such origin may also receive the
-    /// credentials of later stages. False for a URL that a list of a stranger names. Default: true.
+    /// credentials of later stages. False for a URL from a list that somebody else wrote. Default:
+    /// true.
     pub is_users_origin: bool,
-    /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)), which must be
-    /// greater than the numbers of earlier items. With it, the items of a list keep their numbers
-    /// if some items are left out. Default: one more than the number of the previous item.
+    /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)). It must be
+    /// greater than the numbers of earlier items. So the items of a list can keep their numbers
+    /// even if some items are left out. Default: one more than the number of the previous item.
     pub number: Option<u64>,
-    /// The error that prevents the request of this item. The item is then reported as a failed
-    /// transfer. Default: none.
+    /// The error because of which this item cannot be requested. The item is then reported as a
+    /// failed transfer. Default: none.
     pub error: Option<Error>,
-    /// The destinations of the pages after the first, if the first stage has listings
-    /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the fleet.
+    /// The destinations of the pages after the first page, if the first stage has listings
+    /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the
+    /// fleet.
     pub later_pages: Option<Arc<dyn PageDestination>>,
 }
 
@@ -68,14 +70,14 @@ impl FleetItem {
         }
     }
 
-    /// Makes an item that fails with this error.
+    /// Makes an item that is reported as failed with this error.
     #[must_use]
     pub fn failed(error: Error) -> Self {
         let url = error.url().unwrap_or_default().to_owned();
         Self { error: Some(error), ..Self::new(url, BodyDestination::Output) }
     }
 
-    /// Returns the number of bytes of the item's texts and content that are in memory.
+    /// Returns the number of bytes in memory that the item's texts and content take.
     pub(super) fn kept_bytes(&self) -> usize {
         let request = self.request.as_deref().map_or(0, ItemRequest::kept_bytes);
         self.url.len() + self.id.as_deref().map_or(0, str::len) + request
@@ -93,14 +95,14 @@ pub struct ItemRequest {
 }
 
 impl ItemRequest {
-    /// Returns a copy without credentials, for a URL that a page chose.
+    /// Returns a copy without credentials, for a URL that comes from a page.
     pub(super) fn without_secrets(&self) -> Self {
         let mut overrides = self.overrides.clone();
         overrides.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
         Self { options: self.options.as_ref().map(|options| Arc::new(options.without_secrets())), overrides }
     }
 
-    /// Returns the number of bytes in memory that belong to this request alone.
+    /// Returns the number of bytes in memory that only this request uses.
     pub(super) fn kept_bytes(&self) -> usize {
         let fields = self.overrides.fields.iter().map(|(name, value)| name.len() + value.len());
         let body = self.overrides.body.as_ref().and_then(|body| body.bytes());
@@ -108,12 +110,12 @@ impl ItemRequest {
     }
 }
 
-/// A value of the caller that accompanies an item. `Debug` does not show it.
+/// A value of the caller that belongs to an item. `Debug` does not show the value.
 #[derive(Clone)]
 pub struct ItemContext(Arc<dyn Any + Send + Sync>);
 
 impl ItemContext {
-    /// Makes the context of an item from a value, which other items may share.
+    /// Makes the context of an item. Several items may share the value.
     pub fn new<T: Send + Sync + 'static>(value: Arc<T>) -> Self {
         Self(value)
     }
@@ -136,14 +138,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn context_is_found_by_its_type() {
+    fn item_context_is_returned_only_for_its_type() {
         let context = ItemContext::new(Arc::new(7_u32));
         assert_eq!(context.get::<u32>(), Some(&7));
         assert_eq!(context.get::<u64>(), None);
     }
 
     #[test]
-    fn content_in_memory_counts_as_kept() {
+    fn kept_bytes_include_url_content_fields_and_id() {
         let mut item = FleetItem::new("http://h/", BodyDestination::Output);
         assert_eq!(item.kept_bytes(), 9);
         let overrides = RequestOverrides {

@@ -1,4 +1,4 @@
-//! A transfer of a fleet as its reports see it, and the destination of its body.
+//! A transfer of a fleet, as it appears in reports, and the destination of its body.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -25,22 +25,23 @@ pub enum BodyDestination {
 /// A transfer of a fleet: what is fetched, and its position in the output order.
 #[derive(Debug, Clone)]
 pub struct FleetJob {
-    /// The URL, as the user gave it or a stage made it.
+    /// The URL, as the user gave it or as a stage made it.
     pub url: String,
-    /// The number of the transfer in its stage, from 0.
+    /// The number of the transfer within its stage, counted from 0.
     pub number: u64,
-    /// The position in the output order: the numbers of the transfers of earlier stages whose
-    /// values led to this one, and the transfer's own number last.
+    /// The position in the output order: the numbers of the transfers in earlier stages that led to
+    /// this one, followed by the transfer's own number.
     pub order: Arc<[u64]>,
-    /// The index of the stage to which the transfer belongs, from 0.
+    /// The index of the transfer's stage, counted from 0.
     pub stage: usize,
-    /// The number of the page in its listing, from 1. It is 1 without a listing.
+    /// The number of the page in its listing, counted from 1. It is 1 without a listing.
     pub page: u64,
     /// The destination of the body. After the transfer, its path is the final path of the file,
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
     /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
     pub destination: BodyDestination,
-    /// The method of this request, if its [`ItemRequest`](super::ItemRequest) has its own.
+    /// The method of this request, if its [`ItemRequest`](super::ItemRequest) sets one; otherwise
+    /// `None`.
     pub method: Option<Cow<'static, str>>,
     /// The [identifier](super::FleetItem::id) of the item from which the transfer comes.
     pub id: Option<Box<str>>,

@@ -1,7 +1,7 @@
 //! The source of a fleet's URLs: an iterator that is read while transfers run.
 //!
-//! An iterator that may block (standard input, a FIFO) is read on a separate thread, a bounded
-//! number of items ahead. A slow producer then delays no transfer of an earlier item.
+//! An iterator that may block (standard input, a FIFO) is read on a separate thread, a limited
+//! number of items ahead. So a slow producer does not delay the transfers of earlier items.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -11,11 +11,11 @@ use super::fleet_item::FleetItem;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, threads};
 
-/// The items of a fleet. An item that cannot be read is an `Err`, and is reported as a failed
-/// transfer.
+/// An iterator over the items of a fleet. An item that cannot be read is an `Err`, and is reported
+/// as a failed transfer.
 pub type FleetItems = Box<dyn Iterator<Item = Result<FleetItem>> + Send>;
 
-/// The result of [`ItemSource::next_item`], which asks for the next item without waiting.
+/// The result of [`ItemSource::next_item`], which does not wait.
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a job")]
 pub(super) enum NextItem {
     Item(Result<FleetItem>),
@@ -29,7 +29,7 @@ pub(super) trait ItemSource: Send {
     fn next_item(&mut self) -> NextItem;
 }
 
-/// A source whose iterator never waits.
+/// A source whose iterator never blocks.
 pub(super) struct ImmediateItemSource(pub(super) FleetItems);
 
 impl ItemSource for ImmediateItemSource {
@@ -38,20 +38,21 @@ impl ItemSource for ImmediateItemSource {
     }
 }
 
-/// The maximum number of items that the reading thread is ahead of the fleet.
+/// The maximum number of items that the reading thread reads ahead of the fleet.
 const MAX_ITEMS_AHEAD: usize = 512;
 
-/// The maximum size in bytes of the items that are read ahead. Then the reading thread waits for
-/// the fleet, since a line of a list can hold a whole request body.
+/// The maximum size in bytes of the items that are read ahead. Beyond it, the reading thread waits
+/// for the fleet. One line of a list can contain a whole request body.
 const MAX_BYTES_AHEAD: usize = 8 << 20;
 
-/// A source whose iterator may wait. A separate thread reads it.
+/// A source whose iterator may block. A separate thread reads it.
 pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
     ahead: Arc<BytesReadAhead>,
 }
 
-/// The number of bytes of items that were read and not yet pulled.
+/// The number of bytes of the items that the reading thread has read and the fleet has not taken
+/// yet.
 #[derive(Default)]
 struct BytesReadAhead {
     bytes: Mutex<usize>,
@@ -59,7 +60,8 @@ struct BytesReadAhead {
 }
 
 impl BytesReadAhead {
-    /// Adds the bytes of an item. Waits first while there are too many, unless there are none.
+    /// Adds the bytes of an item. If the total would exceed the limit, first waits until the fleet
+    /// has taken enough items; a single item may exceed the limit.
     fn add(&self, bytes: usize) {
         let mut ahead = self.bytes.lock().ignore_poison();
         while *ahead > 0 && *ahead + bytes > MAX_BYTES_AHEAD {
@@ -79,8 +81,8 @@ fn kept_bytes(item: &Result<FleetItem>) -> usize {
     item.as_ref().map_or(0, FleetItem::kept_bytes)
 }
 
-/// The callback that wakes the fleet when the source has an item. It is `None` before the fleet has
-/// set it.
+/// The callback that wakes the fleet when the source has an item. `None` before the fleet has set
+/// it.
 pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAheadItemSource {

@@ -1,4 +1,4 @@
-//! The URLs that the repetitions of a stage have met, so that each is fetched once.
+//! The URLs that a repeated stage has already met, so that each is fetched only once.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ pub(super) struct KnownUrls {
 }
 
 impl KnownUrls {
-    /// Makes a set that uses about `memory` bytes.
+    /// Makes a set that uses at most about `memory` bytes.
     pub(super) fn new(memory: u64) -> Self {
         Self { urls: Arc::new(Mutex::new(Distinct::new(memory, std::env::temp_dir()))) }
     }

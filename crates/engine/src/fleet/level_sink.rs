@@ -1,12 +1,13 @@
-//! The sink of a repeated stage (`depth`) that feeds its next repetition.
+//! The sink of a repeated stage (`depth`) that provides the URLs of its next repetition.
 //!
 //! ```text
 //! window k ─▶ KnownUrls ─┬─▶ window k + 1 (lines) ─▶ … ─▶ output, or the last window to be sorted
 //!                        └─▶ values by number ─▶ at the end of stage k: URLs of stage k + 1
 //! ```
 //!
-//! A level begins when the one before has ended. Otherwise, a fast page could lead to a URL at a
-//! deeper level first, and the URL would depend on time.
+//! A level is one repetition of the stage. It begins when the previous level has ended. Otherwise,
+//! a fast page could lead to a URL at a deeper level first, and the level of the URL would depend
+//! on timing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,14 +21,15 @@ use crate::extraction::{DeferredValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
 
-/// A sink that prints each new URL, and keeps it for the next repetition of its stage.
+/// A sink that outputs each new URL, and keeps it for the next repetition of its stage.
 pub(super) struct LevelSink {
     known: KnownUrls,
-    /// The new URLs, each after its number. `None` at the end.
+    /// The new URLs, each preceded by its number. `None` once the stage has ended.
     kept: Option<Sorter>,
     count: u64,
     output: Arc<OrderedWindow>,
-    /// True if `output` is the window of the last stage, which sorts the URLs.
+    /// True if the URLs are output in sorted order. `output` is then the window of the last stage,
+    /// which sorts them.
     is_sorted: bool,
     next: Box<dyn StageSink>,
     passing: MatchList,
@@ -35,9 +37,9 @@ pub(super) struct LevelSink {
 }
 
 impl LevelSink {
-    /// Makes a sink that uses about `memory` bytes, and the directory `dir` for URLs beyond them.
-    /// `later` are the windows of the later stages, the last stage first. `next` is the sink for
-    /// everything but URLs.
+    /// Makes a sink that uses about `memory` bytes of memory, and the directory `dir` for further
+    /// URLs. `later` are the windows of the later stages, the last stage first. `next` is the sink
+    /// for all content other than URLs.
     pub(super) fn new(
         known: &KnownUrls,
         is_sorted: bool,

@@ -1,5 +1,5 @@
-//! A fleet fetches many URLs concurrently and in bounded memory. It delivers bodies in order, and
-//! can extract values and feed them to further stages.
+//! A fleet fetches many URLs concurrently and in bounded memory. It outputs bodies in order. It can
+//! also extract values from them and make the requests of further stages from the values.
 //!
 //! ```text
 //!  items ─▶ dispatcher ─▶ workers ─▶ window 0 ─▶ filter ─▶ feed ─┐   (a stage with a next one)
@@ -8,7 +8,7 @@
 //!               └▶ workers ─▶ window 1 ─▶ [filter] ─▶ print          (the last stage)
 //! ```
 //!
-//! No list of all URLs, all bodies or all matches is ever in memory.
+//! The complete list of URLs, bodies or matches is never in memory.
 //!
 //! ```no_run
 //! use haul::fleet::{BodyDestination, Fleet, FleetOptions, FleetItem, NoReport, FleetStage};
@@ -72,7 +72,8 @@ use crate::sink::descriptor_writer::DescriptorWriter;
 use crate::transfer::TransferOutcome;
 use crate::{Client, Error, Result};
 
-/// A stage of a fleet: the requests for its pages, and the values that it extracts from them.
+/// A stage of a fleet: the settings of its requests, and the query for the values that it extracts
+/// from its pages.
 #[derive(Clone, Default)]
 pub struct FleetStage {
     /// The options with which the stage requests its pages.
@@ -80,32 +81,34 @@ pub struct FleetStage {
     /// The values that are extracted from pages. Without a query, a stage outputs the pages
     /// themselves. Every stage except the last needs a query.
     pub extract: Option<PageQuery>,
-    /// The form of a page in which regular expressions are searched for. Other queries need text.
-    /// Default: text.
+    /// The input of regular expressions: the page's text or its bytes. Other queries always use
+    /// text. Default: text.
     pub search_in: SearchInputKind,
     /// The template that makes a URL of this stage from a value of the previous stage. Every stage
     /// except the first needs a template.
     pub template: Option<Arc<UrlTemplate>>,
-    /// The mapping from a value to the options of its request and the destination of its page.
-    /// Default: none.
+    /// The mapping from a value to the request options and the destination of the page that is
+    /// fetched for it. Default: none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
-    /// The pagination of the stage: each of its URLs is the first page of a listing, and the other
-    /// pages follow one after the other. A page after the first receives the credentials of the stage
-    /// only if it has the origin of the first URL. Default: none.
+    /// The pagination of the stage: each of its URLs is the first page of a listing, whose other
+    /// pages are fetched one after the other. A page after the first receives the credentials of
+    /// the stage only if it has the origin of the first URL. Default: none.
     pub pagination: Option<Arc<Pagination>>,
-    /// True to output each value once. Values that feed another stage are always used once only.
+    /// True to output each value only once. Values that feed another stage are always used only
+    /// once.
     pub unique: bool,
     /// True to output the values in bytewise order.
     pub sort: bool,
-    /// The number of times that the stage is repeated on its own values, which are then links: URLs
-    /// of the next repetition, and output, each once. Only the last stage may be repeated. Default 0.
+    /// The number of times that the stage is repeated on its own values. The values are then links:
+    /// they are the URLs of the next repetition, and are output, each once. Only the last stage may
+    /// be repeated. Default 0.
     pub depth: u32,
-    /// True to put the URL of the page and a tab before each value that the stage outputs. Only the
-    /// last stage can. Default: false.
+    /// True to output the URL of the page and a tab before each value. Only the last stage supports
+    /// this. Default: false.
     pub with_url: bool,
     /// The limits of records, if the stage outputs one record for each transfer
-    /// ([`TransferReporter::record`]) instead of its content. Only the last stage can. Default:
-    /// none.
+    /// ([`TransferReporter::record`]) instead of its content. Only the last stage supports this.
+    /// Default: none.
     pub records: Option<RecordOptions>,
 }
 
@@ -115,49 +118,52 @@ pub struct FleetOptions {
     /// Maximum number of concurrent transfers. Default 64.
     pub parallel: usize,
     /// Maximum number of concurrent transfers to one host. Transfers that share an HTTP/2
-    /// connection do not count. Default: from 6 to 50, as many as help
-    /// ([`haul_policy::concurrency`]); 6 if requests are pipelined. The host is that of the given
-    /// URL: a redirected transfer still counts for it. So a host to which many others redirect may
-    /// see up to `parallel` connections. One more transfer may run if the fleet could not continue
-    /// without it.
+    /// connection do not count. Default: chosen between 6 and 50 by measurement
+    /// ([`haul_policy::concurrency`]); 6 if requests are pipelined. The host is the host of the
+    /// given URL, even if the transfer is redirected. So a host to which many other hosts redirect
+    /// may get up to `parallel` connections. One more transfer may run if the fleet could not
+    /// continue without it.
     pub per_host: Option<usize>,
-    /// True to open a connection for each transfer as long as no connection to its host is open. By
-    /// default, the transfers wait for the first connection, which HTTP/2 may let them share.
+    /// True to open a connection for each transfer even if no connection to its host is open yet.
+    /// By default, the transfers wait for the first connection, since HTTP/2 may let them share it.
     pub connects_at_once: bool,
     /// Maximum number of outstanding requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
     pub pipeline: usize,
-    /// Maximum number of threads. Default: the number of cores. Each is started only when it is
-    /// needed.
+    /// Maximum number of threads. Default: the number of cores. Each thread is started only when it
+    /// is needed.
     pub threads: Option<usize>,
-    /// Maximum number of bytes for bodies that wait to be output in order, values to be sorted, and
-    /// windows of decoders. Default 64 MiB.
+    /// Maximum number of bytes for bodies that wait for their turn in the output, values to be
+    /// sorted, and windows of decoders. Default 64 MiB.
     pub max_memory: u64,
-    /// True to output each body when it is complete, instead of in the order of the input.
+    /// True to output each body when it is complete. False to output bodies in the order of the
+    /// input.
     pub unordered: bool,
     /// True to stop at the first failed transfer.
     pub fail_early: bool,
-    /// The limit on how often a transfer may start. All stages share it. A retry counts, a redirect
-    /// does not. Default: none.
+    /// The maximum rate at which transfers start, shared by all stages. A retry counts, a redirect
+    /// does not. Default: no limit.
     pub start_rate: Option<StartRate>,
-    /// The limit on how often a transfer may start on one host, by the host of the given URL.
-    /// Default: none.
+    /// The maximum rate at which transfers to one host start. The host is the host of the given
+    /// URL. Default: no limit.
     pub host_start_rate: Option<HostStartRate>,
-    /// The limit on bytes a second over all transfers, unless their requests have one. Default: none.
+    /// The limit on bytes per second for all transfers together. A transfer whose request has a
+    /// total limit is not included. Default: no limit.
     pub limit_rate_total: Option<TotalRateLimit>,
-    /// The time for which no byte of a transfer may move, unless its request has one. Default: none.
+    /// The stall timeout: a transfer fails when none of its bytes moves for this time. A stall
+    /// timeout of the request takes precedence. Default: none.
     pub stall: Option<StallLimit>,
-    /// A callback that is called some 20 times a second, and returns true to stop the run. The run
+    /// A callback that is called about 20 times a second, and returns true to stop the run. The run
     /// then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<InterruptCallback>,
     /// The observer of the output. Default: none.
     pub output_observer: Option<Arc<dyn OutputObserver>>,
-    /// The store for the stages' values of this run and of earlier runs. The links of a stage that
-    /// has a [`depth`](FleetStage::depth) are not remembered. Default: none.
+    /// The store for the values that the stages have extracted in this run and in earlier runs. The
+    /// links of a stage that has a [`depth`](FleetStage::depth) are not stored. Default: none.
     pub stage_memory: Option<Arc<dyn StageMemory>>,
-    /// The origin of the first URL, if an earlier run has fetched that URL. It may also receive the
-    /// credentials of later stages. Default: the origin of the first item.
+    /// The origin of the first URL, if an earlier run has already fetched that URL. This origin may
+    /// also receive the credentials of later stages. Default: the origin of the first item.
     pub first_origin: Option<Origin>,
     /// A counter that the fleet sets to the number of its running transfers. Default: none.
     pub running: Option<Arc<AtomicUsize>>,
@@ -194,20 +200,21 @@ impl Default for FleetOptions {
     }
 }
 
-/// Receives a report on each finished transfer. Any worker's thread may call it, in any order of
+/// The receiver of reports about finished transfers. Any worker thread may call it, in any order of
 /// the transfers.
 pub trait TransferReporter: Send + Sync {
-    /// Reports a finished transfer. The returned bytes are written after its body.
+    /// Reports a finished transfer. The returned bytes are output after the transfer's body.
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>>;
 
     /// Reports a finished transfer of a stage that outputs records ([`FleetStage::records`]), and
-    /// returns the record. If the content cannot be made a record, the method replaces the result of
-    /// the outcome by an error, so that the transfer counts as failed. Default: an empty text.
+    /// returns the record. If no record can be made from the content, the method replaces the
+    /// result in `_outcome` by an error, so that the transfer counts as failed. Default: an empty
+    /// text.
     fn record(&self, _job: &FleetJob, _outcome: &mut TransferOutcome, _content: RecordContent) -> RecordText {
         RecordText::Whole(Vec::new())
     }
-    /// Reports that a listing ended after this page, which was redirected to `url` if it was
-    /// redirected. Default: nothing.
+    /// Reports that a listing has ended after this page. `_url` is the final URL of the page.
+    /// Default: does nothing.
     fn listing_ended(&self, _job: &FleetJob, _url: &Target, _end: &ListingEnd) {}
 }
 
@@ -221,7 +228,7 @@ impl TransferReporter for NoReport {
     }
 }
 
-/// The summary of a finished fleet: the numbers of successes and failures.
+/// The summary of a finished fleet: the numbers of successful and failed transfers.
 #[derive(Debug, Default, Clone)]
 pub struct FleetSummary {
     /// The number of transfers that succeeded.
@@ -231,9 +238,10 @@ pub struct FleetSummary {
     /// The exit code of the failed transfer that comes first in the order of the input; 0 if none
     /// failed.
     pub exit_code: u8,
-    /// The number of failures for each exit code, in the order of the codes.
+    /// The number of failures for each exit code, as pairs (code, number), in the order of the
+    /// codes.
     pub causes: Vec<(u8, u64)>,
-    /// The number of values that were not fetched because they are no http or https URLs, such as
+    /// The number of values that were not fetched because they are not http or https URLs, such as
     /// `mailto:`. Only stages whose template is `{}` count them.
     pub skipped_values: u64,
 }
@@ -259,8 +267,8 @@ impl Fleet {
     ///
     /// # Errors
     /// The fleet as a whole cannot continue, for example because the output cannot be written, or
-    /// because the disk for temporary values is full. A failed transfer is no such error: it is
-    /// counted and reported.
+    /// because the disk for temporary values is full. A failed transfer is not an error of this
+    /// function: it is counted and reported.
     pub fn run(
         self,
         client: &Client,
@@ -288,7 +296,7 @@ impl Fleet {
     }
 }
 
-/// Adds the repetitions of the last stage.
+/// Adds the repetitions of the last stage to the list of stages.
 fn repeated(mut stages: Vec<FleetStage>) -> Vec<FleetStage> {
     let Some(last) = stages.last().filter(|last| last.depth > 0) else { return stages };
     let template = UrlTemplate::parse("{}").expect("the template is valid");

@@ -1,4 +1,4 @@
-//! Finds the documents in a body of JSON that arrives in pieces, without parsing them.
+//! Splits a body into its JSON documents, while it arrives in pieces. The documents are not parsed.
 
 use memchr::{memchr_iter, memchr2};
 
@@ -7,7 +7,7 @@ use crate::Result;
 /// The byte before each document of a JSON text sequence (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// The place of a document in its body.
+/// The position at which a document begins in its body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TextPosition {
     /// The number of line feeds before the document.
@@ -17,8 +17,8 @@ pub(super) struct TextPosition {
 }
 
 impl TextPosition {
-    /// Converts a line and column of the document into a line and column of the body. Both begin at
-    /// 1.
+    /// Converts a line and column in the document into a line and column in the body. All of them
+    /// count from 1.
     pub(super) fn in_body(self, line: usize, column: usize) -> (u64, u64) {
         let before = if line <= 1 { self.columns } else { 0 };
         (self.lines + line.max(1) as u64, before + column as u64)
@@ -43,9 +43,10 @@ enum SplitterState {
     /// The next byte is between two documents.
     #[default]
     Between,
-    /// The next byte is in an object or array at this depth, from 1.
+    /// The next byte is in an object or array. `depth` is the nesting depth, from 1.
     Nested { depth: u64 },
-    /// The next byte is in a string at this depth; 0 if the string is the document.
+    /// The next byte is in a string. `depth` is the nesting depth; 0 if the string is the whole
+    /// document.
     String { depth: u64, is_escaped: bool },
     /// The next byte is in a number, a literal, or text that is not JSON.
     Scalar,
@@ -54,13 +55,13 @@ enum SplitterState {
 /// The callback that receives a document and its position in the body.
 type OnDocument<'f> = dyn FnMut(&[u8], TextPosition) -> Result<()> + 'f;
 
-/// The splitter of one body.
+/// A splitter for one body.
 #[derive(Debug, Default)]
 pub(super) struct DocumentSplitter {
     state: SplitterState,
     /// The beginning of a document that continues in the next piece.
     held: Vec<u8>,
-    /// The place of the document in `held`, or of the next byte.
+    /// The position of the document in `held`; without one, the position of the next byte.
     position: TextPosition,
 }
 
@@ -69,7 +70,7 @@ impl DocumentSplitter {
         self.held.len()
     }
 
-    /// Returns the place of the document that is incomplete.
+    /// Returns the position of the incomplete document.
     pub(super) fn position(&self) -> TextPosition {
         self.position
     }
@@ -114,13 +115,14 @@ impl DocumentSplitter {
         Ok(())
     }
 
-    /// Ends the body: what is incomplete counts as a document.
+    /// Ends the body. An incomplete document is passed to `on_document`, too.
     pub(super) fn finish(&mut self, on_document: &mut OnDocument<'_>) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() { Ok(()) } else { on_document(&held, self.position) }
     }
 
-    /// Continues the current document. Returns the index after its end, if it ends in `bytes`.
+    /// Continues the current document with `bytes`. Returns the index after its end, if it ends in
+    /// `bytes`.
     fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {

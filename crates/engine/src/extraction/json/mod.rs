@@ -1,12 +1,12 @@
-//! Values of JSON documents, selected by JSONPath (RFC 9535) while a body arrives.
+//! Extraction of values from JSON documents by JSONPath (RFC 9535), while a body arrives.
 //!
 //! ```text
 //! text in UTF-8 ── DocumentSplitter ── one document ── parse within a memory limit ── JSONPath ── values
 //! ```
 //!
-//! A body is any number of documents one after the other: one document, lines of JSON (NDJSON), or
-//! a JSON text sequence (RFC 7464). Each is searched on its own when it is complete, so that memory
-//! depends on the largest document, not on the body.
+//! A body is a sequence of documents: a single document, lines of JSON (NDJSON), or a JSON text
+//! sequence (RFC 7464). Each document is searched separately when it is complete, so that the
+//! memory depends on the largest document, not on the body.
 
 mod bounded_value;
 mod document_splitter;
@@ -28,9 +28,9 @@ pub(crate) use bounded_value::ParseFailure;
 use document_splitter::{DocumentSplitter, TextPosition};
 use number_texts::NumberTexts;
 
-/// The capacity that the buffer for the text of a value keeps.
+/// The maximum capacity in bytes that the buffer for the text of a value keeps after a document.
 const MAX_KEPT_CAPACITY: usize = 1 << 20;
-/// The memory for each node that a query visits.
+/// The memory in bytes that a query needs for each node that it visits.
 const NODE_SIZE: usize = 2 * size_of::<&Value>();
 
 /// A JSONPath query (RFC 9535).
@@ -46,17 +46,17 @@ const NODE_SIZE: usize = 2 * size_of::<&Value>();
 pub struct JsonPathQuery {
     source: String,
     path: JsonPath,
-    /// True if the query can select more than one node for each of its selectors.
+    /// True if a selector of the query can select several nodes: a wildcard, slice, filter or `..`.
     selects_many: bool,
     /// The number of `..` in the query.
     descents: u32,
 }
 
 impl JsonPathQuery {
-    /// Parses a query, which begins with `$`.
+    /// Parses a query. It must begin with `$`.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`], with the position of the flaw.
+    /// [`ErrorKind::Setup`]. The message contains the position of the error.
     pub fn new(query: &str) -> Result<Self> {
         let path = JsonPath::parse(query).map_err(|flaw| {
             let remedy = if query.starts_with('$') { "" } else { "; a JSONPath begins with $, as in $.items[*].id" };
@@ -67,15 +67,15 @@ impl JsonPathQuery {
         Ok(Self { source: query.to_owned(), path, selects_many, descents })
     }
 
-    /// Returns the query as it was given.
+    /// Returns the text of the query, as it was given.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Returns the memory for the nodes that the query may select in a document. Each `..` after
-    /// the first one selects below each node of the one before, so a node counts as often as there
-    /// are nodes around it.
+    /// Returns an upper limit, in bytes, on the memory for the nodes that the query selects in a
+    /// document of this shape. With several `..`, a node may be selected once for each of the nodes
+    /// around it.
     fn node_memory(&self, document: DocumentShape) -> usize {
         if !self.selects_many {
             return 0;
@@ -85,8 +85,8 @@ impl JsonPathQuery {
     }
 }
 
-/// Returns true if a query has a wildcard, slice, filter or `..`, and the number of its `..`. The
-/// names in it do not count.
+/// Returns true if the query has a wildcard, slice, filter or `..`, and returns the number of its
+/// `..`. Quoted names in the query are skipped.
 fn multipliers(query: &str) -> (bool, u32) {
     let (mut selects_many, mut descents) = (false, 0);
     let mut quote = None;
@@ -110,7 +110,7 @@ impl fmt::Debug for JsonPathQuery {
     }
 }
 
-/// The JSONPath queries of a stage.
+/// The JSONPath queries of a search.
 pub(super) struct JsonQueries {
     queries: Vec<JsonPathQuery>,
     /// True if strings are passed on with quotes and escapes.
@@ -137,18 +137,18 @@ impl JsonQueries {
     }
 }
 
-/// The search of one body for the values of JSONPath queries.
+/// The search for the values of JSONPath queries in one body.
 pub(super) struct JsonSearch {
     queries: Arc<JsonQueries>,
     splitter: DocumentSplitter,
-    /// The memory for the text of a document; its values may take three times as much.
+    /// The maximum length of a document in bytes. Its values may take three times as much memory.
     memory: usize,
-    /// The text of the current value, as it is passed on.
+    /// The text of the current value, in the form in which it is passed on.
     text: Vec<u8>,
 }
 
 impl JsonSearch {
-    /// Makes a search for documents of at most `memory` bytes.
+    /// Makes a search. `memory` is the maximum length of a document in bytes.
     pub(super) fn new(queries: Arc<JsonQueries>, memory: usize) -> Self {
         Self { queries, splitter: DocumentSplitter::default(), memory, text: Vec::new() }
     }
@@ -183,11 +183,11 @@ impl JsonSearch {
     }
 }
 
-/// Parses a JSON document whose values take at most `memory` bytes. Passes its value to `use_values`,
-/// and the first one in it that the query selects.
+/// Parses a JSON document whose values take at most `memory` bytes. Calls `use_values` with the
+/// value of the document, and with the first value in it that the query selects.
 ///
 /// # Errors
-/// The document is not JSON, or its values or the nodes that the query may select take more memory.
+/// The document is not JSON, or its values or the nodes that the query may select need more memory.
 pub(crate) fn with_first<T>(
     document: &[u8],
     memory: usize,
@@ -200,15 +200,16 @@ pub(crate) fn with_first<T>(
     Ok(use_values(&document.value, found.first()))
 }
 
-/// The text and the memory of one document.
+/// The text of a document, its position in the body, and its memory limit.
 struct DocumentText<'d> {
     bytes: &'d [u8],
     position: TextPosition,
     memory: usize,
 }
 
-/// Passes on the values of one document. Together they have at most three times the document's
-/// memory: nested values repeat those inside them. `text` is a buffer for one value.
+/// Passes on the values selected from one document. Their total size is limited to three times the
+/// memory limit of the document, since a selected value may contain other selected values. `text`
+/// is a buffer for one value.
 fn select(
     queries: &JsonQueries,
     document: &DocumentText<'_>,

@@ -1,9 +1,9 @@
-//! The numbers of a JSON document as it writes them: `12.50`, `1e3`, identifiers of 30 digits. A
-//! [`Value`] has only the nearest 64-bit integer or IEEE double.
+//! The original texts of the numbers of a JSON document, such as `12.50`, `1e3` or an identifier of
+//! 30 digits. A [`Value`] contains only the nearest 64-bit integer or IEEE double.
 //!
-//! A document is parsed without the texts of its numbers, because most selected values are no
-//! decimal numbers. The texts are looked up when the first decimal number is printed: the numbers in
-//! the text and those of the value belong to each other one by one, in document order.
+//! A document is parsed without the texts of its numbers, because most selected values are not
+//! decimal numbers. The texts are looked up when the first decimal number is output: the numbers in
+//! the text correspond one by one to the numbers in the value, in document order.
 
 use std::ops::Range;
 
@@ -12,19 +12,20 @@ use serde_json::{Number, Value};
 
 use super::value_budget::{OutOfBudget, ValueBudget};
 
-/// The texts of the numbers of one document.
+/// The original texts of the numbers of one document.
 #[derive(Debug)]
 pub(super) struct NumberTexts<'d> {
     text: &'d [u8],
     root: &'d Value,
-    /// The positions of the texts that differ from the printed [`Number`], in the order of the
-    /// numbers' addresses; `None` before the first decimal number is printed.
+    /// The positions of the number texts that differ from the serialized [`Number`], with the
+    /// address of the number, sorted by address. `None` before the first decimal number is output.
     places: Option<Vec<(usize, Range<usize>)>>,
 }
 
 impl<'d> NumberTexts<'d> {
-    /// Makes the texts of a document, whose value is `root`. If an object of it has a name twice, the
-    /// numbers are printed as doubles, since the value has only some of the numbers in the text.
+    /// Makes the texts for a document with the value `root`. If an object in it contains a name
+    /// twice, numbers are output as doubles, since the value does not contain all numbers of the
+    /// text.
     pub(super) fn new(text: &'d [u8], root: &'d Value, has_repeated_names: bool) -> Self {
         Self { text, root, places: has_repeated_names.then(Vec::new) }
     }
@@ -68,7 +69,7 @@ impl<'d> NumberTexts<'d> {
         Ok(())
     }
 
-    /// Returns the text of a number if the number would be printed differently.
+    /// Returns the original text of a number if it differs from the serialized number.
     fn original_text(&mut self, number: &Number, budget: &mut ValueBudget) -> Result<Option<&'d [u8]>, OutOfBudget> {
         let places = match &mut self.places {
             Some(places) => places,
@@ -80,12 +81,12 @@ impl<'d> NumberTexts<'d> {
     }
 }
 
-/// Appends a string, or a value without other values inside, as JSON text.
+/// Appends a string, number or other scalar value as JSON text.
 fn append(value: &impl serde::Serialize, output: &mut Vec<u8>) {
     serde_json::to_writer(output, value).expect("memory takes any text");
 }
 
-/// Finds the numbers whose texts differ from their printed form.
+/// Finds the numbers whose original texts differ from their serialized form.
 fn find_all(text: &[u8], root: &Value, budget: &mut ValueBudget) -> Result<Vec<(usize, Range<usize>)>, OutOfBudget> {
     let mut texts = NumberScanner { text, at: 0 };
     let (mut places, mut printed) = (Vec::new(), Vec::new());
@@ -132,7 +133,7 @@ impl NumberScanner<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Passes the rest of a string, after its first quotation mark.
+    /// Skips the rest of a string, from the byte after its opening quotation mark on.
     fn pass_string(&mut self) {
         while let Some(found) = memchr2(b'"', b'\\', self.rest()) {
             let is_end = self.rest()[found] == b'"';

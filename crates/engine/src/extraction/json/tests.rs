@@ -1,5 +1,5 @@
-//! Tests of the values of JSON documents: forms of bodies, errors, limits, and, if it is on this
-//! machine, the compliance suite of RFC 9535.
+//! Tests of the values of JSON documents: several documents in a body, errors, limits, and the
+//! compliance suite of RFC 9535, if it is on this machine.
 
 use serde_json::Value;
 
@@ -10,7 +10,8 @@ fn query(paths: &[&str]) -> PageQuery {
     PageQuery::json_path(&paths.iter().map(|path| JsonPathQuery::new(path).unwrap()).collect::<Vec<_>>())
 }
 
-/// Searches a body in pieces of this size. Returns the values, and the error that ended the search.
+/// Searches a body in pieces of `size` bytes. Returns the values, and the error that ended the
+/// search.
 fn values_in(search: &mut PageSearch, body: &[u8], size: usize) -> (Vec<String>, Option<String>) {
     let mut found = Vec::new();
     let mut take = |_: usize, value: &[u8]| {
@@ -41,7 +42,7 @@ fn selects(path: &str, body: &str, expected: &[&str]) {
 }
 
 #[test]
-fn strings_are_raw_and_others_compact() {
+fn strings_are_output_raw_and_others_as_compact_json() {
     let body = r#"{"z": "a\"\u00e9\n", "b": [1, 2.50, true, null, {"y": 1, "x": []}], "c": ""}"#;
     selects("$.z", body, &["a\"\u{e9}\n"]);
     selects("$.b[*]", body, &["1", "2.50", "true", "null", r#"{"y":1,"x":[]}"#]);
@@ -63,20 +64,20 @@ fn body_may_have_several_documents() {
 }
 
 #[test]
-fn queries_are_searched_in_turn_for_each_document() {
+fn values_of_several_queries_are_grouped_by_query() {
     let (values, error) = selected(&["$.b", "$.a"], "{\"a\":1,\"b\":2}\n{\"b\":4,\"a\":3}");
     assert_eq!((values, error), (["2", "1", "4", "3"].map(str::to_owned).to_vec(), None));
 }
 
 #[test]
-fn filter_searches_each_value() {
+fn regex_filter_searches_each_json_value() {
     let filtered = query(&["$[*]"]).filtered(ExtractPattern::new("[0-9]+").unwrap());
     let (values, error) = values_in(&mut PageSearch::new(filtered), br#"["a1b2", {"c": 3}, null]"#, 5);
     assert_eq!((values, error), (["1", "2", "3"].map(str::to_owned).to_vec(), None));
 }
 
 #[test]
-fn invalid_json_is_located_in_the_body() {
+fn invalid_json_error_names_line_and_column() {
     for (body, at) in [
         ("<html>", "expected value at line 1 column 1"),
         ("{\"a\":1}\n{\"a\":}\n", "expected value at line 2 column 6"),
@@ -97,7 +98,7 @@ fn invalid_json_is_located_in_the_body() {
 }
 
 #[test]
-fn large_documents_are_refused_and_small_ones_unlimited() {
+fn document_size_is_limited_but_not_body_size() {
     let mut search = PageSearch::with_memory(query(&["$.a"]), 64 << 10);
     let mut count = 0;
     let mut take = |_: usize, _: &[u8]| {
@@ -125,7 +126,7 @@ fn large_documents_are_refused_and_small_ones_unlimited() {
 }
 
 #[test]
-fn values_that_repeat_others_are_bounded() {
+fn total_size_of_nested_json_values_is_limited() {
     let body = format!("{}\"{}\"{}", "{\"a\":".repeat(100), "x".repeat(10 << 10), "}".repeat(100));
     let mut search = PageSearch::with_memory(query(&["$..a"]), 64 << 10);
     let (values, error) = values_in(&mut search, body.as_bytes(), 1000);
@@ -137,7 +138,7 @@ fn values_that_repeat_others_are_bounded() {
 }
 
 #[test]
-fn numbers_keep_their_text() {
+fn numbers_are_output_with_their_original_text() {
     let numbers = [
         "0",
         "-0",
@@ -166,7 +167,7 @@ fn numbers_keep_their_text() {
 }
 
 #[test]
-fn numbers_beside_repeated_names_are_doubles() {
+fn numbers_are_doubles_if_names_repeat() {
     selects("$", "{\"a\":\"x\",\"b\":2.50,\"a\":1.10}", &["{\"a\":1.1,\"b\":2.5}"]);
     selects("$.b", "{\"a\":[1.0,1.0],\"a\":1,\"b\":18446744073709551616}", &["1.8446744073709552e+19"]);
     for number in [
@@ -194,7 +195,7 @@ fn many_small_objects_fit_the_default_memory() {
 }
 
 #[test]
-fn queries_that_multiply_nodes_are_bounded() {
+fn json_queries_with_several_descents_are_limited() {
     let deep = format!("[{}1{}]", "{\"a\":".repeat(120), "}".repeat(120));
     let body = format!("[{}1]", format!("{deep},").repeat(300));
     for (path, fits) in [("$..a", true), ("$..['..a..']", true), ("$..a..a", false), ("$..*..*..*", false)] {
@@ -218,7 +219,7 @@ fn json_without_charset_is_utf8() {
 }
 
 #[test]
-fn malformed_paths_are_refused() {
+fn malformed_jsonpath_queries_are_refused() {
     for (path, words) in
         [("", "begins with $"), (".a", "begins with $"), ("$.", "position"), ("$[?@.a = 1]", "position")]
     {

@@ -1,9 +1,9 @@
-//! The memory that the values of a JSON document take, counted before it is allocated.
+//! The memory budget for the values of a JSON document. Memory is counted before it is allocated.
 //!
-//! The counts are those of the types that [`serde_json`] uses: a list is a `Vec`, an object a
-//! vector of entries with a hash table of their positions (`indexmap`). Each block counts with the
-//! header and the rounding of a usual allocator. When a block grows, its old and its new size count
-//! together for a moment, because the allocator may copy the block.
+//! The sizes are those of the types that [`serde_json`] uses: a list is a `Vec`; an object is a
+//! vector of entries with a hash table of their positions (`indexmap`). Each block includes the
+//! header and the rounding of a typical allocator. While a block grows, its old and its new size
+//! both count, because the allocator may copy the block.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The values of a document are large if they have at least this number of bytes together.
+/// The total size in bytes from which the values of a document are large. See [`LARGE_VALUES`].
 const LARGE_DOCUMENT: usize = 1 << 20;
 
-/// The lock for large values, so that only one thread at a time has them.
+/// The lock for large documents. Only one thread at a time may keep the values of a large document.
 static LARGE_VALUES: Mutex<()> = Mutex::new(());
 
-/// The size of an entry of an object: the hash of the name, the name, and the value.
+/// The size in bytes of an entry of an object: the hash of the name, the name, and the value.
 const OBJECT_ENTRY_SIZE: usize = size_of::<(u64, String, Value)>();
 /// The number of bytes that the hash table of an object needs in addition to its slots.
 const TABLE_OVERHEAD: usize = 16;
-/// A list of at least this size grows by a quarter. A smaller list doubles.
+/// The size in bytes from which a list grows by a quarter. A smaller list doubles.
 const LONG_LIST: usize = 64 << 10;
 
-/// Returns the memory that an allocator takes for a block of `size` bytes.
+/// Returns the number of bytes that an allocator takes for a block of `size` bytes.
 const fn allocated_size(size: usize) -> usize {
     let rounded = (size + 8).next_multiple_of(16);
     match size {
@@ -34,19 +34,19 @@ const fn allocated_size(size: usize) -> usize {
     }
 }
 
-/// The reason why no more memory may be taken: the budget is used up.
+/// The error for a budget that is used up.
 #[derive(Debug)]
 pub(super) struct OutOfBudget;
 
-/// The budget for the values of one document.
+/// The memory budget for the values of one document.
 #[derive(Debug)]
 pub(super) struct ValueBudget {
     whole: usize,
     left: usize,
-    /// The length of the longest text that the parser had to copy.
+    /// The length in bytes of the longest text that the parser had to copy.
     copied: usize,
     is_exceeded: bool,
-    /// The lock for large values, once the values are large.
+    /// The guard of [`LARGE_VALUES`]; `None` while the values are small.
     large: Option<MutexGuard<'static, ()>>,
 }
 
@@ -60,8 +60,8 @@ impl ValueBudget {
         self.is_exceeded
     }
 
-    /// Counts `bytes` as taken. From [`LARGE_DOCUMENT`] values on, waits until no other thread has
-    /// any.
+    /// Takes `bytes` bytes from the budget. When the values exceed [`LARGE_DOCUMENT`] bytes, waits
+    /// until no other thread has large values.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfBudget> {
         let Some(left) = self.left.checked_sub(bytes) else {
             self.is_exceeded = true;
@@ -74,14 +74,14 @@ impl ValueBudget {
         Ok(())
     }
 
-    /// Counts `bytes` as free again.
+    /// Returns `bytes` bytes to the budget.
     pub(super) fn release(&mut self, bytes: usize) {
         self.left += bytes;
     }
 
-    /// Counts the parser's buffer for a text of `length` bytes that it copies: a string with escapes,
-    /// or the digits of a number. The buffer stays for later texts, and may have twice the size of
-    /// the longest one.
+    /// Takes the parser's buffer for a text of `length` bytes from the budget. The parser copies
+    /// strings with escapes, and the digits of numbers. It reuses the buffer for later texts. The
+    /// buffer may have twice the size of the longest text.
     pub(super) fn reserve_parser_copy(&mut self, length: usize) -> Result<(), OutOfBudget> {
         if length > self.copied {
             self.reserve(2 * (length - self.copied))?;
@@ -90,18 +90,18 @@ impl ValueBudget {
         Ok(())
     }
 
-    /// Counts a string of `length` bytes.
+    /// Takes a string of `length` bytes from the budget.
     pub(super) fn reserve_string(&mut self, length: usize) -> Result<(), OutOfBudget> {
         self.reserve(allocated_size(length))
     }
 
-    /// Counts the copies of the parser as free, which has ended.
+    /// Returns the parser's buffer to the budget, when parsing has ended.
     pub(super) fn end_parsing(&mut self) {
         let copied = std::mem::take(&mut self.copied);
         self.release(2 * copied);
     }
 
-    /// Makes room for more elements in a list that is full.
+    /// Makes room in a full list for more elements, and takes the memory from the budget.
     pub(super) fn push_reserved<T>(&mut self, list: &mut Vec<T>) -> Result<(), OutOfBudget> {
         let memory = |elements: usize| allocated_size(elements * size_of::<T>());
         let before = list.capacity();
@@ -117,7 +117,7 @@ impl ValueBudget {
     }
 }
 
-/// The capacity of an object that grows: the number of slots in its hash table.
+/// The capacity of an object: the number of slots in its hash table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ObjectCapacity(usize);
 
@@ -128,26 +128,26 @@ impl ObjectCapacity {
         if self.0 <= 8 { self.0.saturating_sub(1) } else { self.0 / 8 * 7 }
     }
 
-    /// Returns the next capacity.
+    /// Returns the capacity after the object has grown once.
     pub(super) fn grown(self) -> Self {
         Self((2 * self.0).max(4))
     }
 
-    /// Returns the memory of an object with this capacity, without names and values.
+    /// Returns the memory in bytes of an object with this capacity, without its names and values.
     pub(super) fn memory(self) -> usize {
         let table = if self.0 == 0 { 0 } else { self.0 * (size_of::<usize>() + 1) + TABLE_OVERHEAD };
         allocated_size(self.members() * OBJECT_ENTRY_SIZE) + allocated_size(table)
     }
 }
 
-/// The parser's copy of a number's digits counts in the budget if the number has at least this
-/// number of bytes.
+/// The number of bytes from which the parser's copy of a number's digits counts in the budget.
 const LONG_NUMBER: usize = 64 << 10;
 
-/// Returns the length of the longest number of a text; 0 if none has [`LONG_NUMBER`] bytes.
+/// Returns the length in bytes of the longest number in a text; 0 if none has [`LONG_NUMBER`]
+/// bytes.
 ///
-/// A number that long has a byte at a multiple of that length, so only those are looked at. Digits
-/// in a string may count, too.
+/// A number of [`LONG_NUMBER`] bytes contains a byte whose index is a multiple of [`LONG_NUMBER`].
+/// So only these bytes are examined. Digits in a string may count, too.
 pub(super) fn longest_number(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let mut longest = 0;

@@ -1,5 +1,5 @@
-//! The pages of listings in the queue: each page follows the one before it, in the order of the
-//! output and in the window of its stage.
+//! The pages of paginated listings in the queue: each page follows its previous page, both in the
+//! order of the output and in the window of its stage.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,14 +14,14 @@ use crate::ignore_poison::IgnorePoison;
 use crate::pagination::Listing;
 use crate::{Error, ErrorKind, Result};
 
-/// The listing to which the pages of a chain belong.
+/// A paginated listing, which its pages share.
 pub(in crate::fleet) struct FleetListing {
     progress: Mutex<Listing>,
-    /// The origin of the first URL.
+    /// The origin of the URL of the first page.
     origin: Origin,
-    /// The value of the previous stage from which the first URL was made.
+    /// The value of the previous stage from which the URL of the first page was made.
     value: Option<Box<[u8]>>,
-    /// The settings of the requests that differ from the settings of their stage.
+    /// The request settings of the listing that differ from the settings of its stage.
     request: Option<Box<ItemRequest>>,
     /// The destinations of the pages after the first; `None` if a value mapper chooses them, or if
     /// all pages go to the output.
@@ -43,7 +43,7 @@ impl FleetListing {
         &self.origin
     }
 
-    /// Returns the destination of a page. `before` is the destination of the page before it.
+    /// Returns the destination of a page. `before` is the destination of the previous page.
     fn destination(
         &self,
         stage: &FleetStage,
@@ -61,8 +61,8 @@ impl FleetListing {
 }
 
 impl NewJob {
-    /// Makes the job the first page of a listing if its stage has listings. Returns the job as
-    /// invalid if the listing cannot begin.
+    /// Makes the job the first page of a listing, if its stage has listings. Returns an invalid job
+    /// if the listing cannot begin.
     pub(super) fn in_listing(
         mut self,
         stage: &FleetStage,
@@ -90,8 +90,8 @@ impl NewJob {
 }
 
 impl Dispatcher {
-    /// Adds the page after `previous` to the queue. If the page cannot be requested, adds the error
-    /// instead. The page's body goes into the slot `slot` of its stage's window.
+    /// Adds the page after `previous` to the queue. `next` is its target, or the error that
+    /// prevents its request. The page's body goes into the slot `slot` of its stage's window.
     pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
         let Some(listing) = &previous.listing else { return };
         let page = previous.page + 1;

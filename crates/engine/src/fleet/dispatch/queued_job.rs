@@ -9,7 +9,7 @@ use crate::Error;
 use crate::fleet::fleet_item::ItemRequest;
 use crate::fleet::fleet_job::{BodyDestination, FleetJob};
 
-/// An entry of the queue.
+/// An entry of the dispatcher's queue.
 pub(in crate::fleet) enum QueuedJob {
     /// A job that has not started. It is boxed, because the queue moves its entries.
     New(Box<NewJob>),
@@ -26,16 +26,16 @@ pub(in crate::fleet) struct NewJob {
     pub(super) value: Option<Box<[u8]>>,
     /// The settings of the request that differ from the settings of its stage.
     pub(super) request: Option<Box<ItemRequest>>,
-    /// The number of bytes of the item that its request keeps in memory.
+    /// The number of bytes of the job's request that are kept in memory.
     pub(super) kept: usize,
 }
 
-/// The next transfer of a host slot.
+/// The next transfer to run in a host slot.
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
 pub(in crate::fleet) enum NextJob {
-    /// A transfer to make from this job.
+    /// A new transfer to make from this job.
     New(StartedJob),
-    /// The transfer of the job with this key, which continues.
+    /// The key of a job that is tried again. Its transfer continues.
     Retry(usize),
 }
 

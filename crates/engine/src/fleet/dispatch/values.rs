@@ -1,4 +1,4 @@
-//! The transfers of later stages, which are made from values of the stages before.
+//! The transfers of later stages. They are made from values of the previous stages.
 
 use std::sync::Arc;
 
@@ -15,23 +15,24 @@ use crate::request::RequestOverrides;
 use crate::sink::naming::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
-/// The place of a transfer that is made from a value.
+/// The stage and the output position of a transfer that is made from a value.
 pub(super) struct ValueOrigin<'a> {
-    /// The index of the stage to which the transfer belongs.
+    /// The index of the transfer's stage.
     pub(super) number: usize,
     pub(super) stage: &'a FleetStage,
     pub(super) window: &'a OrderedWindow,
     pub(super) order: Arc<[u64]>,
 }
 
-/// The request of a transfer that an earlier run queued.
+/// The saved request of a transfer that an earlier run queued.
 pub(super) struct RecalledRequest {
     fields: Vec<(String, Vec<u8>)>,
     replaces_file: bool,
 }
 
 impl RecalledRequest {
-    /// Adapts the destination of the transfer. Returns the settings of its request, if it has any.
+    /// Applies the saved settings to the destination of the transfer. Returns the settings of its
+    /// request, if there are any.
     fn apply(self, destination: &mut BodyDestination) -> Option<Box<ItemRequest>> {
         if let BodyDestination::File { options, .. } = destination
             && self.replaces_file
@@ -44,7 +45,7 @@ impl RecalledRequest {
 }
 
 impl Dispatcher {
-    /// Adds a transfer to the stage `number`, made from a value that the previous stage has
+    /// Adds a transfer to the stage `number`. It is made from a value that the previous stage has
     /// extracted.
     pub(in crate::fleet) fn add_job_from_value(
         &self,
@@ -57,7 +58,7 @@ impl Dispatcher {
         self.add_value(&mut self.lock(), ValueOrigin { number, stage, window, order }, value, None);
     }
 
-    /// Adds a transfer that an earlier run queued, under its number.
+    /// Adds a transfer that an earlier run queued. It keeps its number.
     pub(super) fn add_unfinished(
         &self,
         state: &mut DispatchState,
@@ -73,8 +74,8 @@ impl Dispatcher {
         state.numbers[stage] = next;
     }
 
-    /// Adds the transfer that a stage makes from a value. `recalled` is its request if an earlier run
-    /// queued it.
+    /// Adds the transfer that a stage makes from a value. `recalled` is its saved request if an
+    /// earlier run queued it.
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,
@@ -109,7 +110,7 @@ impl Dispatcher {
     }
 }
 
-/// Returns the URL that a stage makes from a value, its target, and the destination of its page.
+/// Returns the URL that a stage makes from a value, its target, and the destination of its body.
 /// Returns `None` if the page need not be fetched.
 fn job_from_value(stage: &FleetStage, value: &[u8]) -> Result<Option<(String, Target, BodyDestination)>> {
     let template = stage.template.as_ref().expect("every stage but the first has a template");

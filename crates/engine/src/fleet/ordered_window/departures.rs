@@ -1,11 +1,11 @@
-//! Tells the observer of the output which transfers have left the window.
+//! Reports to the observer of the output which transfers have left the window.
 
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
-/// The observer of the transfers that leave a window.
+/// The reports to the observer about the transfers that leave a window.
 pub(super) struct DepartureReports {
     observer: Arc<dyn OutputObserver>,
     output: Arc<OutputProgress>,
@@ -13,8 +13,8 @@ pub(super) struct DepartureReports {
 }
 
 impl OrderedWindow {
-    /// Reports to the observer when a transfer of the stage with the index `stage` leaves the
-    /// window, and how much of the output is written.
+    /// Makes the window report to the observer when a transfer of the stage with the index `stage`
+    /// leaves it, and how many bytes of the output are written.
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,
@@ -29,7 +29,8 @@ impl OrderedWindow {
         self
     }
 
-    /// Records the number of the transfer whose content is in a slot, if there is an observer.
+    /// Records the number of the transfer whose content is in a slot. Does nothing without an
+    /// observer.
     pub(in crate::fleet) fn set_transfer(&self, slot: u64, number: u64) {
         if self.departures.is_some() {
             self.lock().slot_mut(self.order, slot).transfer = Some(number);
@@ -43,7 +44,7 @@ impl OrderedWindow {
         }
     }
 
-    /// Reports how much of the output is written, if that has changed.
+    /// Reports the number of written output bytes, if it has changed.
     pub(super) fn report_written(&self, state: &mut OrderedWindowState) {
         let Some(DepartureReports { observer, output, .. }) = &self.departures else { return };
         let written = output.written_bytes();

@@ -60,22 +60,22 @@ pub(super) enum DeliveryOrder {
     Free,
 }
 
-/// The sink for the content of a window. It always accepts content. By [`OutputReadiness::Full`],
-/// it asks the window to pass no more for now.
+/// The sink for the content of a window. It never refuses content. With [`OutputReadiness::Full`],
+/// it asks the window to pass no more content for now.
 pub(super) trait StageSink: Send {
-    /// Receives bytes of a body, and outputs or gathers them.
+    /// Receives bytes of a body. Outputs them or collects them.
     ///
     /// # Errors
     /// The bytes cannot be passed on. The whole fleet fails.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness>;
 
-    /// Receives extracted values, and empties the list.
+    /// Receives extracted values, and empties `records`.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
     fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness>;
 
-    /// Outputs content that the sink itself has gathered.
+    /// Outputs the content that the sink has collected.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
@@ -95,19 +95,19 @@ pub(super) trait StageSink: Send {
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
-/// The number of bytes that a slot without content counts for in the budget. It limits the number
-/// of empty bodies that may finish before a slow one.
+/// The number of bytes that an empty slot takes from the budget. It limits the number of empty
+/// bodies that may finish before a slow one.
 const SLOT_COST: usize = 256;
 
-/// A number that no slot has.
+/// The value that means: no slot.
 const NO_SLOT: u64 = u64::MAX;
 
 /// The ordered window of a stage, through which bodies pass to the stage's sink.
 pub(super) struct OrderedWindow {
     order: DeliveryOrder,
     budget: usize,
-    /// The memory of the decoders, whose use reduces this window's budget, and the number of
-    /// windows that share the reduction.
+    /// The memory of the decoders, which is subtracted from this window's budget, and the number of
+    /// windows among which it is divided.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot to reserve.
     next: AtomicU64,
@@ -119,7 +119,8 @@ pub(super) struct OrderedWindow {
     claimed: AtomicU64,
     wants_flush: AtomicBool,
     departures: Option<DepartureReports>,
-    /// The directory for files with values beyond the budget; `None` to keep them in memory.
+    /// The directory for files that contain values beyond the budget; `None` to keep all values in
+    /// memory.
     overflow_dir: Option<PathBuf>,
     state: Mutex<OrderedWindowState>,
 }
@@ -130,8 +131,8 @@ struct OrderedWindowState {
     room: OutputReadiness,
     head: u64,
     slots: VecDeque<OrderedBodySlot>,
-    /// The slots, unless the output is in input order. Peers do not choose the numbers, so a fast
-    /// hash is safe.
+    /// The slots by number; empty with [`DeliveryOrder::Input`]. Peers do not choose the numbers,
+    /// so a fast hash is safe.
     unordered: FxHashMap<u64, OrderedBodySlot>,
     /// The slots in `unordered` whose bodies are complete but not yet passed on.
     ready: VecDeque<u64>,
@@ -142,7 +143,7 @@ struct OrderedWindowState {
     waiting: Vec<(u64, Arc<dyn TransferWaker>, usize)>,
     /// True if the sink has received content since the last flush.
     dirty: bool,
-    /// The number of written bytes that the observer knows.
+    /// The number of written bytes that was reported to the observer last.
     reported: u64,
 }
 
@@ -186,21 +187,21 @@ impl OrderedWindow {
         self
     }
 
-    /// Keeps values beyond the budget in files in the directory `dir`.
+    /// Makes the window keep values beyond the budget in files in the directory `dir`.
     pub(super) fn with_overflow_directory(mut self, dir: &Path) -> Self {
         self.overflow_dir = Some(dir.to_owned());
         self
     }
 
-    /// Returns the maximum number of bytes that may be kept now: the budget minus the decoders'
-    /// memory, but at least a quarter of the budget.
+    /// Returns the maximum number of bytes that the window may keep now: the budget minus the
+    /// decoders' memory, but at least a quarter of the budget.
     fn byte_budget(&self) -> usize {
         let Some((decoders, windows)) = &self.decoders else { return self.budget };
         let taken = usize::try_from(decoders.used_bytes() / windows).unwrap_or(usize::MAX);
         self.budget.saturating_sub(taken).max(self.budget / 4).max(1)
     }
 
-    /// Returns the state of the window's memory, by which the [progress rule](super::progress_rule)
+    /// Returns the memory use of the window, from which the [progress rule](super::progress_rule)
     /// decides.
     fn memory_use(&self, state: &OrderedWindowState) -> OrderedWindowMemory {
         OrderedWindowMemory {
@@ -216,15 +217,15 @@ impl OrderedWindow {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of the slot that is output next; `None` if the output is not in input
-    /// order.
+    /// Returns the number of the slot whose content is output next. Returns `None` unless the order
+    /// is [`DeliveryOrder::Input`].
     #[must_use]
     pub(super) fn head_slot(&self) -> Option<u64> {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))
     }
 
-    /// Returns the slot for which all other slots wait: the [head](Self::head), or the slot that
-    /// alone may use the sink.
+    /// Returns the slot for which all other slots wait: the [head](Self::head), or the slot with
+    /// exclusive use of the sink. Returns `None` if there is none.
     #[must_use]
     pub(super) fn awaited_slot(&self) -> Option<u64> {
         let claimed = || Some(self.claimed.load(Ordering::Relaxed)).filter(|slot| *slot != NO_SLOT);
@@ -239,21 +240,21 @@ impl OrderedWindow {
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputReadiness::Free
     }
 
-    /// Returns true if the window may keep more bytes, so that another transfer may start before
-    /// the head is finished. It is called before every transfer, so it takes no lock.
+    /// Returns true if the budget is not used up, so that another transfer may start before the
+    /// head is finished. This is called before every transfer, so it takes no lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.byte_budget()
     }
 
-    /// Returns true if a call of [`OrderedWindow::flush`] is useful.
+    /// Returns true if [`OrderedWindow::flush`] has something to do.
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Ends the stage, since no slot receives more content. See [`StageSink::finish`]. If the run
-    /// was interrupted, a record of which a part has left is completed first.
+    /// Ends the stage, when no slot will receive more content. See [`StageSink::finish`]. If the
+    /// run was interrupted, first completes the record that was output in part.
     ///
     /// # Errors
     /// The error of the sink.
@@ -274,8 +275,8 @@ impl OrderedWindow {
     }
 
     /// Returns the number of bytes that may be put into a slot now. If it is 0, `waker` is woken
-    /// when the caller should ask again. Without a waker, the call never gives the slot exclusive
-    /// use of the sink.
+    /// with `token` when the caller should call this again. Without a waker, the call never gives
+    /// the slot exclusive use of the sink.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -299,14 +300,13 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if this slot has exclusive use of the sink, so that all other slots wait for
-    /// it.
+    /// Returns true if this slot has exclusive use of the sink, so that all other slots wait.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == DeliveryOrder::Whole && self.lock().claimed == Some(slot)
     }
 
-    /// Returns true if this slot is output next. If it is not, `waker` is woken when the caller
-    /// should ask again.
+    /// Returns true if the content of this slot is output next. If not, `waker` is woken with
+    /// `token` when the caller should call this again.
     pub(super) fn is_first(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> bool {
         let mut state = self.lock();
         if self.order != DeliveryOrder::Free && self.is_streaming(&state, slot) {
@@ -347,7 +347,7 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Appends values to the content of a slot, and empties the list.
+    /// Appends values to the content of a slot, and empties `records`.
     ///
     /// # Errors
     /// The error of the sink.
@@ -391,15 +391,15 @@ impl OrderedWindow {
     }
 
     /// Changes the number of bytes that the body of a slot uses outside of the window from `before`
-    /// to `now`. They count in the budget until the slot is finished.
+    /// to `now`. These bytes count in the budget until the slot is finished.
     pub(super) fn count_outside(&self, slot: u64, before: usize, now: usize) {
         let mut state = self.lock();
         state.held = state.held + now - before;
         state.slot_mut(self.order, slot).outside = now;
     }
 
-    /// Passes the content that a slot has kept to the sink, if the slot streams. Returns true if
-    /// new bytes of the slot can go to the sink immediately.
+    /// Passes the stored content of a slot to the sink, if the slot streams. Returns true if new
+    /// bytes of the slot can go directly to the sink.
     fn try_stream(&self, state: &mut OrderedWindowState, slot: u64) -> Result<bool> {
         self.claim_output(state, slot);
         if !self.is_streaming(state, slot) {
@@ -409,7 +409,7 @@ impl OrderedWindow {
         Ok(state.room == OutputReadiness::Free)
     }
 
-    /// Passes the content that a slot has kept to the sink, as long as the sink has room.
+    /// Passes the stored content of a slot to the sink, as long as the sink has room.
     fn output_slot_content(&self, state: &mut OrderedWindowState, slot: u64) -> Result<()> {
         while state.room == OutputReadiness::Free {
             let entry = state.slot_mut(self.order, slot);
@@ -439,14 +439,14 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Returns true if all pages of a listing share a slot, because another body may not come
-    /// between them. Otherwise each page has its own.
+    /// Returns true if all pages of a listing share one slot, so that no other body is output
+    /// between them. Otherwise, each page has its own slot.
     pub(super) fn pages_share_slot(&self) -> bool {
         self.order == DeliveryOrder::Input
     }
 
-    /// Marks the content of a slot so far as a complete page, after which another page of the same
-    /// listing follows in the slot.
+    /// Marks the content that a slot has so far as a complete page. The next page of the listing
+    /// follows in the same slot.
     pub(super) fn end_page(&self, slot: u64) {
         let mut state = self.lock();
         let entry = state.slot_mut(self.order, slot);
@@ -455,8 +455,8 @@ impl OrderedWindow {
         state.held -= outside;
     }
 
-    /// Empties a slot because its transfer starts again; complete pages stay. Returns false if a
-    /// part of its content has been passed to the sink already.
+    /// Removes the content of a slot, because its transfer is repeated. Complete pages in the slot
+    /// are kept. Returns false if part of the content has already been passed to the sink.
     pub(super) fn restart_slot(&self, slot: u64) -> bool {
         let mut state = self.lock();
         let entry = state.slot_mut(self.order, slot);
@@ -493,7 +493,7 @@ impl OrderedWindow {
     }
 
     /// Flushes the sink, and passes on all content for which it has room. Returns
-    /// [`OutputReadiness::Full`] if there is no room for the rest.
+    /// [`OutputReadiness::Full`] if there is no room for more.
     ///
     /// # Errors
     /// The error of the sink.
@@ -507,7 +507,7 @@ impl OrderedWindow {
         Ok(state.room)
     }
 
-    /// Passes all content that may leave now to the sink, and wakes the transfers that may
+    /// Passes all content that may be output now to the sink, and wakes the transfers that may
     /// continue.
     fn output_ready_content(&self, state: &mut OrderedWindowState) -> Result<()> {
         let mut moved = false;
@@ -528,7 +528,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the transfers that may continue. `moved` is true if a slot has left the window.
+    /// Wakes the waiting transfers that may continue. `moved` is true if a slot has left the
+    /// window.
     fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
@@ -553,7 +554,7 @@ impl OrderedWindow {
 }
 
 impl OrderedWindowState {
-    /// Returns the slot with this number. Adds it if it does not exist yet.
+    /// Returns the slot with this number. Creates it if it does not exist yet.
     fn slot_mut(&mut self, order: DeliveryOrder, slot: u64) -> &mut OrderedBodySlot {
         if order != DeliveryOrder::Input {
             return self.unordered.entry(slot).or_insert_with(|| {

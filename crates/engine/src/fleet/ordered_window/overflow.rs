@@ -1,8 +1,9 @@
-//! Values beyond the budget of a window, which are kept in a temporary file until their slot's turn.
+//! Temporary files for values beyond the budget of a window. They keep the values until it is the
+//! turn of their slot.
 //!
-//! One piece of a page can make megabytes of values final, because nested values repeat each other.
-//! The piece is received, so the values have to be kept somewhere. Bodies never need the file: they
-//! wait in their sockets.
+//! One piece of a page can yield megabytes of values, because nested values contain each other. The
+//! piece has already been received, so the values must be stored. Bodies do not need a file: their
+//! transfers stop receiving.
 
 use std::fs::File;
 use std::io;
@@ -12,24 +13,25 @@ use std::sync::Arc;
 use crate::sink::match_list::{MatchList, MatchPosition};
 use crate::{Error, ErrorKind, Result};
 
-/// The number of bytes by which the values in memory may exceed the budget of a window.
+/// The number of bytes by which the values in memory may exceed the budget of a window before they
+/// go to a file.
 pub(super) const MAX_BYTES_OVER_BUDGET: usize = 1 << 20;
 
-/// The file for the values of one slot. It has no name, so it vanishes with the slot.
+/// The temporary file for the values of one slot. It has no name, so it is deleted with the slot.
 #[derive(Debug)]
 pub(super) struct OverflowFile {
     file: Arc<File>,
     end: u64,
 }
 
-/// Values in the file of their slot.
+/// A block of values in the file of their slot.
 #[derive(Debug)]
 pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
     position: Option<MatchPosition>,
-    /// The number of bytes that the values count for in the budget: as many as in memory, so that
-    /// no more is received than without the file.
+    /// The number of bytes that the values take from the budget: as many as in memory. So a file
+    /// does not allow more bytes to be received.
     cost: usize,
 }
 
