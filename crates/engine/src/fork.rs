@@ -1,13 +1,13 @@
 //! Detects whether a process is a forked child of the process that made its connections.
 //!
 //! A forked child has copies of its parent's descriptors, so both would send on the same
-//! connections. It has only the thread that forked, so locks that other threads held stay locked.
-//! In a child, [`fork_count`] has changed. A client then makes its shared state again, and closes
-//! the inherited connections without sending anything.
+//! connections. The child has only the thread that forked, so locks that other threads held stay
+//! locked. In the child, [`fork_count`] returns a new value. A client then creates its shared state
+//! anew, and closes the inherited connections without sending anything.
 //!
 //! A handler of `pthread_atfork` costs nothing without a fork. The alternative, `getpid`, would
 //! cost a system call for each request. A child made by a plain `clone(2)` or `vfork(2)`, which run
-//! no handlers, must only call `exec`.
+//! no handlers, may only call `exec`.
 //!
 //! ```
 //! let before = haul::fork::fork_count();

@@ -1,5 +1,4 @@
-//! Requests and responses of the crate [`http`], for code that is written for its types (feature
-//! `http`).
+//! Conversions from and to the requests and responses of the crate [`http`] (feature `http`).
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -20,8 +19,8 @@ use crate::response::{BufferedResponse, Response, ResponseInfo};
 use crate::{Client, Error, ErrorKind, RequestBuilder, Result};
 
 impl Client {
-    /// Starts a request from one of the crate `http`: its method, URL, header fields and body. Its
-    /// version and its extensions have no effect; `options` choose the version.
+    /// Starts a request made from a request of the crate `http`: its method, URL, header fields and
+    /// body. Its version and its extensions are ignored; the version is chosen by `options`.
     pub fn request_from<B: Into<RequestBody>>(&self, request: http::Request<B>) -> RequestBuilder {
         let (parts, body) = request.into_parts();
         self.request_from_parts(&parts).body(body)
@@ -40,8 +39,9 @@ impl ResponseInfo {
     /// `response.to_http()?.map(|()| body)`.
     ///
     /// # Errors
-    /// [`ErrorKind::Protocol`] if a field or the status has no place in the types of that crate, which
-    /// are stricter than haul is with servers (control characters in a value).
+    /// [`ErrorKind::Protocol`] if the types of that crate cannot represent the status or a field.
+    /// They are stricter than haul is with servers (for example, about control characters in a
+    /// value).
     pub fn to_http(&self) -> Result<http::Response<()>> {
         to_http_response(self.head(), ()).map_err(|error| conversion_error(error, self.url()))
     }
@@ -59,7 +59,7 @@ impl TryFrom<BufferedResponse> for http::Response<Vec<u8>> {
 impl TryFrom<Response> for http::Response<Vec<u8>> {
     type Error = Error;
 
-    /// Reads the whole body.
+    /// Reads the whole body into memory.
     fn try_from(response: Response) -> Result<Self> {
         let head = response.to_http()?;
         let body = response.bytes()?;
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn request_keeps_method_repeated_fields_and_body() {
+    fn http_request_keeps_method_repeated_fields_and_body() {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         let steps = vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(4), ScriptStep::send(answer)];
         let peer = RawPeer::start(vec![steps]);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_without_a_body_send_none() {
+    fn http_request_parts_without_body_send_no_body() {
         let peer =
             RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
         let (parts, ()) = http::Request::get(peer.url("/")).body(()).unwrap().into_parts();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn response_keeps_repeated_fields_and_bytes() {
+    fn http_response_keeps_repeated_and_non_ascii_fields() {
         let (_peer, response) = reply("HTTP/1.0 299 Odd\r\nA: 1\r\na: \u{e4}\r\nContent-Length: 2\r\n\r\nok");
         let response: http::Response<Vec<u8>> = response.try_into().unwrap();
         assert_eq!((response.status().as_u16(), response.version()), (299, http::Version::HTTP_10));

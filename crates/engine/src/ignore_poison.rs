@@ -1,7 +1,7 @@
-//! The treatment of poisoned locks: locks whose holder panicked.
+//! The treatment of poisoned locks, i.e. of locks whose holder panicked.
 //!
-//! The engine uses the lock as if its holder had returned. A panic in the program's code (a sink, a
-//! stream, a callback) must not make every later request of the same client panic, too.
+//! The engine ignores the poisoning. A panic in the program's code (a sink, a stream, a callback)
+//! must not make every later request of the same client panic, too.
 
 use std::sync::{LockResult, PoisonError};
 

@@ -1,11 +1,11 @@
-//! Callbacks that end blocking calls. A call that waits calls the callback from time to time, so
-//! that Ctrl-C and alarms of a host language can end the wait.
+//! Callbacks that end blocking calls. While a call waits, it calls the callback from time to time,
+//! so that Ctrl-C and alarms of a host language can end the wait.
 //!
 //! A signal ends the system call that waits (`EINTR`), but Perl and Python run their signal
-//! handlers only when the interpreter continues. With a callback, a wait calls it as soon as a
-//! signal has arrived, and otherwise every 50 ms or so, because another thread may have received
-//! the signal, or the handler may restart system calls. Without a callback, a wait is one system
-//! call.
+//! handlers only when the interpreter continues. Therefore, a waiting call calls the callback as
+//! soon as a signal has arrived. Otherwise it calls it about every 50 ms, because another thread
+//! may have received the signal, or the handler may restart system calls. Without a callback, a
+//! wait is one system call.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) const CALLBACK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A callback that decides whether a waiting call of the client must end. haul holds no lock while
-/// it runs. Therefore it may send requests, even with the same client.
+/// the callback runs. Therefore the callback may send requests, even with the same client.
 #[derive(Clone)]
 pub struct InterruptCallback(Arc<dyn Fn() -> bool + Send + Sync>);
 
@@ -54,8 +54,8 @@ impl fmt::Debug for InterruptCallback {
     }
 }
 
-/// Returns true if the process ignores the signal with this number, as a background job of a shell
-/// ignores SIGINT.
+/// Returns true if the process ignores the signal with this number. For example, a background job
+/// of a shell ignores SIGINT.
 ///
 /// ```
 /// assert!(!haul::interrupt::is_signal_ignored(15));
@@ -72,8 +72,8 @@ pub fn is_signal_ignored(signal: i32) -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-/// A timer by which a waiting call calls the interrupt callback at intervals. It does nothing if
-/// there is no callback.
+/// A timer for the regular calls of the interrupt callback during a wait. It does nothing if there
+/// is no callback.
 #[derive(Debug)]
 pub(crate) struct InterruptTimer {
     hook: Option<InterruptCallback>,
@@ -85,7 +85,7 @@ impl InterruptTimer {
         Self { hook: hook.cloned(), last_call: None }
     }
 
-    /// Returns the time until which a wait may last at most: `end`, or an earlier time at which the
+    /// Returns the time until which a wait may last: `end`, or an earlier time at which the
     /// callback must be called. Returns `None` if there is neither.
     pub(crate) fn limit_wait(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
         match &self.hook {
@@ -94,8 +94,8 @@ impl InterruptTimer {
         }
     }
 
-    /// Returns true if the interval since the last call of the callback has passed. The first call
-    /// of this method starts the interval.
+    /// Returns true if the callback must be called, because the interval since its last call has
+    /// passed. The first call of this method starts the interval.
     pub(crate) fn is_callback_due(&mut self, now: Instant) -> bool {
         // A wait may end slightly before its time.
         self.hook.is_some()
@@ -114,7 +114,7 @@ impl InterruptTimer {
         }
     }
 
-    /// Calls the callback if a call of it [is due](Self::is_due).
+    /// Calls the callback, if a call of it [is due](Self::is_due).
     ///
     /// # Errors
     /// The error of [`InterruptTimer::on_signal`].
@@ -122,7 +122,7 @@ impl InterruptTimer {
         if self.is_callback_due(now) { self.on_signal(now) } else { Ok(()) }
     }
 
-    /// Sleeps until the time `until`, and calls the callback at intervals meanwhile.
+    /// Sleeps until the time `until`. Meanwhile, calls the callback at intervals.
     ///
     /// # Errors
     /// The error of [`InterruptTimer::on_signal`].
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hook_is_called_periodically_and_after_signals() {
+    fn interrupt_callback_runs_periodically_and_after_signals() {
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
         let hook = InterruptCallback::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);

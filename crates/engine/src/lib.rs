@@ -123,7 +123,7 @@ pub use response::{AsyncResponse, BufferedResponse, Response};
 /// True if this build of the crate has HTTP/3 (the feature `http3`).
 pub const HAS_HTTP3: bool = cfg!(feature = "http3");
 
-/// True if this build can authenticate by Negotiate. It has the feature `negotiate`, and can open
-/// the system's Kerberos library when it is needed.
+/// True if this build supports authentication by Negotiate: it has the feature `negotiate`, and can
+/// load the system's Kerberos library at run time.
 pub const HAS_NEGOTIATE: bool =
     cfg!(all(feature = "negotiate", target_os = "linux", not(target_feature = "crt-static")));

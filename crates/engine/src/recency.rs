@@ -1,4 +1,5 @@
-//! The order of last use: a list of indices, and a map that drops the entry used longest ago.
+//! Least recently used (LRU) order: a list of indices, and a map that drops the least recently used
+//! entry.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -6,10 +7,11 @@ use std::hash::Hash;
 
 use slab::Slab;
 
-/// The end of a list, and the link of an index that is not in it.
+/// The value that means: no index. It marks the end of a list, and an index that is not in the
+/// list.
 const NO_INDEX: usize = usize::MAX;
 
-/// Small indices, such as the indices of a [`Slab`], in the order of their last use. Every
+/// A list of small indices, such as those of a [`Slab`], in the order of their last use. Every
 /// operation takes constant time.
 #[derive(Debug)]
 pub(crate) struct RecencyList {
@@ -40,12 +42,12 @@ impl RecencyList {
         self.len
     }
 
-    /// Returns the index used longest ago.
+    /// Returns the least recently used index, or `None` if the list is empty.
     pub(crate) fn oldest(&self) -> Option<usize> {
         (self.oldest != NO_INDEX).then_some(self.oldest)
     }
 
-    /// Moves an index to the recent end, or adds it there.
+    /// Moves an index to the newest end of the list, or adds it there.
     pub(crate) fn mark_newest(&mut self, index: usize) {
         self.remove(index);
         if index >= self.links.len() {
@@ -77,7 +79,7 @@ impl RecencyList {
     }
 }
 
-/// A map with a limit. An entry beyond it replaces the one used longest ago.
+/// A map with a maximum number of entries. A further entry replaces the least recently used one.
 #[derive(Debug)]
 pub(crate) struct LruMap<K, V> {
     indices: HashMap<K, usize>,
@@ -87,7 +89,7 @@ pub(crate) struct LruMap<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
-    /// Makes an empty map for at most `limit` entries. It allocates nothing.
+    /// Makes an empty map for at most `limit` entries. Allocates no memory.
     pub(crate) fn new(limit: usize) -> Self {
         Self { indices: HashMap::new(), entries: Slab::new(), order: RecencyList::default(), limit: limit.max(1) }
     }
@@ -97,7 +99,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         self.entries.len()
     }
 
-    /// Returns the value of a key, and marks it as used.
+    /// Returns the value of a key, and marks the entry as just used.
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -107,7 +109,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         Some(&mut self.entries[index].1)
     }
 
-    /// Sets the value of a key, and marks it as used. Returns its old value.
+    /// Sets the value of a key, and marks the entry as just used. Returns the old value.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(known) = self.get(&key) {
             return Some(std::mem::replace(known, value));
@@ -123,7 +125,7 @@ impl<K: Hash + Eq + Clone, V> LruMap<K, V> {
         None
     }
 
-    /// Removes a key.
+    /// Removes a key. Returns its value.
     pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lru_map_drops_the_entry_used_longest_ago() {
+    fn lru_map_drops_the_least_recently_used_entry() {
         let mut map = LruMap::new(3);
         for key in ["a", "b", "c"] {
             map.insert(key, key.len());
@@ -163,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn recency_list_agrees_with_a_queue(steps in prop::collection::vec((any::<bool>(), 0_usize..12), 0..200)) {
+        fn recency_list_agrees_with_a_model_queue(steps in prop::collection::vec((any::<bool>(), 0_usize..12), 0..200)) {
             let (mut list, mut model) = (RecencyList::default(), VecDeque::new());
             for (is_touched, index) in steps {
                 let had = model.iter().position(|other| *other == index);

@@ -1,5 +1,5 @@
-//! The sinks of a fleet's bodies: a slot of a window; or, for a page whose values are extracted, a
-//! file for the page and a slot for its values.
+//! The sinks for the bodies of a fleet: a slot of a window; or, if values are extracted from a
+//! page, a file for the page and a slot for the values.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct OrderedWindowSink {
     slot: u64,
     order: Arc<[u64]>,
     found: u64,
-    /// The text before each value, if there is one.
+    /// The text that is put before each value; `None` for no text.
     prefix: Option<Box<[u8]>>,
 }
 
@@ -28,7 +28,7 @@ impl OrderedWindowSink {
         Self { window, slot, order, found: 0, prefix: None }
     }
 
-    /// Makes the sink write this URL, without user and password, and a tab before each value.
+    /// Makes the sink put this URL, without user and password, and a tab before each value.
     pub(super) fn with_url(mut self, url: &str) -> Self {
         self.prefix = Some(format!("{}\t", without_userinfo(url)).into_bytes().into());
         self

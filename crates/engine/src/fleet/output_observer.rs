@@ -1,5 +1,6 @@
 //! The observer of a fleet's output: it learns when the content of a transfer has left the fleet,
-//! and how much of it has been written. A program that can be killed and started again notes it.
+//! and how many bytes of the output have been written. A program that can be killed and restarted
+//! records this.
 //!
 //! ```text
 //!  transfer ─▶ report ─▶ window ─▶ output's buffer ─▶ descriptor
@@ -9,13 +10,14 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Observes the output of a fleet ([`FleetOptions::output_observer`](super::FleetOptions)). Workers
-/// call the methods while they hold a lock of the fleet, so a method must not wait for the fleet.
+/// An observer of the output of a fleet ([`FleetOptions::output_observer`](super::FleetOptions)).
+/// Workers call the methods while they hold a lock of the fleet, so a method must not wait for the
+/// fleet.
 pub trait OutputObserver: Send + Sync {
-    /// Reports that everything that belongs to a transfer has been passed on: its body, its values
-    /// and the text of its report. `stage` and `number` identify its [`FleetJob`](super::FleetJob).
-    /// `end` is the number of bytes that the fleet has passed to its output so far, which may still
-    /// wait in the output's buffer.
+    /// Reports that all output of a transfer has been passed on: its body, its values and the text
+    /// of its report. `stage` and `number` identify its [`FleetJob`](super::FleetJob). `end` is the
+    /// number of bytes that the fleet has passed to its output so far. Some of them may still be in
+    /// the output's buffer.
     fn on_passed_to_sink(&self, stage: usize, number: u64, end: u64);
 
     /// Reports that the first `end` bytes of the output have been written to its descriptor.
@@ -36,7 +38,8 @@ pub(super) struct OutputProgress {
 }
 
 impl OutputProgress {
-    /// Sets the number of bytes that the output has received, and how many of them are written.
+    /// Sets the number of bytes that were passed to the output, and the number of bytes that were
+    /// written to its descriptor.
     pub(super) fn set(&self, passed: u64, written: u64) {
         self.passed.store(passed, Ordering::Relaxed);
         self.written.store(written, Ordering::Relaxed);

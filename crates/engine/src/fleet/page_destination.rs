@@ -1,4 +1,4 @@
-//! The destinations of a listing's pages.
+//! The destinations for the pages of a listing.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use haul_policy::target::Target;
 use super::fleet_job::BodyDestination;
 use crate::Result;
 
-/// Chooses the destinations of the pages of one listing after the first page
-/// ([`FleetStage::pagination`](super::FleetStage::pagination)).
+/// Chooses the destinations for the pages of one listing
+/// ([`FleetStage::pagination`](super::FleetStage::pagination)), except for the first page.
 pub trait PageDestination: Send + Sync {
-    /// Returns the destination of a page. `page` is its number from 2, and `target` its URL. The
-    /// method is called once for each page, in their order.
+    /// Returns the destination of a page. `page` is its number, from 2, and `target` its URL. The
+    /// method is called once for each page, in page order.
     ///
     /// # Errors
     /// There is no destination for the page. The page counts as failed, and the listing ends.

@@ -1,5 +1,5 @@
-//! Records: the content of a transfer is kept until the transfer is over, so that the reporter can
-//! make one text of its facts and its content.
+//! Records. The content of a transfer is kept until the transfer has ended, so that the reporter
+//! can make one text from the content and the facts about the transfer.
 //!
 //! ```text
 //!  body ─▶ RecordSink ─▶ RecordContent ─▶ TransferReporter::record ─▶ RecordText ─▶ window ─▶ output
@@ -29,15 +29,15 @@ use crate::sink::memory::MemorySink;
 use crate::sink::{BodyInfo, Sink, TransferWaker};
 use crate::{Error, ErrorKind, Result};
 
-/// The limits of records.
+/// The limits and contents of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// The maximum number of bytes of a record's content: of its body, or of its values. A transfer
-    /// with more fails with [`ErrorKind::TooLarge`].
+    /// The maximum size of a record's content in bytes: of its body, or of its values. A transfer
+    /// with more content fails with [`ErrorKind::TooLarge`].
     pub max_content: u64,
-    /// True to keep the body. False to drop it, so that records have only facts and values.
+    /// True to keep the body. False to discard it, so that records contain only facts and values.
     pub keeps_body: bool,
-    /// The algorithm of the checksum of a file to which a body is written
+    /// The algorithm for the checksum of a file to which a body is written
     /// ([`RecordContent::file_checksum`]); `None` for no checksum.
     pub file_checksum: Option<HashAlgorithm>,
 }
@@ -45,16 +45,16 @@ pub struct RecordOptions {
 /// The content of a finished transfer.
 #[derive(Debug, Default)]
 pub struct RecordContent {
-    /// The body, or as much of it as was received. Empty if the body was not kept, went to a file,
-    /// or was searched for values.
+    /// The received bytes of the body. Empty if the body was discarded, written to a file, or
+    /// searched for values.
     pub body: Vec<u8>,
     /// The values that were extracted from the body.
     pub values: MatchList,
-    /// The checksum of the regular file to which the body was written. `None` if it was written to
-    /// none or cannot be read, or if [`RecordOptions::file_checksum`] asks for none.
+    /// The checksum of the regular file to which the body was written. `None` if there is no such
+    /// file, if it cannot be read, or if [`RecordOptions::file_checksum`] is `None`.
     pub file_checksum: Option<Vec<u8>>,
-    /// True if the transfer delivered the whole body. That can be so for a failed transfer, too, if
-    /// its status is the failure.
+    /// True if the transfer delivered the whole body. This is possible even for a failed transfer,
+    /// if it failed because of its status.
     pub is_complete: bool,
 }
 
@@ -62,17 +62,17 @@ pub struct RecordContent {
 pub enum RecordText {
     /// The whole text, or an empty vector to output nothing.
     Whole(Vec<u8>),
-    /// A text that is made piece by piece while it is output.
+    /// A text that is produced piece by piece while it is output.
     Pieces(RecordPieces),
     /// Lines without their line feeds. They can be sorted, and repeated lines can be dropped.
     Lines(MatchList),
 }
 
-/// A text that is made piece by piece.
+/// A text that is produced piece by piece.
 pub struct RecordPieces {
     /// The pieces of the text, in order.
     pub pieces: Box<dyn Iterator<Item = Vec<u8>> + Send>,
-    /// The number of bytes that the iterator keeps in memory.
+    /// The number of bytes of memory that the iterator uses.
     pub cost: usize,
 }
 
@@ -82,8 +82,8 @@ impl fmt::Debug for RecordPieces {
     }
 }
 
-/// A sink that keeps the content of one transfer in memory. In a fleet, that memory counts in the
-/// budget of the stage's window.
+/// A sink that keeps the content of one transfer in memory. In a fleet, this memory is taken from
+/// the budget of the stage's window.
 pub struct RecordSink {
     options: RecordOptions,
     body: MemorySink,
@@ -91,9 +91,10 @@ pub struct RecordSink {
     is_complete: bool,
     /// The file of a page whose values are extracted; `None` if the page is not stored.
     file: Option<FileSink>,
-    /// The window whose budget the content counts in, and its slot. `None` for a single transfer.
+    /// The window from whose budget the memory is taken, and the number of the slot. `None` for a
+    /// single transfer.
     place: Option<(Arc<OrderedWindow>, u64)>,
-    /// The number of bytes that count in the window.
+    /// The number of bytes that are taken from the window's budget.
     counted: usize,
 }
 
@@ -129,7 +130,8 @@ impl RecordSink {
         Self { place: Some((Arc::clone(window), slot)), file, ..Self::new(options) }
     }
 
-    /// Returns an error if the content would be larger than allowed with `more` further bytes.
+    /// Returns an error if content of `size` bytes and `more` further bytes would be larger than
+    /// allowed.
     fn check_size(&self, size: usize, more: u64) -> Result<()> {
         let most = self.options.max_content;
         if size as u64 + more <= most {
@@ -139,7 +141,7 @@ impl RecordSink {
         Err(Error::new(ErrorKind::TooLarge, message))
     }
 
-    /// Updates the number of bytes that count in the window.
+    /// Updates the number of bytes that are taken from the window's budget.
     fn count_memory(&mut self) {
         let Some((window, slot)) = &self.place else { return };
         let uses = self.body.capacity() + self.values.memory_size();

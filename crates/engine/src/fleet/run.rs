@@ -1,5 +1,5 @@
-//! A running fleet, shared by its workers: it gives them transfers, receives the results, and
-//! decides when the fleet is over.
+//! A running fleet, which its workers share: it provides the transfers, receives the results, and
+//! decides when the fleet has ended.
 
 mod file_checksums;
 mod finished_jobs;
@@ -41,15 +41,15 @@ use crate::sink::naming::ClobberMode;
 use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of unused searches that are kept for later bodies, since each has its own
-/// buffers.
+/// The maximum number of unused [`PageSearch`]es that are kept for later bodies, since each has its
+/// own buffers.
 const MAX_SPARE_SEARCHES: usize = 64;
 
 /// A running fleet. It is the [`Scheduler`] of its workers.
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
-    /// The options of each stage without credentials, for URLs that come from pages and not from
-    /// the user.
+    /// The options of each stage without credentials. They are used for URLs that come from pages,
+    /// not from the user.
     secretless: Vec<Arc<RequestOptions>>,
     windows: Vec<Arc<OrderedWindow>>,
     decoders: Arc<DecoderMemory>,
@@ -66,10 +66,10 @@ pub(super) struct FleetRun {
     searches: Vec<Mutex<Vec<PageSearch>>>,
     /// The memory that the search of one page may use.
     search_memory: u64,
-    /// The number of values that are no URLs to fetch.
+    /// The number of values that were skipped because they are not URLs to fetch.
     skipped_values: Arc<AtomicU64>,
-    /// The cache of open devices that transfers write to, such as `/dev/null`, so that each is
-    /// opened once.
+    /// The cache of the open device files to which transfers write, such as `/dev/null`, so that
+    /// each is opened only once.
     devices: Arc<OpenDeviceCache>,
     /// The transfers that wait to be tried again and hold no slot.
     retries: Mutex<WaitingRetries>,
@@ -78,7 +78,7 @@ pub(super) struct FleetRun {
     over: AtomicBool,
 }
 
-/// The state of a worker that other workers need to know.
+/// The state of a worker that other workers examine.
 struct PeerWorker {
     inbox: Arc<WorkerInbox>,
     running: usize,
@@ -147,8 +147,8 @@ impl FleetRun {
         self.tally.lock().ignore_poison()
     }
 
-    /// Makes all workers check for transfers. Workers that are awake are included: one may have
-    /// checked already and be about to sleep.
+    /// Makes all workers look for transfers. This includes workers that are awake: such a worker
+    /// may have looked already and be about to sleep.
     fn wake_workers(&self) {
         for peer in self.lock_peers().iter() {
             peer.inbox.send(WorkerMessage::CheckWork);
@@ -186,8 +186,8 @@ impl FleetRun {
         self.wake_workers();
     }
 
-    /// Stops the fleet if `outcome` is an error, and returns `None`. Returns the value of a
-    /// success.
+    /// Returns the value of a success. If `outcome` is an error, stops the fleet and returns
+    /// `None`.
     fn stop_on_error<T>(&self, outcome: Result<T>) -> Option<T> {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
@@ -196,7 +196,7 @@ impl FleetRun {
         self.retries.lock().ignore_poison()
     }
 
-    /// Returns the transfer of a job that may start or continue. Its worker has one more then.
+    /// Returns the transfer of a job that may start or continue, and counts it for its worker.
     fn start_transfer(&self, worker: usize, job: NextJob, host: HostId, now: Instant) -> Option<Box<Transfer>> {
         let transfer = match job {
             NextJob::New(started) => self.new_transfer(started, host, now),
@@ -450,8 +450,8 @@ impl Scheduler for FleetRun {
     }
 }
 
-/// Returns true if the transfer failed only because its file exists already, and the user asked to
-/// skip such files.
+/// Returns true if the transfer failed only because its file already exists and the user has asked
+/// to skip existing files.
 fn is_skipped(job: &FleetJob, error: &Error) -> bool {
     matches!(&job.destination, BodyDestination::File { options, .. } if options.clobber == ClobberMode::Skip)
         && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)

@@ -1,5 +1,5 @@
-//! The memory of a fleet's stages: what a program notes of their values, so that a later run can go
-//! on without the pages from which they came.
+//! The memory of a fleet's stages: a program stores the values of the stages, so that a later run
+//! can continue without fetching the pages from which the values came.
 //!
 //! ```text
 //!  page of stage k ─▶ value ─▶ on_queued(k + 1, number)      a transfer of the next stage
@@ -13,35 +13,39 @@ use std::fmt;
 
 use crate::Result;
 
-/// Stores the values of a fleet's stages ([`FleetOptions::stage_memory`](super::FleetOptions)), and
-/// returns the values of earlier runs. Workers call the first four methods while they hold locks of
-/// the fleet, so these must not wait for the fleet.
+/// A store for the values of a fleet's stages
+/// ([`FleetOptions::stage_memory`](super::FleetOptions)), which returns the values of earlier runs.
+/// Workers call the first four methods while they hold locks of the fleet, so these methods must
+/// not wait for the fleet.
 pub trait StageMemory: Send + Sync {
-    /// Records that a new value became the transfer with this number of a stage after the first.
+    /// Records that a new value became the transfer with this number. `stage` is the index of the
+    /// transfer's stage, which is not the first.
     fn on_queued(&self, stage: usize, number: u64, value: &[u8]);
 
-    /// Records that an unfinished transfer of a stage after the first need not be fetched.
+    /// Records that the unfinished transfer with this number need not be fetched. `stage` is the
+    /// index of its stage, which is not the first.
     fn on_skipped(&self, stage: usize, number: u64);
 
     /// Records a value that a stage keeps until its end.
     fn on_kept(&self, stage: usize, value: &[u8]);
 
-    /// Records a value that the last stage has printed, and prints only once.
+    /// Records a value that the last stage has output and must not output again.
     fn on_printed(&self, stage: usize, value: &[u8]);
 
-    /// Returns the values that earlier runs queued, kept or printed, and that belong to a stage, in
-    /// the order in which they were noted.
+    /// Passes the values that earlier runs recorded for a stage to the callback `value`, in the
+    /// order in which they were recorded.
     ///
     /// # Errors
     /// The memory cannot be read.
     fn recall_values(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>)
     -> Result<()>;
 
-    /// Returns the transfers of a stage after the first that earlier runs queued and did not finish. A
-    /// program that asks again for all pages returns all of them.
+    /// Returns the transfers of a stage that earlier runs queued and did not finish. `stage` is not
+    /// the first stage. If the program wants to request all pages again, returns the finished
+    /// transfers, too.
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransfers>;
 
-    /// Returns the number of the first new transfer of a stage after the first.
+    /// Returns the number of the first new transfer of a stage. `stage` is not the first stage.
     fn next_number(&self, stage: usize) -> u64;
 }
 
@@ -52,11 +56,12 @@ pub enum RecalledKind {
     Queued,
     /// Values that a stage keeps until its end ([`StageMemory::on_kept`]).
     Kept,
-    /// Values that the last stage has printed ([`StageMemory::on_printed`]).
+    /// Values that the last stage has output ([`StageMemory::on_printed`]).
     Printed,
 }
 
-/// The transfers of a stage that earlier runs queued and did not finish, in their order.
+/// An iterator over the transfers of a stage that earlier runs queued and did not finish, in the
+/// order of their numbers.
 pub trait UnfinishedTransfers: Send {
     /// Returns the next transfer; `None` if there are no more.
     ///
@@ -68,14 +73,14 @@ pub trait UnfinishedTransfers: Send {
 /// A transfer that an earlier run queued.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecalledTransfer {
-    /// The number of the transfer in its stage.
+    /// The number of the transfer within its stage.
     pub number: u64,
     /// The value from which the transfer is made.
     pub value: Vec<u8>,
-    /// Header fields to send in addition to the fields of the stage, such as conditions.
+    /// Header fields to send in addition to the stage's fields, such as `If-None-Match`.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// True if the transfer replaces an existing file, because it is the file of its earlier
-    /// attempt.
+    /// True if the transfer may replace an existing file, because an earlier attempt of the same
+    /// transfer wrote it.
     pub replaces_file: bool,
 }
 

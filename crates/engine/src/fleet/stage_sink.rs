@@ -25,7 +25,8 @@ use crate::extraction::{DeferredValues, Distinct, DistinctResult, SortedValues, 
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
 use crate::sink::match_list::MatchList;
 
-/// Makes the windows of all stages, beginning with the last, because each feeds the next.
+/// Makes the windows of all stages. The last window is made first, because each stage's sink needs
+/// the next stage's window.
 pub(super) fn new_windows(
     stages: &[FleetStage],
     options: &FleetOptions,
@@ -88,10 +89,10 @@ pub(super) fn new_windows(
     Ok(windows)
 }
 
-/// The last sink of a fleet: it writes bodies or values to the output.
+/// The last sink of a fleet. It writes bodies or values to the output.
 pub(super) struct PrintSink {
     output: DescriptorWriter,
-    /// True if the output is a terminal, on which values lose their control characters.
+    /// True if the output is a terminal. Control characters are then removed from values.
     is_terminal: bool,
     /// The number of bytes that the output has received.
     passed: u64,
@@ -103,7 +104,7 @@ impl PrintSink {
         Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
     }
 
-    /// Records how much of the output is written.
+    /// Reports how many bytes were passed to the output, and how many are written.
     fn update_progress(&self) {
         // The buffer may also have bytes that the caller wrote before the run.
         self.progress.set(self.passed, self.passed.saturating_sub(self.output.waiting_bytes() as u64));
@@ -156,18 +157,20 @@ impl StageSink for PrintSink {
 /// A sink that drops repeated values, or keeps all values until the end to sort them.
 pub(super) struct UniqueSortSink {
     distinct: Option<Distinct>,
-    /// The URLs of all repetitions of a stage, instead of `distinct`.
+    /// The URLs of all repetitions of a stage; used instead of `distinct`.
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
     passing: MatchList,
-    /// The memory of the values, with the index of the stage, and true if its values are printed.
+    /// The store for the values, the index of the stage, and a flag that is true if the values of
+    /// the stage are output.
     memory: Option<(Arc<dyn StageMemory>, usize, bool)>,
 }
 
 impl UniqueSortSink {
-    /// Makes a sink for a stage's options `unique` and `sort`. It uses about `memory` bytes, writes
-    /// temporary files to the directory `dir`, and passes values on to the sink `next`.
+    /// Makes a sink for the options `unique` and `sort` of a stage. It uses about `memory` bytes of
+    /// memory, writes temporary files to the directory `dir`, and passes values on to the sink
+    /// `next`.
     pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn StageSink>) -> Self {
         Self {
             // A sorter that drops repeated values needs no other filter.
@@ -181,7 +184,7 @@ impl UniqueSortSink {
     }
 
     /// Makes the sink record the values of the stage, and drop the values that earlier runs have
-    /// passed on. `feeds` is true if the values feed the next stage.
+    /// already passed on. `feeds` is true if the values feed the next stage.
     fn with_memory(mut self, memory: &Arc<dyn StageMemory>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) = if feeds { (stage + 1, RecalledKind::Queued) } else { (stage, RecalledKind::Printed) };
         if let Some(distinct) = &mut self.distinct {
@@ -198,13 +201,13 @@ impl UniqueSortSink {
         Ok(self)
     }
 
-    /// Drops the values that any repetition of the stage has passed on.
+    /// Makes the sink drop the values that any repetition of the stage has already passed on.
     fn with_known_urls(mut self, known_urls: &KnownUrls) -> Self {
         (self.distinct, self.known_urls) = (None, Some(known_urls.clone()));
         self
     }
 
-    /// Returns true if a value is passed on immediately.
+    /// Returns true if a value must be passed on immediately.
     fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
         let result = match (&self.known_urls, &mut self.distinct) {
             (Some(known), _) if known.is_new(value)? => DistinctResult::New,
@@ -273,7 +276,7 @@ impl StageSink for UniqueSortSink {
     }
 }
 
-/// The values that a stage passes to the next one only at its end.
+/// The values that a stage passes to the next stage only when it ends.
 pub(super) enum FinalValues {
     /// All values of a stage, in bytewise order.
     Sorted(SortedValues),
@@ -293,7 +296,7 @@ impl FinalValues {
 /// A sink that makes a transfer of the next stage from each value.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
-    /// The stage that the values feed.
+    /// The stage that the values feed, i.e. the next one.
     pub(super) stage: FleetStage,
     pub(super) window: Arc<OrderedWindow>,
     /// The index of the next stage.
@@ -301,8 +304,8 @@ pub(super) struct NextStageSink {
 }
 
 impl StageSink for NextStageSink {
-    /// Passes bytes (heads and reports of pages) to the output of the next stage. They appear there
-    /// after the pages made from earlier values, and before those made from later values.
+    /// Passes bytes (heads and reports of pages) to the output of the next stage. There, they
+    /// follow the pages made from earlier values, and precede the pages made from later values.
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         if !bytes.is_empty() {
             let slot = self.window.reserve_slot();
@@ -326,8 +329,8 @@ impl StageSink for NextStageSink {
         Ok(if self.dispatch.accepts_values(self.number) { OutputReadiness::Free } else { OutputReadiness::Full })
     }
 
-    /// Returns true. Pages that wait for a later stage would hold connections that the later stage
-    /// may need, and the values extracted from them are small.
+    /// Returns true: a page that waited for a later stage would hold a connection that the later
+    /// stage may need, while the values extracted from it are small.
     fn accepts_out_of_order(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! The rates at which transfers may start: over all hosts (curl's `--rate`), and on each host.
+//! The rates at which transfers start: for all hosts together (curl's `--rate`), and for each host.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use crate::clock;
 use crate::ignore_poison::IgnorePoison;
 use crate::request::TotalRateLimit;
 
-/// The limit on how often a transfer may start. Clones share the limit, so that it can apply to
-/// several fleets together.
+/// A maximum rate at which transfers start. Clones share the limit, so that it can apply to several
+/// fleets together.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -31,25 +31,25 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one start in each interval, on average: starts that are late by less than
-    /// 100 ms do not lower the rate.
+    /// Makes a limit of one start per interval, on average: starts that are late by less than 100
+    /// ms do not lower the rate.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }
     }
 
-    /// Returns the time when the next transfer may start; `None` if one may start now.
+    /// Returns the time when the next transfer may start. Returns `None` if one may start now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock().next_start().map(clock::to_instant).filter(|next| *next > now)
     }
 
-    /// Records that a transfer starts at the time `now`.
+    /// Records that a transfer has started at the time `now`.
     pub fn record_start(&self, now: Instant) {
         self.lock().record_start(clock::to_monotonic_time(now), self.interval);
     }
 
-    /// Waits until a transfer may start, and notes its start.
+    /// Waits until a transfer may start, and records its start.
     pub fn wait(&self) {
         let mut schedule = self.lock();
         let now = Instant::now();
@@ -63,7 +63,7 @@ impl StartRate {
     }
 }
 
-/// The limit on how often a transfer may start on each host. Clones share the limit, so that it can
+/// A maximum rate at which transfers to each host start. Clones share the limit, so that it can
 /// apply to several fleets together. It remembers at most 65,536 hosts.
 ///
 /// ```
@@ -85,24 +85,26 @@ pub struct HostStartRate {
 }
 
 impl HostStartRate {
-    /// Makes a limit of one start on each host in each interval, on average, as [`StartRate::new`].
+    /// Makes a limit of one start per host and interval, on average, like [`StartRate::new`].
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }
     }
 
-    /// Returns the time when the next transfer may start on this host; `None` if one may start now.
+    /// Returns the time when the next transfer to this host may start. Returns `None` if one may
+    /// start now.
     #[must_use]
     pub fn wait_until(&self, host: &Origin, now: Instant) -> Option<Instant> {
         self.lock().next_start(host).map(clock::to_instant).filter(|next| *next > now)
     }
 
-    /// Records that a transfer starts on this host. Returns the time of the next one.
+    /// Records that a transfer to this host has started. Returns the time when the next one may
+    /// start.
     pub fn record_start(&self, host: &Origin, now: Instant) -> Instant {
         clock::to_instant(self.lock().record_start(host, clock::to_monotonic_time(now)))
     }
 
-    /// Waits until a transfer may start on this host, and notes its start.
+    /// Waits until a transfer to this host may start, and records its start.
     pub fn wait(&self, host: &Origin) {
         let now = Instant::now();
         let begins = self.wait_until(host, now).unwrap_or(now);
@@ -115,7 +117,8 @@ impl HostStartRate {
     }
 }
 
-/// The limits on the starts of a run: over all hosts, on each host, and by the received bytes.
+/// The limits on the start of transfers: the rate for all hosts, the rate for each host, and the
+/// rate of received bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StartLimits {
     pub(crate) all: Option<StartRate>,
@@ -124,13 +127,15 @@ pub(crate) struct StartLimits {
 }
 
 impl StartLimits {
-    /// Returns the time when the limits over all hosts allow a start; `None` if they allow one now.
+    /// Returns the time when the limits for all hosts together allow a start. Returns `None` if
+    /// they allow one now.
     pub(crate) fn earliest_start(&self, now: Instant) -> Option<Instant> {
         let all = self.all.as_ref().and_then(|all| all.wait_until(now));
         all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
     }
 
-    /// Counts a start, and holds its host in the queue until the next one.
+    /// Records a start. Holds the jobs of the same host in the queue until the next start is
+    /// allowed.
     pub(crate) fn on_start<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let Some(all) = &self.all {
             all.record_start(now);
@@ -141,7 +146,8 @@ impl StartLimits {
         }
     }
 
-    /// Holds the host of a job that was pushed, if the host had a start before.
+    /// Holds the host of a job that was just added to the queue, if the rate for the host does not
+    /// allow a start yet.
     pub(crate) fn on_push<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host))
             && let Some(next) = each_host.wait_until(origin, now)
@@ -150,8 +156,8 @@ impl StartLimits {
         }
     }
 
-    /// Returns the time when the limits allow a retry that has kept its slot of `host`. Counts it as
-    /// a start and returns `None` if they allow it now.
+    /// Returns the time when the limits allow a retry that has kept its slot of `host`. If they
+    /// allow it now, records it as a start and returns `None`.
     pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
         let on_host =
             self.each_host.as_ref().zip(queue.host_key(host)).and_then(|(rate, host)| rate.wait_until(host, now));

@@ -6,24 +6,24 @@ use super::fleet_job::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 
-/// Maps an extracted value to the request for its page, and to the destination of the page. Each
-/// method is called once for each value.
+/// A mapping from an extracted value to the request for its page, and to the destination of the
+/// page. Each method is called once for each value.
 pub trait ExtractedValueMapper: Send + Sync {
-    /// Returns the URL to fetch. `url` is the URL that the stage's template has made. Default:
-    /// `url`.
+    /// Returns the URL to fetch. `url` is the URL that the stage's template has made. By default,
+    /// returns `url`.
     fn url(&self, _value: &[u8], url: String) -> String {
         url
     }
 
     /// Returns the destination of the page, or `None` if the page need not be fetched. The method
-    /// is called in the order of the values.
+    /// is called for the values in their order.
     ///
     /// # Errors
     /// The value cannot be used. Its page counts as failed.
     fn destination(&self, value: &[u8], target: &Target) -> Result<Option<BodyDestination>>;
 
-    /// Returns the destination of a page after the first of a listing that began with the page of
-    /// this value. `page` is its number from 2, and `target` its URL. Default: the output.
+    /// Returns the destination of a later page of the listing that begins with the page of this
+    /// value. `_page` is the page's number, from 2, and `_target` its URL. Default: the output.
     ///
     /// # Errors
     /// There is no destination for the page. The page counts as failed, and the listing ends.
@@ -31,8 +31,8 @@ pub trait ExtractedValueMapper: Send + Sync {
         Ok(BodyDestination::Output)
     }
 
-    /// Returns the options for the page's request, or `None` to use the stage's options. Default:
-    /// `None`. If the target must not receive credentials, the given options contain none.
+    /// Returns the options for the page's request, or `None` to use the stage's options. If the
+    /// target must not receive credentials, `_options` contains none. By default, returns `None`.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

@@ -1,4 +1,4 @@
-//! The search of an HTML or XML page for the value that leads to the next page, while the page
+//! The search for the value that leads to the next page, in an HTML or XML page while the page
 //! arrives.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::body::utf8_conversion::Utf8ConvertingReader;
 use crate::extraction::{CssQuery, PageInfo, PageQuery, PageSearch};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes of a page that its search keeps.
+/// The maximum number of bytes of a page that the search keeps in memory.
 pub(super) const MAX_KEPT: u64 = 256 << 10;
 
 /// A CSS query for the value that leads to the next page.
@@ -21,8 +21,8 @@ pub(super) struct HtmlPageQuery {
 }
 
 impl HtmlPageQuery {
-    /// Parses a query for the URL of the next page, which must be an attribute: the text of a link
-    /// is its label.
+    /// Parses a query for the URL of the next page. The query must name an attribute, since the
+    /// text of a link is only its label.
     pub(super) fn link(css: &str) -> Result<Self> {
         let query = CssQuery::new(css)?;
         if query.attribute().is_none() {
@@ -40,7 +40,7 @@ impl HtmlPageQuery {
     }
 }
 
-/// The search of one page.
+/// The search in one page.
 pub(super) struct HtmlPage {
     query: HtmlPageQuery,
     /// The search, and the conversion of the page to UTF-8. `None` before the page begins, and from
@@ -55,7 +55,8 @@ impl HtmlPage {
         Self { query: query.clone(), search: None, found: None }
     }
 
-    /// Begins the search of a page, unless it has begun: a page that broke off continues.
+    /// Begins the search in a page. Does nothing if the search has begun already, since a page that
+    /// broke off is then continued.
     pub(super) fn begin(&mut self, page: &PageInfo<'_>) {
         if self.search.is_some() || self.found.is_some() {
             return;
@@ -77,12 +78,13 @@ impl HtmlPage {
         });
     }
 
-    /// Drops the content of the page, because the page will be delivered again from the beginning.
+    /// Discards the content of the page, because the page will be delivered again from the
+    /// beginning.
     pub(super) fn restart(&mut self) {
         (self.search, self.found) = (None, None);
     }
 
-    /// Returns the first value in the page, which is complete.
+    /// Returns the first value in the page. Call this when the page is complete.
     ///
     /// # Errors
     /// The search would have to keep too much of the page.
@@ -96,7 +98,7 @@ impl HtmlPage {
         Ok(self.found.transpose()?.map_or(PageValue::None, PageValue::Text))
     }
 
-    /// Searches a part of the page, until a value is found.
+    /// Searches a part of the page, unless a value was already found.
     fn search_part(
         &mut self,
         part: impl FnOnce(&mut PageSearch, &mut Utf8ConvertingReader, &mut Option<String>) -> Result<()>,
@@ -119,7 +121,7 @@ impl fmt::Debug for HtmlPage {
     }
 }
 
-/// Stores a value if it is the first one.
+/// Stores the value, if it is the first one.
 fn store_first(found: &mut Option<String>, value: &[u8]) -> Result<()> {
     found.get_or_insert_with(|| String::from_utf8_lossy(value).into_owned());
     Ok(())

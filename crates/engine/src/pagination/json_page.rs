@@ -1,4 +1,5 @@
-//! The content of a JSON page, which is kept as a whole until a JSONPath can search it.
+//! The content of a JSON page. It is kept in memory until it is complete and a JSONPath can search
+//! it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +15,10 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of bytes of a page.
 pub(super) const MAX_PAGE: usize = 16 << 20;
 
-/// The maximum number of bytes that the values of a page may take while it is searched.
+/// The maximum memory, in bytes, for the values of a page while the page is searched.
 const MAX_VALUES: usize = 3 * MAX_PAGE;
 
-/// The JSONPath that selects the value in a page.
+/// The JSONPath query for the value that leads to the next page.
 #[derive(Debug, Clone)]
 pub(super) struct JsonPageQuery {
     path: Arc<JsonPathQuery>,
@@ -29,13 +30,13 @@ impl JsonPageQuery {
     }
 }
 
-/// The content of one page, as far as it has been received.
+/// The content of one page that has been received so far.
 #[derive(Debug)]
 pub(super) struct JsonPage {
     query: JsonPageQuery,
     content: Vec<u8>,
     is_too_large: bool,
-    /// The value of the page, once the page is complete.
+    /// The value found in the page; `None` before the page is complete.
     found: Option<Result<PageValue>>,
 }
 
@@ -61,12 +62,13 @@ impl JsonPage {
         }
     }
 
-    /// Drops the content of the page, because the page will be delivered again from the beginning.
+    /// Discards the content of the page, because the page will be delivered again from the
+    /// beginning.
     pub(super) fn restart(&mut self) {
         (self.content, self.is_too_large, self.found) = (Vec::new(), false, None);
     }
 
-    /// Searches the page, which is complete, and drops its content.
+    /// Searches the complete page, and drops its content.
     pub(super) fn finish_content(&mut self) {
         if self.found.is_none() {
             let content = std::mem::take(&mut self.content);
@@ -74,7 +76,8 @@ impl JsonPage {
         }
     }
 
-    /// Returns the first value that the path selects in the page, which is complete.
+    /// Returns the first value that the path selects in the page. Call this when the page is
+    /// complete.
     ///
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.
@@ -106,7 +109,8 @@ impl JsonPage {
     }
 }
 
-/// Returns the value that was found in `page`, whose text is `content`, by its use for a listing.
+/// Converts `found`, a value in `page`, to the value for the listing. `content` is the text of
+/// `page`.
 fn page_value(page: &Value, found: &Value, content: &[u8]) -> PageValue {
     match found {
         Value::Null | Value::Bool(false) => PageValue::None,
@@ -128,8 +132,8 @@ fn too_large(cause: &str) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-/// Returns the text of a value in `content`, the text of `page`. The text of a number has all of
-/// its digits. A [`Value`] may have lost some.
+/// Returns the text of `value` in `content`, the text of `page`. The text of a number has all of
+/// its digits, while a [`Value`] may have lost some.
 fn text_at<'c>(page: &Value, value: &Value, content: &'c [u8]) -> Option<&'c str> {
     let mut steps = Vec::new();
     if !find(page, value, &mut steps) {
@@ -142,7 +146,8 @@ fn text_at<'c>(page: &Value, value: &Value, content: &'c [u8]) -> Option<&'c str
     Some(text.get())
 }
 
-/// Finds the place of `value` in `page`, and appends the steps to it, the last one first.
+/// Finds the path from `page` to `value`, and appends its steps to `steps`, the last step first.
+/// Returns false if `value` is not in `page`.
 fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonStep<'v>>) -> bool {
     if std::ptr::eq(page, value) {
         return true;
@@ -169,8 +174,8 @@ fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonStep<'v>>) -> bo
     is_found
 }
 
-/// A step from a JSON value to one inside it. Reads a text, and returns the part of it that belongs
-/// to the inner value.
+/// A step of the path from a JSON value to a value inside it. As a deserializer seed, it returns
+/// the part of a text that belongs to the inner value.
 #[derive(Clone, Copy, Debug)]
 enum JsonStep<'v> {
     Index(usize),

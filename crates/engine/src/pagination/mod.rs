@@ -1,8 +1,8 @@
-//! Listings of many pages, which are fetched one after the other.
+//! Listings of many pages. The pages are fetched one after the other.
 //!
 //! A [`Pagination`] says where the URL of the next page comes from. A [`Listing`] is the state of
-//! one chain of pages: after each response it returns the URL of the next page, or says why the
-//! listing ends. A [`fleet`](crate::fleet) does that by itself for the pages of a
+//! one sequence of pages: after each response, it returns the URL of the next page, or says why the
+//! listing ends. A [`fleet`](crate::fleet) does this by itself for the pages of a
 //! [stage](crate::fleet::FleetStage::pagination).
 //!
 //! ```
@@ -49,11 +49,12 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone)]
 pub struct Pagination {
     rules: PaginationRules,
-    /// The search in JSON for the value that leads to the next page. `None` if the value is not
-    /// searched for in JSON.
+    /// The search for the value that leads to the next page, in JSON. `None` if the value does not
+    /// come from JSON.
     #[cfg(feature = "select")]
     json: Option<JsonPageQuery>,
-    /// The search for that value in HTML. `None` if the value is not searched for in HTML.
+    /// The search for the value that leads to the next page, in HTML. `None` if the value does not
+    /// come from HTML.
     #[cfg(feature = "select")]
     html: Option<HtmlPageQuery>,
 }
@@ -76,10 +77,11 @@ impl Pagination {
         Self::new(NextPageSource::LinkHeader)
     }
 
-    /// Counts a number in the query of the URL. `parameter` is the name of the query parameter, or
-    /// `NAME:STEP`. A listing ends at a page that is empty, that does not exist (404), or that has
-    /// the same content as the one before it. If values are extracted from pages, a page without
-    /// values is empty; otherwise one without content, or with `[]`, `{}` or `null` as its content.
+    /// Increments a number in the query of the URL for each page. `parameter` is the name of the
+    /// query parameter, or `NAME:STEP`. A listing ends at a page that is empty, that does not exist
+    /// (404), or that has the same content as the previous page. If values are extracted from
+    /// pages, a page without values is empty. Otherwise, a page is empty if it has no content, or
+    /// if its content is `[]`, `{}` or `null`.
     ///
     /// # Errors
     /// The parameter has no name, or the step is 0.
@@ -98,11 +100,11 @@ impl Pagination {
     }
 
     /// Sets a query parameter to the text or number that a JSONPath selects in a page, such as a
-    /// cursor. The value `true` counts the parameter up instead. A listing ends as in
-    /// [`Pagination::by_json`]. `parameter` is that of [`Pagination::by_count`].
+    /// cursor. If the value is `true`, increments the parameter instead. A listing ends as with
+    /// [`Pagination::by_json`]. For `parameter`, see [`Pagination::by_count`].
     ///
     /// # Errors
-    /// The path is invalid, or the parameter is.
+    /// The path or the parameter is invalid.
     #[cfg(feature = "select")]
     pub fn by_json_value(path: &str, parameter: &str) -> Result<Self> {
         let source = NextPageSource::Value(query_parameter(parameter)?);
@@ -110,8 +112,8 @@ impl Pagination {
     }
 
     /// Follows the URL in an attribute of an HTML or XML element, which a CSS query selects:
-    /// `a[rel=next]@href`. The first value that is a URL to fetch counts. A listing ends at a page
-    /// without such a value.
+    /// `a[rel=next]@href`. The first selected value that is a URL to fetch is used. A listing ends
+    /// at a page without such a value.
     ///
     /// # Errors
     /// The query cannot be used, or names no attribute.
@@ -121,7 +123,7 @@ impl Pagination {
     }
 
     /// Sets a query parameter to the first value that a CSS query selects in an HTML or XML page,
-    /// such as a cursor. A listing ends at a page without such a value. `parameter` is that of
+    /// such as a cursor. A listing ends at a page without such a value. For `parameter`, see
     /// [`Pagination::by_count`].
     ///
     /// # Errors
@@ -132,8 +134,9 @@ impl Pagination {
         Ok(Self { html: Some(HtmlPageQuery::value(css)?), ..Self::new(source) })
     }
 
-    /// Lets pages lead to any origin. Without this, the next page must have the origin of its page
-    /// or of the first URL. Hazard: a page chooses which servers are asked.
+    /// Sets whether the next page may have any origin. If not, it must have the origin of the
+    /// current page or of the first URL. Hazard: with `true`, a page chooses the servers to which
+    /// haul sends requests.
     #[must_use]
     pub fn any_origin(mut self, any_origin: bool) -> Self {
         self.rules.any_origin = any_origin;
@@ -148,13 +151,14 @@ impl Pagination {
         self
     }
 
-    /// Returns true if a page must be searched, so that its response needs a body.
+    /// Returns true if the content of pages must be searched, so that their responses need a body.
     #[must_use]
     pub fn needs_body(&self) -> bool {
         !matches!(self.rules.source, NextPageSource::LinkHeader)
     }
 
-    /// Returns an observer for the content of a page; `None` if the content does not matter.
+    /// Returns an observer for the content of a page. Returns `None` if the content does not
+    /// matter.
     pub(crate) fn observer(&self) -> Option<Box<PageObserver>> {
         self.needs_body().then(|| Box::new(PageObserver::new(self)))
     }
@@ -166,7 +170,7 @@ fn query_parameter(text: &str) -> Result<QueryParameter> {
     QueryParameter::parse(text).map_err(invalid)
 }
 
-/// A listing in progress: a chain of pages.
+/// A listing in progress: a sequence of pages.
 #[derive(Debug, Clone)]
 pub struct Listing {
     pagination: Pagination,
@@ -177,33 +181,34 @@ impl Listing {
     /// Begins a listing at its first URL.
     ///
     /// # Errors
-    /// Pages are to be counted, and the number in the URL is none.
+    /// The pagination counts pages, but the parameter in the URL is not a number.
     pub fn new(pagination: &Pagination, first: &Target) -> Result<Self> {
         let chain = PageChain::new(&pagination.rules, first).map_err(|error| pagination_error(error, first))?;
         Ok(Self { pagination: pagination.clone(), chain })
     }
 
-    /// Returns the number of the current page, from 1.
+    /// Returns the number of the current page, counted from 1.
     #[must_use]
     pub fn page(&self) -> u64 {
         self.chain.page()
     }
 
-    /// Returns the origin of the first URL. Credentials for the listing belong to this origin only.
+    /// Returns the origin of the first URL. Credentials for the listing may be sent only to this
+    /// origin.
     #[must_use]
     pub fn origin(&self) -> Origin {
         self.chain.origin()
     }
 
-    /// Returns true if a response with this status to the request for the current page means that
-    /// the listing has ended before that page.
+    /// Returns true if a response with this status shows that the current page does not exist
+    /// because the listing has ended before it.
     #[must_use]
     pub fn ends_at(&self, status: u16) -> bool {
         self.pagination.rules.ends_at(self.chain.page(), status)
     }
 
-    /// Decides what follows the current page. `head` is the head of its response, `url` its URL
-    /// after redirects, and `body` its decoded body.
+    /// Decides what follows after the current page. `head` is the head of its response, `url` its
+    /// URL after redirects, and `body` its decoded body.
     ///
     /// # Errors
     /// The page names a next page that cannot or must not be requested, or there are too many
@@ -212,8 +217,8 @@ impl Listing {
         self.next_with_values(head, url, body, None)
     }
 
-    /// Decides as [`Listing::next`] does, for a page from which values were extracted:
-    /// `has_values` is true if there were some. A counted page without values is empty.
+    /// Like [`Listing::next`], but for a page from which values were extracted: `has_values` is
+    /// true if there were any. With counted pages, a page without values is empty.
     ///
     /// # Errors
     /// The errors of [`Listing::next`].
@@ -239,7 +244,7 @@ impl Listing {
         self.next_of(head, url, findings.map_err(|error| error.with_url(url.to_url()))?)
     }
 
-    /// Decides what follows the current page, in whose content `findings` were found.
+    /// Decides what follows after the current page. `findings` are the facts about its content.
     ///
     /// # Errors
     /// The errors of [`Listing::next`].
@@ -274,7 +279,7 @@ impl Listing {
     }
 }
 
-/// Makes an error of the engine from one of the policy about the page at `url`.
+/// Converts an error of `haul_policy` about the page at `url` to an error of this crate.
 fn pagination_error(error: PaginationError, url: &Target) -> Error {
     let kind = match error.exit_code() {
         1 => ErrorKind::UnsupportedScheme,

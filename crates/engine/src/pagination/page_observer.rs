@@ -1,5 +1,5 @@
-//! The observer of a page's content: collects the facts by which a listing continues, while the
-//! content passes on its way to the sink.
+//! The observer of a page's content. While the content passes on its way to the sink, the observer
+//! collects the facts that decide how the listing continues.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -18,26 +18,26 @@ use crate::extraction::PageInfo;
 pub(crate) struct PageFindings {
     pub(crate) value: PageValue,
     pub(crate) is_empty: bool,
-    /// A digest of the content; `None` if contents are not compared.
+    /// A digest of the content; `None` if the contents of pages are not compared.
     pub(crate) digest: Option<u64>,
 }
 
 /// The observer of one page's content.
 #[derive(Debug)]
 pub(crate) struct PageObserver {
-    /// The beginning of the content without white space, which shows whether the page is empty.
+    /// The beginning of the content without white space. It shows whether the page is empty.
     start: ContentStart,
-    /// The digest of the content so far; `None` if contents are not compared.
+    /// The digest of the content so far; `None` if the contents of pages are not compared.
     digest: Option<DefaultHasher>,
     /// True if values were extracted from the page; `None` if values are not extracted from pages.
     has_values: Option<bool>,
-    /// The number of bytes of the content, if the response says so.
+    /// The length of the content in bytes; `None` if the response does not announce it.
     #[cfg(feature = "select")]
     length: Option<u64>,
-    /// The content that a JSONPath will search. `None` without a JSONPath.
+    /// The content in which a JSONPath will search; `None` without a JSONPath.
     #[cfg(feature = "select")]
     json: Option<JsonPage>,
-    /// The search for the value of an HTML element. `None` without such a search.
+    /// The search for a value in HTML; `None` without such a search.
     #[cfg(feature = "select")]
     html: Option<HtmlPage>,
 }
@@ -63,7 +63,7 @@ impl PageObserver {
         self.has_values = Some(has_values);
     }
 
-    /// Begins the content of a page, unless it has begun.
+    /// Begins the content of a page. Does nothing if it has begun already.
     pub(crate) fn begin(&mut self, page: &PageInfo<'_>) {
         #[cfg(feature = "select")]
         if let Some(html) = &mut self.html {
@@ -73,7 +73,8 @@ impl PageObserver {
         let _ = page;
     }
 
-    /// Sets the number of bytes of the content that follow, if the response says so.
+    /// Sets the number of bytes of content that follow; `None` if the response does not announce
+    /// it.
     pub(crate) fn set_length(&mut self, length: Option<u64>) {
         #[cfg(feature = "select")]
         {
@@ -92,7 +93,7 @@ impl PageObserver {
         held
     }
 
-    /// Returns the maximum of [`buffered_bytes`](Self::buffered_bytes).
+    /// Returns the maximum that [`buffered_bytes`](Self::buffered_bytes) may reach.
     pub(crate) fn max_buffered_bytes(&self) -> u64 {
         #[cfg(feature = "select")]
         let most = self.json.as_ref().map_or(0, |_| self.length.unwrap_or(u64::MAX).min(MAX_PAGE as u64));
@@ -101,7 +102,7 @@ impl PageObserver {
         most
     }
 
-    /// Searches the content, which is complete, and drops it.
+    /// Searches the complete content, and drops it.
     pub(crate) fn finish_content(&mut self) {
         #[cfg(feature = "select")]
         if let Some(json) = &mut self.json {
@@ -125,7 +126,8 @@ impl PageObserver {
         }
     }
 
-    /// Drops the content of the page, because the page will be delivered again from the beginning.
+    /// Discards the content of the page, because the page will be delivered again from the
+    /// beginning.
     pub(crate) fn restart(&mut self) {
         self.start = ContentStart::default();
         self.digest = self.digest.as_ref().map(|_| DefaultHasher::new());
@@ -139,7 +141,7 @@ impl PageObserver {
         }
     }
 
-    /// Returns the facts about the content, which is complete.
+    /// Returns the facts about the content. Call this when the content is complete.
     ///
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.
@@ -160,7 +162,7 @@ impl PageObserver {
     }
 }
 
-/// The first bytes of a content that are not white space.
+/// The first non-white-space bytes of a page's content.
 #[derive(Debug, Default)]
 struct ContentStart {
     bytes: [u8; ContentStart::LENGTH],
@@ -168,7 +170,7 @@ struct ContentStart {
 }
 
 impl ContentStart {
-    /// The number of bytes to inspect: one more than the longest content that counts as empty.
+    /// The number of bytes that are kept: one more than the longest content that counts as empty.
     const LENGTH: usize = 5;
 
     fn push(&mut self, piece: &[u8]) {

@@ -6,7 +6,7 @@ fn url(text: &str) -> Target {
     Target::parse(text).unwrap()
 }
 
-/// Returns the facts about a content that arrives in two pieces, cut at `cut`.
+/// Returns the facts about `content`, which arrives in two pieces, cut at `cut`.
 fn findings(pagination: &Pagination, content: &[u8], cut: usize) -> Result<PageFindings> {
     let mut observer = pagination.observer().unwrap();
     observer.push(&content[..cut]);
@@ -27,7 +27,7 @@ fn empty_content_is_recognised_at_every_cut() {
 }
 
 #[test]
-fn extracted_values_decide_whether_a_page_is_empty() {
+fn page_with_extracted_values_is_not_empty() {
     let pagination = Pagination::by_count("page").unwrap();
     for (content, has_values) in [("[]", true), ("[1]", false)] {
         let mut observer = pagination.observer().unwrap();
@@ -38,7 +38,7 @@ fn extracted_values_decide_whether_a_page_is_empty() {
 }
 
 #[test]
-fn digest_depends_on_the_content_only() {
+fn page_digest_does_not_depend_on_pieces() {
     let pagination = Pagination::by_count("page").unwrap();
     let digest = |content: &[u8], cut| findings(&pagination, content, cut).unwrap().digest.unwrap();
     let all: Vec<u64> = (0..=6).map(|cut| digest(b"abcdef", cut)).collect();
@@ -47,7 +47,7 @@ fn digest_depends_on_the_content_only() {
 }
 
 #[test]
-fn restarted_page_is_observed_anew() {
+fn restarted_page_is_observed_from_the_beginning() {
     let pagination = Pagination::by_count("page").unwrap();
     let mut observer = pagination.observer().unwrap();
     observer.push(b"half");
@@ -58,7 +58,7 @@ fn restarted_page_is_observed_anew() {
 }
 
 #[test]
-fn links_need_no_body() {
+fn pagination_by_link_needs_no_body() {
     assert!(!Pagination::by_link().needs_body() && Pagination::by_link().observer().is_none());
     let head = b"HTTP/1.1 200 OK\r\nLink: </a>; rel=prev\r\nLINK: <?b>; rel=\"next\"\r\n\r\n";
     let head = ResponseHead::from_raw(head).unwrap();
@@ -69,7 +69,7 @@ fn links_need_no_body() {
 }
 
 #[test]
-fn errors_name_the_url_they_are_about() {
+fn pagination_errors_name_the_url_without_password() {
     let next = |reference: &str| {
         let head = format!("HTTP/1.1 200 OK\r\nLink: <{reference}>; rel=next\r\n\r\n");
         let head = ResponseHead::from_raw(head.as_bytes()).unwrap();
@@ -84,7 +84,7 @@ fn errors_name_the_url_they_are_about() {
 
 #[cfg(feature = "select")]
 #[test]
-fn json_values_keep_their_kind() {
+fn json_value_types_decide_the_page_value() {
     let pagination = Pagination::by_json("$.a.next").unwrap();
     let cases = [
         ("", PageValue::None),
@@ -113,7 +113,7 @@ fn json_values_keep_their_kind() {
 
 #[cfg(feature = "select")]
 #[test]
-fn hostile_json_is_an_error() {
+fn hostile_json_page_is_an_error() {
     let pagination = Pagination::by_json("$.next").unwrap();
     let deep = "[".repeat(100_000);
     for content in ["<html>", "{\"next\": \"x\"", "{\"next\": \"x\"} {}", "\u{feff}\u{feff}1", "'x'", &deep] {
@@ -126,7 +126,7 @@ fn hostile_json_is_an_error() {
 
 #[cfg(feature = "select")]
 #[test]
-fn memory_of_searched_pages_is_bounded() {
+fn json_page_above_the_size_limit_is_refused() {
     use super::json_page::MAX_PAGE;
 
     let pagination = Pagination::by_json("$.next").unwrap();
@@ -155,7 +155,7 @@ fn memory_of_searched_pages_is_bounded() {
 
 #[cfg(feature = "select")]
 #[test]
-fn json_pages_do_not_fail_because_of_others() {
+fn large_json_pages_do_not_share_a_limit() {
     // Credit, not failure, keeps the memory of pages side by side small.
     let pagination = Pagination::by_json("$.next").unwrap();
     let page = format!("{{\"next\": \"x\", \"pad\": \"{}\"}}", " ".repeat(15 << 20));
@@ -173,7 +173,7 @@ fn json_pages_do_not_fail_because_of_others() {
 
 #[cfg(feature = "select")]
 #[test]
-fn small_values_of_a_page_have_a_budget() {
+fn json_page_with_too_many_values_is_refused() {
     let pagination = Pagination::by_json("$.next").unwrap();
     let page = format!("{{\"next\": \"x\", \"items\": [{}0]}}", "{\"a\":0},".repeat(1 << 20));
     let error = findings(&pagination, page.as_bytes(), 0).unwrap_err();
@@ -183,7 +183,7 @@ fn small_values_of_a_page_have_a_budget() {
 
 #[cfg(feature = "select")]
 #[test]
-fn number_is_sent_as_the_page_writes_it() {
+fn json_number_keeps_its_original_text() {
     let value =
         |path: &str, content: &str| findings(&Pagination::by_json(path).unwrap(), content.as_bytes(), 0).unwrap().value;
     for number in
@@ -199,7 +199,7 @@ fn number_is_sent_as_the_page_writes_it() {
     assert_eq!(value(r#"$["a\"b"]"#, r#"{"a\u0022b": 1.50}"#), PageValue::Number("1.50".into()));
 }
 
-/// Returns the value that leads from an HTML page to the next one. The page arrives in two pieces,
+/// Returns the value in an HTML page that leads to the next page. The page arrives in two pieces,
 /// cut at `cut`.
 #[cfg(feature = "select")]
 fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<PageValue> {
@@ -216,7 +216,7 @@ fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<Pag
 
 #[cfg(feature = "select")]
 #[test]
-fn first_fetchable_link_counts_at_every_cut() {
+fn first_fetchable_css_link_is_used_at_every_cut() {
     let pagination = Pagination::by_css("a[rel~=next]@href").unwrap();
     let text = |text: &str| PageValue::Text(text.into());
     let cases = [
@@ -242,7 +242,7 @@ fn first_fetchable_link_counts_at_every_cut() {
 
 #[cfg(feature = "select")]
 #[test]
-fn css_value_is_a_text_or_attribute() {
+fn css_value_is_an_element_text_or_attribute() {
     let value = |css: &str, content: &str| {
         html_value(&Pagination::by_css_value(css, "cursor").unwrap(), content.as_bytes(), 3).unwrap()
     };
@@ -254,7 +254,7 @@ fn css_value_is_a_text_or_attribute() {
 
 #[cfg(feature = "select")]
 #[test]
-fn unusable_selectors_are_setup_errors() {
+fn unusable_css_selectors_are_setup_errors() {
     for (css, words) in [
         ("a[", "CSS selector \"a[\" cannot be used"),
         ("a:last-child@href", "a page is read once"),
@@ -269,7 +269,7 @@ fn unusable_selectors_are_setup_errors() {
 
 #[cfg(feature = "select")]
 #[test]
-fn huge_link_is_an_error_in_bounded_memory() {
+fn huge_link_attribute_is_refused() {
     let pagination = Pagination::by_css("a@href").unwrap();
     let piece = vec![b'x'; 64 << 10];
     let mut observer = pagination.observer().unwrap();
@@ -287,7 +287,7 @@ fn huge_link_is_an_error_in_bounded_memory() {
 
 #[cfg(feature = "select")]
 #[test]
-fn restarted_html_page_is_searched_anew() {
+fn restarted_html_page_is_searched_from_the_beginning() {
     let pagination = Pagination::by_css("a@href").unwrap();
     let page = url("http://h/");
     let info = PageInfo { url: Some(&page), content_type: None };
@@ -301,7 +301,7 @@ fn restarted_html_page_is_searched_anew() {
 }
 
 #[test]
-fn counted_page_without_values_is_empty() {
+fn counted_listing_ends_at_page_without_values() {
     let mut listing = Listing::new(&Pagination::by_count("page").unwrap(), &url("http://h/")).unwrap();
     let PageStep::Next(second) = listing.next_with_values(None, &url("http://h/"), b"<p>", Some(true)).unwrap() else {
         panic!("the first page has values")
@@ -311,7 +311,7 @@ fn counted_page_without_values_is_empty() {
 }
 
 #[test]
-fn invalid_parameters_are_setup_errors() {
+fn invalid_pagination_parameters_are_setup_errors() {
     assert_eq!(Pagination::by_count("").unwrap_err().kind(), ErrorKind::Setup);
     assert_eq!(Pagination::by_count("a:0").unwrap_err().kind(), ErrorKind::Setup);
     #[cfg(feature = "select")]

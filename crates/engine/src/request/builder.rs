@@ -40,8 +40,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Makes a request from its parts without copying them. It is for programs that prepare their
-    /// options once and then send many requests with them.
+    /// Makes a request from its parts without copying them. This is for programs that prepare their
+    /// options once and send many requests with them.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, own: RequestOverrides) -> Self {
         Self { target, options, own }
@@ -78,8 +78,8 @@ impl Request {
     }
 }
 
-/// A builder of requests. Invalid settings are reported by [`build`](Self::build), and therefore
-/// also by [`send`](Self::send).
+/// A builder of requests. Invalid settings are reported only by [`build`](Self::build), and
+/// therefore also by [`send`](Self::send).
 ///
 /// ```
 /// # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -166,8 +166,8 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// Adds a header field to the request. Several fields of the same name are all sent. They
-    /// replace the fields of that name that the client's options or the engine would send.
+    /// Adds a header field to the request. All fields with the same name are sent. They replace the
+    /// fields with that name that the client's options or the engine would send.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {
@@ -182,14 +182,15 @@ impl RequestBuilder {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
 
-    /// Appends name-value pairs to the query of the URL, encoded as in forms (a space becomes `+`).
+    /// Appends name-value pairs to the query of the URL. They are encoded as in forms (a space
+    /// becomes `+`).
     pub fn query<P: NameValuePair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
         name_value_pairs::append_form_encoded(&mut self.query, pairs);
         self
     }
 
-    /// Sets the content of the request. It is bytes or text, or a [`RequestBody`] made of files,
-    /// readers and pieces.
+    /// Sets the content of the request: bytes, text, or a [`RequestBody`] made of files, readers
+    /// and pieces.
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         self.own.body = Some(body.into());
         self
@@ -200,9 +201,9 @@ impl RequestBuilder {
     /// chunks (RFC 9112 section 7.1). The content can be sent only once: a redirect that keeps the
     /// content, or a retry, fails.
     ///
-    /// Hazard: if the reader ends before its length, the request fails and its connection is
-    /// closed. If several requests run at once, a separate thread reads. A reader that blocks for
-    /// ever occupies that thread for ever.
+    /// Hazard: if the reader ends before `length` bytes, the request fails and its connection is
+    /// closed. If several requests run at the same time, a separate thread reads. A reader that
+    /// blocks for ever occupies that thread for ever.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
@@ -216,11 +217,11 @@ impl RequestBuilder {
     /// bytes than the length, the request fails and its connection is closed. The content can be
     /// sent only once, as with [`body_reader`](Self::body_reader).
     ///
-    /// With [`send_async`](Self::send_async), the task that awaits the response and then its body
-    /// polls the stream. So the stream may use that task's runtime, and it stops while the task
-    /// awaits neither. With the other calls, the thread that sends the request polls the stream. In
-    /// a batch, this thread sends other requests, too, and has no runtime. The stream must not
-    /// block.
+    /// With [`send_async`](Self::send_async), the task that awaits the response, and then its body,
+    /// polls the stream. So the stream may use that task's runtime. It makes no progress while the
+    /// task awaits neither. With all other methods, the thread that sends the request polls the
+    /// stream. In a batch, this thread also sends other requests, and has no runtime. The stream
+    /// must not block.
     pub fn body_stream<S, B, E>(self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
@@ -288,8 +289,8 @@ impl RequestBuilder {
     }
 
     /// Adds `Authorization` with the Basic scheme (RFC 7617) to the first request, without waiting
-    /// for a challenge. The credentials are sent only to the origin of this request. Replaces an
-    /// earlier `Authorization`. To answer challenges, see [`RequestOptions::auth`].
+    /// for a challenge. The credentials are sent only to the origin of this request. They replace
+    /// an earlier `Authorization`. To answer challenges instead, see [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
         self.with_authorization(basic_authorization(user.as_bytes(), password.as_bytes()))
     }
@@ -306,7 +307,8 @@ impl RequestBuilder {
     }
 
     /// Sets the time limit for each attempt, including the body. With
-    /// [`send_async`](Self::send_async), it includes the time before the request may begin.
+    /// [`send_async`](Self::send_async), the limit includes the time in the queue before the
+    /// request starts.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
@@ -337,7 +339,7 @@ impl RequestBuilder {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Changes any of the request's options by calling `change`. The options are copied for this
+    /// Calls `change` to modify the options of the request. The options are copied for this
     /// request. For many requests with the same options, build a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
@@ -396,8 +398,8 @@ fn parse_target(client: &Client, url: String, options: &RequestOptions) -> Resul
     parsed.map_err(|error| unusable_url_error(error).with_url(RequestUrl::Text(url).to_string()))
 }
 
-/// Returns an error if this header field cannot be sent. It is called before a connection is made:
-/// a server that serves one connection at a time would otherwise wait in vain for a request.
+/// Returns an error if this header field cannot be sent. This is checked before a connection is
+/// made: otherwise, a server that serves one connection at a time would wait in vain for a request.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
         (false, _) => "its name is not a token",
@@ -440,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn query_is_added_before_the_fragment() {
+    fn query_pairs_are_added_before_the_fragment() {
         for (url, whole) in [
             ("http://h/a", "http://h/a?x=1"),
             ("http://h/a?", "http://h/a?x=1"),
@@ -476,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn builder_reports_the_first_mistake() {
+    fn builder_reports_invalid_urls_when_built() {
         let client = Client::new();
         assert_eq!(client.get("ftp://h/").build().unwrap_err().kind(), ErrorKind::UnsupportedScheme);
         assert_eq!(client.get("http://h:x/").build().unwrap_err().kind(), ErrorKind::Url);

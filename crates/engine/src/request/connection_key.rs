@@ -1,6 +1,6 @@
 //! The connection that a request needs: its key in the connection pool, its route through proxies,
-//! and the search for it in the pool. These methods are not in `net`, because `net` does not depend
-//! on requests.
+//! and its look-up in the pool. These methods are not in `net`, because `net` does not depend on
+//! requests.
 
 use std::time::Instant;
 
@@ -148,13 +148,13 @@ impl<C: PooledConnection> ConnectionPool<C> {
     }
 }
 
-/// Returns the settings for Negotiate, if it is allowed.
+/// Returns the settings for Negotiate. Returns `None` if Negotiate is not allowed.
 fn negotiate(options: &RequestOptions) -> Option<&NegotiateOptions> {
     options.auth.allowed.negotiate.then_some(&options.auth.negotiate)
 }
 
-/// Returns the reason why a request cannot use HTTP/3, with the kind that curl's exit code has;
-/// `None` if it can.
+/// Returns the reason why a request cannot use HTTP/3, with the error kind for curl's exit code.
+/// Returns `None` if the request can use HTTP/3.
 fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<(ErrorKind, &'static str)> {
     if options.connect.unix_socket.is_some() {
         Some((ErrorKind::QuicConnect, "HTTP/3 cannot go through a Unix socket"))
@@ -167,8 +167,8 @@ fn why_no_http3(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> 
     }
 }
 
-/// Decides whether the connection for a request to this target may, or must, be one of HTTP/3. Only
-/// direct connections for `https` can be.
+/// Decides whether the connection for a request to this target may or must use HTTP/3. Only direct
+/// connections for `https` can use HTTP/3.
 fn http3_choice(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Http3Choice {
     let is_out = match options.http3 {
         Http3Policy::Off => true,
@@ -189,15 +189,15 @@ fn http3_choice(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> 
     options.http3_cache.choose(options.http3, target, &endpoint, is_fixed, options.alt_svc.as_ref())
 }
 
-/// Returns the alternative service (RFC 7838) for a request to this target, if one is known and
-/// usable.
+/// Returns the alternative service (RFC 7838) to use for a request to this target. Returns `None`
+/// if none is known or usable, or if it has the host and port of the target.
 fn alternative_service(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     // At the origin's own host and port, ALPN chooses the protocol.
     preferred_alternative(target, options, via).filter(|other| !is_own(other, target))
 }
 
-/// Returns true if the preferred alternative service is the origin itself by HTTP/1.1, so that the
-/// other versions are not offered to it.
+/// Returns true if the preferred alternative service has the origin's own host and port and uses
+/// HTTP/1.1. Other HTTP versions are then not offered to the origin.
 fn prefers_http1(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> bool {
     options.http3 != Http3Policy::Only
         && preferred_alternative(target, options, via)
@@ -208,7 +208,8 @@ fn is_own(other: &AlternativeService, target: &Target) -> bool {
     (other.host.as_str(), other.port) == (target.host_text(), target.port())
 }
 
-/// Returns the preferred alternative service for a request, if such services may be used.
+/// Returns the preferred alternative service for a request to this target. Returns `None` if none
+/// is known, or if the options do not allow alternative services.
 fn preferred_alternative(target: &Target, options: &RequestOptions, via: &ProxyRoute) -> Option<AlternativeService> {
     let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
     let is_told =
@@ -220,7 +221,7 @@ fn preferred_alternative(target: &Target, options: &RequestOptions, via: &ProxyR
 }
 
 /// Returns the IPv6 zone in the target's host, such as `eth0`. Returns `None` if the host has no
-/// zone, or if the connection is made to another address (`dial`).
+/// zone, or if the connection is made to another host (`dial`).
 fn ipv6_zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     match target.host() {
         Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),

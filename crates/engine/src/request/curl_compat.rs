@@ -1,7 +1,7 @@
-//! Behaviours of curl that a program would not expect, and that can be turned on one by one.
+//! Behaviours of curl that may surprise a program. Each of them is off by default, and can be
+//! turned on separately.
 
-/// Behaviour of curl that a program would not expect. Each field turns on one such behaviour.
-/// Default: none.
+/// Behaviours of curl that may surprise a program. Each field turns on one of them. Default: none.
 ///
 /// ```
 /// use haul::RequestOptions;
@@ -26,16 +26,17 @@ pub struct CurlCompat {
     /// [`include_head`](super::RequestOptions::include_head).
     pub connect_heads: bool,
     /// True to make each retry start again from the first URL and method, and to deliver the
-    /// responses of all attempts: a file contains the last one, any other output all of them. If
-    /// not set, only the failed request is sent again, and only the last response is delivered.
+    /// responses of all attempts: a file then contains the last response, any other output contains
+    /// all of them. If not set, only the failed request is sent again, and only the last response
+    /// is delivered.
     pub retries_whole: bool,
     /// True to send the first request without its content if the credentials depend on the server's
     /// challenge. If false, the first request has the content, unless the content can be read only
     /// once.
     pub probes: bool,
-    /// True to send `Expect` (RFC 9110 section 10.1.1) before content that can be read once, even
-    /// if it is short, so that a redirect or a challenge does not use it up. If not set, only
-    /// content above 1 MiB or of unknown length has `Expect`.
+    /// True to send `Expect` (RFC 9110 section 10.1.1) before content that can be read only once,
+    /// even if it is short, so that a redirect or a challenge does not consume the content. If not
+    /// set, only requests with content above 1 MiB or of unknown length have `Expect`.
     pub spares_once: bool,
     /// True to accept some responses that are not reliable:
     /// - With [`resume_from`](super::RequestOptions::resume_from), an offset after the end means
@@ -45,8 +46,8 @@ pub struct CurlCompat {
     /// - A 206 that was not requested is delivered as it is.
     /// - A 401 whose challenge cannot be answered is delivered as it is.
     pub trusts_end: bool,
-    /// True to report a proxy that refuses a tunnel with a status of 400 or above as
-    /// [`ErrorKind::Status`](crate::ErrorKind::Status). If not set, it is
+    /// True to report [`ErrorKind::Status`](crate::ErrorKind::Status) if a proxy refuses a tunnel
+    /// with a status of 400 or above. If not set, the error is
     /// [`ErrorKind::Connect`](crate::ErrorKind::Connect). It has an effect only with
     /// [`fail`](super::RequestOptions::fail).
     pub fails_tunnels: bool,
@@ -55,19 +56,21 @@ pub struct CurlCompat {
     /// sent there. If not set, no field that [may contain
     /// credentials](haul_policy::secrets::is_secret_field) is sent there.
     pub hands_on_fields: bool,
-    /// True to deliver the lines of a response's head up to the line that is wrong or missing,
+    /// True to deliver the lines of a malformed or incomplete response head that precede the error,
     /// before the transfer fails. It has an effect only with
     /// [`include_head`](super::RequestOptions::include_head) or a trace.
     pub partial_heads: bool,
     /// True to fail if a line of a head is longer than curl accepts (100 KiB), and if the head of a
     /// request is longer than 1 MiB.
     pub head_limits: bool,
-    /// True to send the host in the letters that the URL has, and to name only the path and query in the Digest credentials for a proxy that forwards
-    /// requests. If not set, they name the request-target that the proxy receives (RFC 7616
-    /// section 3.4).
+    /// True to send the host with the upper-case and lower-case letters of the URL, and to name
+    /// only the path and query in the Digest credentials for a proxy that forwards requests. If not
+    /// set, the host is sent in lower case, and the credentials name the request-target that the
+    /// proxy receives (RFC 7616 section 3.4).
     pub spells_as_curl: bool,
-    /// True to use a user and password that a redirect names for the caller's own origin, and to
-    /// send Basic credentials to further origins that may have them once a server has asked for
-    /// Basic. If not set, such a user is ignored, and each origin is asked first.
+    /// True to use a user and password in the URL of a redirect to the caller's own origin, and,
+    /// once a server has asked for Basic, to send Basic credentials without a challenge to further
+    /// origins that may receive them. If not set, such a user and password are ignored, and each
+    /// origin must send a challenge first.
     pub redirect_logins: bool,
 }

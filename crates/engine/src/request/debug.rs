@@ -1,12 +1,12 @@
-//! `Debug` output of requests: names and lengths only. Field values, content and user names may be
-//! secrets (`docs/design/trust.md`).
+//! The `Debug` output of requests. It contains names and lengths only, because field values,
+//! content and user names may be secrets (`docs/design/trust.md`).
 
 use std::fmt;
 
 use super::{MultipartForm, RequestOptions, RequestOverrides};
 use crate::body::upload::{BodyPiece, RequestBody};
 
-/// A secret in `Debug` output: only the number of its bytes is printed.
+/// A secret, for `Debug` output: only its length in bytes is shown.
 struct HiddenBytes(usize);
 
 impl HiddenBytes {
@@ -21,7 +21,8 @@ impl fmt::Debug for HiddenBytes {
     }
 }
 
-/// Header fields in `Debug` output: only their names are printed, since their values may be secret.
+/// Header fields, for `Debug` output: only their names are shown, since their values may be
+/// secrets.
 struct FieldsWithoutValues<'a>(&'a [(String, Vec<u8>)]);
 
 impl fmt::Debug for FieldsWithoutValues<'_> {
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_names_and_lengths_and_no_value() {
+    fn debug_output_shows_no_secret_values() {
         let client = Client::builder().header("X-Api-Key", SECRET).options(|options| {
             options.authorization = Some(SECRET.into());
             options.cookie = Some(SECRET.into());

@@ -1,4 +1,4 @@
-//! Forms with parts (`multipart/form-data`, RFC 7578): values, files, bytes and readers.
+//! Forms with several parts (`multipart/form-data`, RFC 7578): values, files, bytes and readers.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -10,8 +10,8 @@ use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent, Multipar
 use crate::body::upload::{BodyPiece, OneShotSource, RequestBody};
 use crate::{Error, ErrorKind, Result};
 
-/// A form that is being built. Only small values are in memory: files are opened when they are
-/// sent.
+/// A builder of a multipart form. Only small values are kept in memory: files are opened when they
+/// are sent.
 ///
 /// ```
 /// use haul::request::MultipartForm;
@@ -67,7 +67,7 @@ impl MultipartForm {
         self.push_source(name, filename, BodyPiece::Once(OneShotSource::new(reader)))
     }
 
-    /// Adds a part with its own content type and fields. A [`FormPartContent::Source`] in it is an
+    /// Adds a part with a content type and header fields. A [`FormPartContent::Source`] in it is an
     /// index, counted from 0, into the sources that [`bytes`](Self::bytes) and similar methods have
     /// added.
     pub fn part(mut self, part: FormPart) -> Self {
@@ -75,7 +75,7 @@ impl MultipartForm {
         self
     }
 
-    /// Adds a part with its own content type and fields. `piece` becomes its content.
+    /// Adds a part with a content type and header fields. `piece` becomes its content.
     pub fn push_piece_part(mut self, mut part: FormPart, piece: BodyPiece) -> Self {
         part.content = FormPartContent::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
@@ -101,8 +101,8 @@ impl MultipartForm {
     }
 }
 
-/// Returns random bytes for the boundary between the parts. Nobody can then choose content that
-/// contains the boundary.
+/// Returns random bytes for the boundary between the parts, so that nobody can construct content
+/// that contains the boundary.
 fn random_bytes() -> [u8; 16] {
     let half = || RandomState::new().build_hasher().finish().to_be_bytes();
     let mut both = [0; 16];

@@ -1,4 +1,4 @@
-//! A slot of an ordered window: the content of one body that has not left yet.
+//! A slot of an ordered window: the content of one body that has not been passed to the sink yet.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::sink::match_list::MatchList;
 pub(super) enum OrderedSlotContent {
     Bytes(Chunk),
     Records(MatchList),
-    /// Values that are kept in a file.
+    /// Values that are stored in a temporary file.
     Stored(StoredValues),
     Pieces(RecordPieces),
 }
 
 impl OrderedSlotContent {
-    /// Returns the number of bytes that the content counts for in the budget.
+    /// Returns the number of bytes that the content takes from the budget.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Bytes(chunk) => chunk.memory_size(),
@@ -39,21 +39,21 @@ pub(super) struct OrderedBodySlot {
     pub(super) done: bool,
     /// True if a part of the content of the current page has been passed to the sink.
     pub(super) has_left: bool,
-    /// The number of pieces at the beginning of `content` that belong to earlier pages of a listing,
-    /// which are complete.
+    /// The number of pieces at the beginning of `content` that belong to complete earlier pages of
+    /// a listing.
     pub(super) complete: usize,
-    /// The number of bytes that the slot's body uses outside of the window, and that count in the
-    /// budget.
+    /// The number of bytes that the slot's body uses outside of the window, and that are taken from
+    /// the budget.
     pub(super) outside: usize,
-    /// The number of the transfer whose content this is, if the output is observed.
+    /// The number of the transfer whose content this is; `None` if the output has no observer.
     pub(super) transfer: Option<u64>,
-    /// The file for values beyond the budget, if there were any.
+    /// The file for values beyond the budget; `None` if there were none.
     overflow: Option<OverflowFile>,
 }
 
 impl OrderedBodySlot {
-    /// Returns values as content that is kept in a file in the directory `dir`. If they cannot be
-    /// written, they stay in memory: the budget is exceeded, but nothing is lost.
+    /// Stores values in a file in the directory `dir`, and returns them as content. If the file
+    /// cannot be written, the values stay in memory: the budget is exceeded, but nothing is lost.
     pub(super) fn store(&mut self, values: MatchList, dir: &Path) -> OrderedSlotContent {
         if self.overflow.is_none() {
             self.overflow = OverflowFile::create(dir).ok();

@@ -1,6 +1,7 @@
 use super::*;
 
-/// A sink that collects the content leaving a window. The flag is true while the sink has no room.
+/// A sink that collects the content that leaves a window. The flag is true while the sink has no
+/// room.
 #[derive(Default, Clone)]
 struct CollectingSink(Arc<Mutex<(Vec<u8>, bool)>>);
 
@@ -35,7 +36,7 @@ impl StageSink for CollectingSink {
     }
 }
 
-/// A [`CollectingSink`] that lets streaming slots keep content while it has no room.
+/// A [`CollectingSink`] that allows streaming slots to keep content while it has no room.
 struct RunAheadSink(CollectingSink);
 
 impl StageSink for RunAheadSink {
@@ -83,7 +84,7 @@ fn put(window: &OrderedWindow, slot: u64, text: &str) {
 }
 
 #[test]
-fn first_body_streams_and_later_ones_wait() {
+fn first_body_streams_and_later_bodies_wait() {
     let (window, seen) = window(DeliveryOrder::Input, 10_000, 3);
     put(&window, 1, "b");
     put(&window, 0, "a");
@@ -114,7 +115,7 @@ fn later_bodies_get_credit_within_the_budget() {
 }
 
 #[test]
-fn full_sink_stops_credit_until_a_flush() {
+fn full_sink_stops_credit_until_the_next_flush() {
     let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
     let woken = Arc::new(WakeRecorder::default());
     let waker: Arc<dyn TransferWaker> = woken.clone();
@@ -133,7 +134,7 @@ fn full_sink_stops_credit_until_a_flush() {
 }
 
 #[test]
-fn completion_order_delivers_each_body_when_complete() {
+fn completion_order_outputs_bodies_as_they_complete() {
     let (window, seen) = window(DeliveryOrder::Whole, 10_000, 3);
     put(&window, 0, "a");
     put(&window, 2, "c");
@@ -147,7 +148,7 @@ fn completion_order_delivers_each_body_when_complete() {
 }
 
 #[test]
-fn body_larger_than_memory_gets_exclusive_output() {
+fn body_beyond_the_budget_gets_exclusive_output() {
     let (window, seen) = window(DeliveryOrder::Whole, 1000, 2);
     let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
     put(&window, 0, &"a".repeat(900));
@@ -180,7 +181,7 @@ fn restarted_body_loses_exclusive_output() {
 }
 
 #[test]
-fn first_body_has_no_priority_in_completion_order() {
+fn first_body_waits_like_others_in_completion_order() {
     let (window, _) = window(DeliveryOrder::Whole, 2000, 3);
     put(&window, 1, &"b".repeat(1800));
     let woken = Arc::new(WakeRecorder::default());
@@ -195,7 +196,7 @@ fn first_body_has_no_priority_in_completion_order() {
 }
 
 #[test]
-fn memory_is_bounded_while_next_stage_is_full() {
+fn window_memory_is_limited_while_next_stage_is_full() {
     let seen = CollectingSink::default();
     let window = OrderedWindow::new(DeliveryOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
     let slot = window.reserve_slot();
@@ -217,7 +218,7 @@ fn memory_is_bounded_while_next_stage_is_full() {
 }
 
 #[test]
-fn second_body_waits_for_a_partly_written_body() {
+fn body_waits_for_a_partly_written_body() {
     let (window, seen) = window(DeliveryOrder::Whole, 600, 2);
     put(&window, 0, "a");
     put(&window, 0, "a");
@@ -258,7 +259,7 @@ fn unordered_output_streams_every_body() {
 }
 
 #[test]
-fn restarted_page_keeps_the_pages_before_it() {
+fn restarted_page_keeps_the_earlier_pages() {
     let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
     put(&window, 1, "b1 ");
     window.end_page(1);
@@ -284,7 +285,7 @@ fn restarted_page_keeps_the_pages_before_it() {
 }
 
 #[test]
-fn page_that_left_in_part_does_not_restart() {
+fn partly_delivered_page_cannot_restart() {
     let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
     put(&window, 1, "b1");
     window.end_page(1);
@@ -294,7 +295,7 @@ fn page_that_left_in_part_does_not_restart() {
     assert!(!window.restart_slot(1));
 }
 
-/// Puts values into a slot, as many as one document may make final at once.
+/// Puts values into a slot: `times` lists with one value each, as one document may yield them.
 fn put_values(window: &OrderedWindow, slot: u64, value: &str, times: usize) {
     for _ in 0..times {
         let mut values = MatchList::default();
@@ -304,7 +305,7 @@ fn put_values(window: &OrderedWindow, slot: u64, value: &str, times: usize) {
     }
 }
 
-/// Returns the memory of the content that a window keeps.
+/// Returns the number of bytes in memory of the content that a window keeps.
 fn in_memory(window: &OrderedWindow) -> usize {
     let state = window.lock();
     let kept = state.slots.iter().chain(state.unordered.values()).flat_map(|slot| &slot.content);
@@ -312,7 +313,7 @@ fn in_memory(window: &OrderedWindow) -> usize {
 }
 
 #[test]
-fn values_beyond_the_budget_leave_memory() {
+fn values_beyond_the_budget_go_to_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let value = "v".repeat(64 << 10);
     for order in [DeliveryOrder::Input, DeliveryOrder::Whole] {
@@ -343,7 +344,7 @@ fn values_beyond_the_budget_leave_memory() {
 }
 
 #[test]
-fn values_stay_in_memory_without_a_directory() {
+fn values_stay_in_memory_without_an_overflow_directory() {
     let (window, seen) = window(DeliveryOrder::Input, 1 << 10, 2);
     let window = window.with_overflow_directory(std::path::Path::new("/nonexistent"));
     put_values(&window, 1, &"v".repeat(1 << 20), 4);

@@ -1,7 +1,7 @@
-//! The progress rule. It ensures that a fleet never comes to a standstill while its output has
-//! room, although it delivers bodies in order and limits memory and concurrent transfers.
+//! The progress rule. It ensures that a fleet never deadlocks while its output has room, although
+//! it delivers bodies in order and limits memory and concurrent transfers.
 //!
-//! The rule has three parts. The window and the dispatcher apply them and make no such decisions
+//! The rule has three parts. The window and the dispatcher apply them, and make no such decisions
 //! themselves. A *slot* holds one body of a window, the *head* is the first unfinished slot, and a
 //! slot *streams* if its bytes go directly to the sink. The *caps* are the limits on concurrent
 //! transfers.
@@ -60,39 +60,41 @@ mod tests;
 
 use crate::sink::descriptor_writer::OutputReadiness;
 
-/// The state of the queue when the dispatcher looks for a transfer to start. Transfers are
+/// The head of the queue when the dispatcher looks for a transfer to start. Transfers are
 /// identified by their priority in the queue
 /// ([`Dispatcher::priority`](super::dispatch::Dispatcher::priority)).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueHead {
     /// The priority of the first transfer in the queue.
     pub(super) first: u64,
-    /// The lowest number of a new transfer of that transfer's stage. A lower number is a retry.
+    /// The lowest priority that a new transfer of the same stage can have. Lower priorities are
+    /// those of retries.
     pub(super) first_new: u64,
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
     /// The queued transfer for which all other transfers of its stage wait: the head of the window,
-    /// or the transfer that alone may use the sink. If several stages have such a transfer, the
-    /// transfer of the last stage.
+    /// or the transfer with exclusive use of the sink. If several stages have such a transfer, that
+    /// of the last stage. `None` if there is none.
     pub(super) awaited: Option<u64>,
     /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.
     pub(super) is_last_stuck: bool,
 }
 
-/// The permission to start a transfer: any one within the limits on concurrent transfers, and
-/// possibly one beyond them.
+/// The permission to start a transfer: any transfer within the limits on concurrent transfers, and
+/// possibly one transfer beyond these limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPermission {
-    /// The transfer that may start even beyond the limits on concurrent transfers.
+    /// The priority of the transfer that may start even beyond the limits on concurrent transfers;
+    /// `None` if no transfer may.
     pub(super) beyond_caps: Option<u64>,
-    /// The number below which other transfers may start, within the caps.
+    /// The priority below which transfers may start within the limits on concurrent transfers.
     pub(super) below: u64,
 }
 
 impl QueueHead {
-    /// Returns the permission to start a transfer; `None` if no transfer may start, because the
-    /// window is full and the first transfer in the queue is neither awaited nor a retry.
+    /// Returns the permission to start a transfer. Returns `None` if no transfer may start, because
+    /// the window is full and the first transfer in the queue is neither awaited nor a retry.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.awaited.or(stuck);
@@ -101,7 +103,7 @@ impl QueueHead {
     }
 }
 
-/// The memory of a window, and whether its sink has room.
+/// The memory use of a window, and whether its sink has room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderedWindowMemory {
     /// The number of bytes that the window keeps at present.
@@ -127,9 +129,9 @@ impl OrderedWindowMemory {
         }
     }
 
-    /// Returns true if a transfer that waits to receive more must be woken. A transfer whose bytes
-    /// are kept is woken only when a quarter of the budget is free, since it would be useless to
-    /// wake all such transfers for each free byte.
+    /// Returns true if a transfer that waits to receive more bytes must be woken. A transfer whose
+    /// bytes are kept in memory is woken only when a quarter of the budget is free, since it would
+    /// be useless to wake all such transfers for each free byte.
     pub(super) fn may_continue(self, is_streaming: bool) -> bool {
         let has_quarter = self.held < self.budget - self.budget / 4;
         if is_streaming { self.room == OutputReadiness::Free || self.may_run_ahead && has_quarter } else { has_quarter }

@@ -1,5 +1,5 @@
-//! A random model of a fleet. The dispatcher, the windows and the stage sinks are real; transfers,
-//! hosts and the reader of the output are only numbers. After each step, another step must be
+//! A random model of a fleet. The dispatcher, the windows and the stage sinks are real. Transfers,
+//! hosts and the reader of the output are simulated. After each step, another step must be
 //! possible.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use crate::pagination::Pagination;
 use crate::sink::TransferWaker;
 use crate::sink::match_list::MatchList;
 
-/// The output: its content, and whether its reader has stopped reading.
+/// The output of the model: its content, and whether its reader has stopped reading.
 #[derive(Default)]
 struct ModelOutput {
     content: Vec<u8>,
@@ -84,15 +84,15 @@ struct ModelTransfer {
 
 struct FleetModel {
     rng: Rng,
-    /// The source of the choices about listings.
+    /// The random choices about listings.
     pages: Rng,
     dispatch: Arc<Dispatcher>,
     windows: Vec<Arc<OrderedWindow>>,
     stages: Vec<FleetStage>,
     output: OutputModelSink,
-    /// The transfers with a slot.
+    /// The transfers that hold a slot.
     transfers: Vec<ModelTransfer>,
-    /// The transfers that wait to be tried again, without a slot.
+    /// The transfers that wait to be tried again and hold no slot.
     retrying: HashMap<usize, ModelTransfer>,
     total: usize,
     max_retrying: usize,
@@ -160,7 +160,7 @@ impl FleetModel {
         (model, order)
     }
 
-    /// Starts a transfer, if one may start. Returns false if none may.
+    /// Starts a transfer. Returns false if no transfer may start.
     fn start(&mut self) -> bool {
         let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let Some((host, job)) = self.dispatch.next(self.now, &view).unwrap() else { return false };
@@ -222,7 +222,7 @@ impl FleetModel {
         true
     }
 
-    /// Adds the next page of a listing, as a fleet does.
+    /// Adds the next page of a listing to the queue, as a fleet does.
     fn begin_next_page(&mut self, job: &FleetJob) {
         let window = &self.windows[job.stage];
         let slot = if window.pages_share_slot() {
@@ -236,7 +236,7 @@ impl FleetModel {
         self.dispatch.push_page(job, slot, Ok(target), &self.stages[job.stage]);
     }
 
-    /// Lets a transfer fail, and wait to be tried again: from its start, or where it stopped.
+    /// Makes a transfer fail and wait to be tried again. It then either starts again or resumes.
     fn retry(&mut self, index: usize) {
         self.retries += 1;
         let ModelTransfer { key, stage, slot, host, .. } = self.transfers[index];
@@ -253,7 +253,7 @@ impl FleetModel {
         }
     }
 
-    /// Lets time pass, if a transfer waits for time.
+    /// Advances the clock, if a transfer waits for a time. Returns false if none does.
     fn wait(&mut self) -> bool {
         let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let next_timeout = self.dispatch.next_timeout(self.now, &view);
@@ -345,7 +345,7 @@ fn fleet_always_progresses_while_its_output_has_room() {
 }
 
 #[test]
-fn only_next_body_starts_without_budget() {
+fn only_awaited_transfer_starts_without_budget() {
     let queue_head = QueueHead { first: 7, first_new: 5, has_budget: false, awaited: None, is_last_stuck: false };
     assert_eq!(queue_head.permission(), None);
     let within = QueueHead { has_budget: true, ..queue_head };
@@ -355,20 +355,20 @@ fn only_next_body_starts_without_budget() {
 }
 
 #[test]
-fn retry_starts_without_budget_within_the_caps() {
+fn retry_starts_without_budget_within_limits() {
     let queue_head = QueueHead { first: 4, first_new: 5, has_budget: false, awaited: None, is_last_stuck: false };
     assert_eq!(queue_head.permission(), Some(StartPermission { beyond_caps: None, below: 5 }));
 }
 
 #[test]
-fn stuck_stage_starts_one_transfer_beyond_the_limits() {
+fn stuck_stage_starts_one_transfer_beyond_limits() {
     let queue_head = QueueHead { first: 7, first_new: 5, has_budget: false, awaited: None, is_last_stuck: true };
     assert_eq!(queue_head.permission(), Some(StartPermission { beyond_caps: Some(7), below: 5 }));
     assert_eq!(QueueHead { is_last_stuck: false, ..queue_head }.permission(), None);
 }
 
 #[test]
-fn streaming_body_gets_credit_with_full_window_memory() {
+fn streaming_body_gets_credit_without_budget() {
     let memory = OrderedWindowMemory { held: 100, budget: 100, room: OutputReadiness::Free, may_run_ahead: false };
     assert_eq!((memory.credit(true), memory.credit(false)), (u64::MAX, 0));
     assert!(memory.may_continue(true) && !memory.may_continue(false));

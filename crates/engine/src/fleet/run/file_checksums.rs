@@ -1,6 +1,7 @@
-//! The checksums of files that records name and that were not hashed while they were written, because
-//! a transfer completed a file of an earlier run. A file may have many gigabytes, so it is hashed a
-//! piece at a time, at the ends of a worker's turns. Other transfers continue between two pieces.
+//! The checksums of files for records, if a file was not hashed while it was written because a
+//! transfer completed a file of an earlier run. Such a file may have many gigabytes, so it is
+//! hashed piece by piece, at the end of each round of a worker's event loop. Other transfers
+//! continue between two pieces.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,18 +14,18 @@ use crate::fleet::fleet_job::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::checksum::PartialFileHash;
 
-/// The number of bytes that are hashed at a time.
+/// The number of bytes that are hashed in one step.
 const HASH_PIECE: u64 = 1 << 20;
 
-/// The maximum number of jobs that wait for the checksums of their files. At one more, a worker
-/// hashes a whole file before it continues.
+/// The maximum number of jobs that wait for the checksums of their files. If there are more, a
+/// worker hashes a whole file before it continues.
 const MAX_WAITING: usize = 64;
 
 /// The jobs that wait for the checksums of their files.
 #[derive(Default)]
 pub(super) struct FileChecksums {
     waiting: Mutex<VecDeque<Box<UnhashedJob>>>,
-    /// A copy of the number of `waiting` that can be read without the lock.
+    /// A copy of the length of `waiting` that can be read without the lock.
     count: AtomicUsize,
 }
 
@@ -45,8 +46,8 @@ struct UnhashedJob {
 }
 
 impl UnhashedJob {
-    /// Hashes at most `most` bytes more. Returns the job if it waits no longer, because all of the
-    /// file is hashed or because the file cannot be read.
+    /// Hashes at most `most` further bytes. Returns the finished job if all of the file is hashed,
+    /// or if the file cannot be read.
     fn hash_next(mut self: Box<Self>, most: u64) -> Result<FinishedJob, Box<Self>> {
         match self.hash.hash_next(&self.file, most) {
             Ok(false) => Err(self),
@@ -61,7 +62,8 @@ impl UnhashedJob {
 }
 
 impl FleetRun {
-    /// Reports a finished job, once the checksum of its file is known if its record needs one.
+    /// Reports a finished job. If its record needs the checksum of its file, queues the job
+    /// instead, until the file is hashed.
     pub(super) fn report_with_checksum(&self, finished: FinishedJob) {
         let job = match self.split_off_unhashed(finished) {
             Ok(finished) => return self.report_and_finish(finished),
@@ -78,7 +80,7 @@ impl FleetRun {
         }
     }
 
-    /// Hashes a piece of the file that has waited longest. Returns false if no job waits.
+    /// Hashes a piece of the file whose job has waited longest. Returns false if no job waits.
     pub(super) fn hash_piece(&self) -> bool {
         self.checksums.count.load(Ordering::Relaxed) > 0
             && !self.over.load(Ordering::SeqCst)
@@ -95,7 +97,8 @@ impl FleetRun {
         true
     }
 
-    /// Returns the job. Returns it as an error if its file must be hashed for its record first.
+    /// Returns the job. If its file must be hashed for its record first, returns the job as an
+    /// error.
     fn split_off_unhashed(&self, finished: FinishedJob) -> Result<FinishedJob, Box<UnhashedJob>> {
         let algorithm = self.stages[finished.job.stage].records.and_then(|records| records.file_checksum);
         let BodyDestination::File { path, .. } = &finished.job.destination else { return Ok(finished) };

@@ -1,4 +1,4 @@
-//! The end of jobs, of stages and of the fleet: what is counted, reported and output then.
+//! The end of jobs, of stages and of the fleet: counting, reports and output.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ pub(super) struct FleetTally {
     succeeded: u64,
     causes: BTreeMap<u8, u64>,
     first_failure: Option<(Arc<[u64]>, u8)>,
-    /// The error that ended the whole fleet, if one did.
+    /// The error that ended the whole fleet; `None` if there was no such error.
     pub(super) fatal: Option<Error>,
     /// The number of stages that have ended, beginning with the first.
     ended: usize,
 }
 
-/// A job whose transfer is over, and that is not reported yet.
+/// A job whose transfer has ended, and that has not been reported yet.
 pub(super) struct FinishedJob {
     pub(super) job: FleetJob,
     pub(super) outcome: TransferOutcome,
@@ -57,8 +57,8 @@ impl FleetRun {
         })
     }
 
-    /// Counts a finished job, outputs its report after its body, and finishes its slot in the
-    /// stage's window, unless another page of its listing follows there.
+    /// Counts a finished job, and outputs its report after its body. Finishes its slot in the
+    /// stage's window, unless another page of its listing follows in the slot.
     pub(super) fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText, end: PageEnd) {
         if !matches!(end, PageEnd::Beyond) {
             let mut tally = self.lock_tally();
@@ -89,7 +89,7 @@ impl FleetRun {
         }
     }
 
-    /// Reports a finished job, and finishes it.
+    /// Reports a finished job, and then finishes it.
     pub(super) fn report_and_finish(&self, finished: FinishedJob) {
         let FinishedJob { job, mut outcome, content, end } = finished;
         let text = self.report_finished(&job, &mut outcome, content);
@@ -109,7 +109,7 @@ impl FleetRun {
         }
     }
 
-    /// Reports jobs that could not be started. Returns true if there were any.
+    /// Reports invalid jobs, which could not be started. Returns true if there were any.
     pub(super) fn report_invalid_jobs(&self) -> bool {
         let mut any = false;
         while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
@@ -121,7 +121,7 @@ impl FleetRun {
         any
     }
 
-    /// Ends the stages that have no transfers left. After the last one, stops the fleet.
+    /// Ends the stages that have no unfinished transfers. After the last stage, stops the fleet.
     pub(super) fn finish_stages(&self) {
         loop {
             let stage = self.lock_tally().ended;

@@ -1,4 +1,4 @@
-//! The end of a page of a listing: what follows it, and in which slot of the window.
+//! The end of a page of a listing: the page that follows, and the slot of the window for it.
 
 use haul_policy::target::Target;
 
@@ -11,19 +11,19 @@ use crate::transfer::TransferOutcome;
 
 /// The consequence of a finished transfer for its listing.
 pub(super) enum PageEnd {
-    /// The last page: either the transfer belongs to no listing, or the listing has ended.
+    /// No page follows: the transfer belongs to no listing, or the listing has ended with it.
     Last,
-    /// The transfer showed only that the listing had ended before. It is neither counted nor
-    /// reported.
+    /// The listing had already ended before this page, which does not exist. The transfer is
+    /// neither counted nor reported.
     Beyond,
-    /// The page that follows, or the reason why it cannot be requested.
+    /// The page that follows, or the error because of which it cannot be requested.
     Next(Result<Target>),
 }
 
 impl FleetRun {
-    /// Returns true if the origin of this target may receive the credentials of its stage, because
-    /// the user has given that origin: in the stage's template or as the first URL. Other URLs are
-    /// made from values or links of pages.
+    /// Returns true if this target may receive the credentials of its stage, because the user has
+    /// given its origin: in the stage's template or as the first URL. The origins of other URLs
+    /// come from values or links in pages.
     pub(super) fn is_trusted(&self, stage: usize, target: &Target, listing: Option<&FleetListing>) -> bool {
         let origin = target.origin();
         let Some(template) = &self.stages[stage].template else {
@@ -33,8 +33,8 @@ impl FleetRun {
             || self.dispatch.lock().first_origin() == Some(&origin)
     }
 
-    /// Decides what follows a finished transfer in its listing. If the page does not exist because
-    /// the listing has ended, the outcome becomes a success.
+    /// Decides what follows after a finished transfer in its listing. If the page does not exist
+    /// because the listing has ended, changes the outcome to a success.
     pub(super) fn end_of_page(
         &self,
         job: &FleetJob,
@@ -65,8 +65,8 @@ impl FleetRun {
         }
     }
 
-    /// Adds the next page of a listing after the finished one. With the order of the input, both
-    /// use the same slot of the window, which therefore stays open.
+    /// Adds the next page of a listing after a finished page. With input order, both pages use the
+    /// same slot of the window, which therefore stays open.
     pub(super) fn begin_next_page(&self, job: &FleetJob, next: Result<Target>) {
         let window = &self.windows[job.stage];
         let slot = if window.pages_share_slot() {

@@ -1,5 +1,5 @@
-//! The transfer of a job that starts: its options, with or without credentials, its sink and its
-//! search.
+//! The transfer of a job that is about to start: its options, with or without credentials, its sink
+//! and its search.
 
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::sink::file::FileSink;
 use crate::transfer::Transfer;
 
 impl FleetRun {
-    /// Makes the transfer of a job that starts.
+    /// Makes the transfer for a job that is about to start.
     pub(super) fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
         let StartedJob { key, stage: number, slot, order, destination, target, value, request, listing } = started;
         let stage = &self.stages[number];
@@ -75,7 +75,7 @@ impl FleetRun {
         if makes_links { search.with_link_resolution(Arc::clone(&self.skipped_values)) } else { search }
     }
 
-    /// Returns the searches of a stage that finished bodies have left.
+    /// Returns the unused searches of a stage, which finished bodies have returned.
     pub(super) fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
         self.searches[stage].lock().ignore_poison()
     }
