@@ -1,5 +1,5 @@
-//! The settings of a request: [`RequestOptions`], which many requests share, and
-//! [`RequestOverrides`] for a single one. A [`RequestBuilder`] combines them.
+//! The settings of a request: [`RequestOptions`], which many requests can share, and
+//! [`RequestOverrides`] for a single request. A [`RequestBuilder`] combines them.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -54,10 +54,10 @@ use crate::state::hsts::HstsCache;
 use crate::state::http3::Http3Cache;
 use crate::trace::TransferObserver;
 
-/// A filter that decides from the head of a response whether its content is wanted; see
+/// A filter that decides from the head of a response whether its content is delivered; see
 /// [`RequestOptions::wants`].
 pub trait ResponseHeadPredicate: Send + Sync {
-    /// Returns true if the content of the response with this head is wanted.
+    /// Returns true if the content of the response with this head must be delivered.
     fn wants(&self, head: &ResponseHead) -> bool;
 }
 
@@ -73,13 +73,13 @@ pub trait RetryObserver: Send + Sync {
 pub struct RetryPause<'a> {
     /// The URL of the transfer.
     pub url: &'a str,
-    /// The time until the retry.
+    /// The time from now until the retry.
     pub wait: Duration,
     /// The description of the last failure.
     pub cause: &'a str,
-    /// The number of the retry, from 1.
+    /// The number of the retry, counted from 1.
     pub retry: u32,
-    /// The largest number of retries.
+    /// The maximum number of retries.
     pub most: u32,
 }
 
@@ -89,10 +89,10 @@ pub struct RetryPause<'a> {
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// The header fields to send, as names and values. A field replaces the one of the same name
+    /// The header fields to send, as names and values. They replace the fields with the same names
     /// that the engine would send. Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The names of header fields that haul must not add. Default: none.
+    /// The names of the header fields that haul must not add by itself. Default: none.
     pub without: Vec<String>,
     /// The value of `User-Agent`; `None` sends none. Default: `haul/VERSION`.
     pub user_agent: Option<Vec<u8>>,
@@ -107,7 +107,7 @@ pub struct RequestOptions {
     pub cookie: Option<Vec<u8>>,
     /// The cookie jar, in which cookies are stored and from which they are sent. Default: none.
     pub jar: Option<SharedCookieJar>,
-    /// The hosts that must be reached over TLS (RFC 6797), which also applies to redirects. A
+    /// The cache of hosts that must be reached over TLS (RFC 6797). It also applies to redirects. A
     /// response adds its host only if the certificate was verified. Default: none.
     pub hsts: Option<HstsCache>,
     /// The cache that stores Alt-Svc fields and provides alternative services (RFC 7838). Default:
@@ -123,9 +123,9 @@ pub struct RequestOptions {
     pub body: Option<RequestBody>,
     /// The `Content-Type` of the content. It is sent only if there is content. Default: none.
     pub content_type: Option<String>,
-    /// The `Content-Range` of the content, such as `50-99/100`, if the content is a part of a whole
-    /// (RFC 9110 section 14.5). Use it only for servers that are known to support partial uploads.
-    /// Default: none.
+    /// The `Content-Range` of the request's content, such as `50-99/100`, if it is only a part of
+    /// the content to store (RFC 9110 section 14.5). Use this only for servers that are known to
+    /// support partial uploads. Default: none.
     pub content_range: Option<String>,
     /// The time to wait for a 100 (Continue) before sending content of more than 1 MiB or of
     /// unknown length (`Expect: 100-continue`). Default 1 s; zero sends no `Expect`.
@@ -139,8 +139,8 @@ pub struct RequestOptions {
     pub decode: bool,
     /// The limits for decoding, against decompression bombs. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
-    /// True to deliver the heads of redirects and of the response before its body. Of the
-    /// redirects' heads, only the first MiB is delivered. Default: false.
+    /// True to deliver the heads of redirects, and the head of the final response, before the body.
+    /// The heads of redirects are delivered up to 1 MiB in total. Default: false.
     pub include_head: bool,
     /// True to replace control characters and bidirectional formatting characters in delivered
     /// heads by `?`, for terminals. It has an effect only with
@@ -158,53 +158,54 @@ pub struct RequestOptions {
     pub redirects: RedirectRules,
     /// The rules for retries. Default: no retries.
     pub retry: RetryRules,
-    /// True to make a retry continue at the byte where the last attempt broke off, by a range
-    /// request. If not set, a retry starts from the beginning. Default: true.
+    /// True to make a retry continue at the byte where the last attempt broke off, with a range
+    /// request. False to make a retry start from the beginning. Default: true.
     pub resume: bool,
     /// The request-target to send, such as `*` for OPTIONS (RFC 9112 section 3.2). A proxy that
     /// forwards the request receives it unchanged. Default: `None`, so that the target's path and
     /// query are sent.
     pub request_target: Option<String>,
-    /// The behaviours of curl that a program would not expect, and that are to be copied. Default:
-    /// none.
+    /// The behaviours of curl to imitate that may surprise a program. Default: none.
     pub curl_compat: CurlCompat,
-    /// The deviations from HTTP/1.1 that are permitted in requests and responses. A connection
-    /// carries only requests that permit the same deviations. Default: none.
+    /// The permitted deviations from HTTP/1.1 in requests and responses. A connection carries only
+    /// requests that permit the same deviations. Default: none.
     pub deviations: H1Deviations,
     /// The time limit for each attempt, including its body. Default: none.
     pub max_time: Option<Duration>,
     /// The time limit for the whole transfer: name lookups, redirects, retries and the pauses
-    /// between them. A retry that cannot begin in time is not made. Default: none.
+    /// between them. A retry that would begin after this time is not made. Default: none.
     pub total_time: Option<Duration>,
-    /// The maximum time without a byte from the server after the request. If the program reads the
-    /// body itself ([`Response`](crate::Response)), the time between its reads does not count, and
-    /// neither does the time in which the source of the request's content has no bytes.
-    /// Default: none.
+    /// The maximum time without a byte from the server, once the request is sent. If the program
+    /// reads the body itself ([`Response`](crate::Response)), the time between its reads does not
+    /// count. The time in which the source of the request's content has no bytes does not count
+    /// either. Default: none.
     pub read_timeout: Option<Duration>,
-    /// The maximum time for which the server takes no byte of the request. Default: none;
-    /// [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) then apply to the request, too.
+    /// The maximum time for which the server accepts no byte of the request. Default: none;
+    /// [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) then also apply to the
+    /// sending of the request.
     pub write_timeout: Option<Duration>,
-    /// The maximum time for which the request waits for its turn in a [`Batch`](crate::batch::Batch)
-    /// or in [`send_async`](crate::Client::send_async): for a free connection under the limits on
-    /// concurrent requests, for the rate limits, or for a host that asked for a pause. Default: none.
-    pub pool_timeout: Option<Duration>,
-    /// The time for which no byte may move in either direction. Unlike
-    /// [`read_timeout`](Self::read_timeout), it need not apply while the head is awaited. Default:
+    /// The maximum time that the request spends in the queue of a [`Batch`](crate::batch::Batch) or
+    /// of [`send_async`](crate::Client::send_async): for a free connection under the limits on
+    /// concurrent requests, for the rate limits, or for a host that asked for a pause. Default:
     /// none.
+    pub pool_timeout: Option<Duration>,
+    /// The stall timeout: the transfer fails when no byte has moved in either direction for this
+    /// time. Unlike [`read_timeout`](Self::read_timeout), it need not apply to the wait for the
+    /// response head. Default: none.
     pub stall: Option<StallLimit>,
-    /// The maximum size of a body in bytes. It applies to the announced and to the received size.
-    /// Default: no limit.
+    /// The maximum size of a body in bytes. It applies to the announced size and to the received
+    /// size. Default: no limit.
     pub max_size: Option<u64>,
     /// The offset of the first byte of the content to deliver (curl's `-C OFFSET`). The server must
     /// support ranges. Default: all of the content.
     pub resume_from: Option<u64>,
-    /// The part of the content to deliver; `None`, the default, stands for all of the content.
+    /// The part of the content to deliver; `None` for all of the content. Default: `None`.
     pub span: Option<ContentSpan>,
-    /// The maximum speed of a transfer, in bytes of content a second. It applies to receiving, over
+    /// The maximum speed of a transfer, in content bytes per second. It applies to receiving, over
     /// all connections of the transfer together, and to sending. Default: no limit.
     pub limit_rate: Option<u64>,
-    /// The maximum number of content bytes a second in each direction, over all transfers that
-    /// share this limit. Default: none.
+    /// The maximum number of content bytes per second in each direction, for all transfers that
+    /// share this limit together. Default: no limit.
     pub limit_rate_total: Option<TotalRateLimit>,
     /// The minimum speed of a transfer. Default: none.
     pub speed_limit: Option<SpeedLimit>,
@@ -225,25 +226,25 @@ pub struct RequestOptions {
     /// The use of HTTP/3 (RFC 9114): off, allowed or required. Default: [`Http3Policy::Off`]. HTTP/3
     /// needs the feature `http3` of this crate.
     pub http3: Http3Policy,
-    /// The endpoints that support HTTP/3, and the endpoints where it failed. Default: an empty
-    /// cache. The requests of a run share one cache.
+    /// The cache of endpoints that support HTTP/3, and of endpoints where HTTP/3 has failed. All
+    /// requests of a program should share one cache. Default: an empty cache.
     pub http3_cache: Http3Cache,
     /// The TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// The proxies to use. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// True to send a `Referer` after a redirect: the URL that redirected. It replaces
-    /// [`referer`](Self::referer). Default: false.
+    /// True to send a `Referer` after a redirect. Its value is the URL of the redirecting response,
+    /// and replaces [`referer`](Self::referer). Default: false.
     pub auto_referer: bool,
-    /// A filter that decides from a response's head whether its content is wanted. Unwanted content
+    /// A filter that decides from a response's head whether its content is delivered. Other content
     /// is not delivered, as if the server had answered 304. This is for servers that ignore
-    /// conditional requests. Default: all content is wanted.
+    /// conditional requests. Default: all content is delivered.
     pub wants: Option<Arc<dyn ResponseHeadPredicate>>,
-    /// An observer that is informed of the pauses before retries. Default: none.
+    /// An observer that is notified of the pauses before retries. Default: none.
     pub pauses: Option<Arc<dyn RetryObserver>>,
-    /// An observer that is informed of what the transfer sends and receives. Default: none.
+    /// An observer that is notified of all that the transfer sends and receives. Default: none.
     pub trace: Option<Arc<dyn TransferObserver>>,
-    /// The recorder of exchanges in their wire form, for an archive. Bodies then pass through the
+    /// The recorder of exchanges in their wire format, for an archive. Bodies then pass through the
     /// memory of this process. Default: none.
     pub recorder: Option<Arc<dyn ExchangeRecorder>>,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
@@ -253,8 +254,8 @@ pub struct RequestOptions {
     pub keep_history: bool,
 }
 
-/// The settings that apply to a single request, while many requests share their [`RequestOptions`].
-/// The shared options are not copied.
+/// The settings of a single request, in addition to the [`RequestOptions`] that many requests
+/// share. The shared options are not copied.
 ///
 /// ```
 /// use haul::request::RequestOverrides;
@@ -263,28 +264,29 @@ pub struct RequestOptions {
 /// ```
 #[derive(Clone, Default)]
 pub struct RequestOverrides {
-    /// The method of the request; `None` uses [`RequestOptions::method`].
+    /// The method of the request; `None` for the method in [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
     /// Header fields to send in addition to [`RequestOptions::fields`]. They replace the shared
-    /// fields of the same name.
+    /// fields with the same names.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The content of the request; `None` uses [`RequestOptions::body`].
+    /// The content of the request; `None` for the content in [`RequestOptions::body`].
     pub body: Option<RequestBody>,
     /// The trailer fields to send after the content. Default: none.
     pub trailers: Option<Trailers>,
-    /// The time limit for each attempt; `None` uses [`RequestOptions::max_time`].
+    /// The time limit for each attempt; `None` for the limit in [`RequestOptions::max_time`].
     pub max_time: Option<Duration>,
 }
 
 impl RequestOverrides {
-    /// Returns the content of this request. If this request sets none, returns the content in the
-    /// shared `options`, or `None`.
+    /// Returns the content of this request, or else the content in the shared `options`. Returns
+    /// `None` if there is neither.
     pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a RequestBody> {
         self.body.as_ref().or(options.body.as_ref())
     }
 }
 
-/// Returns the name of a method as text. Methods of RFC 9110 and RFC 5789 need no allocation.
+/// Returns a method name as an owned or static string. The methods of RFC 9110 and RFC 5789 need no
+/// allocation.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
@@ -294,17 +296,17 @@ pub fn method(name: &str) -> Cow<'static, str> {
     }
 }
 
-/// A time for which no byte moves in either direction, after which a transfer fails.
+/// The stall timeout: the maximum time for which no byte of a transfer moves in either direction.
 ///
-/// The time counts while content of the response is awaited and not yet complete, and while content
-/// of the request waits until the server takes it. It does not count while the program does not
-/// read, or while its own content has no more bytes.
+/// The time counts while the response is incomplete and its content is awaited, and while content
+/// of the request waits until the server accepts it. The time does not count while the program does
+/// not read, or while the source of the request's content has no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StallLimit {
     /// The time without progress after which the transfer fails.
     pub time: Duration,
-    /// True if the time also counts while the head of the response is awaited, from the end of the
-    /// request on.
+    /// True if the time also counts while the head of the response is awaited, after the end of the
+    /// request.
     pub awaits_head: bool,
 }
 
@@ -330,23 +332,24 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContentSpan {
-    /// At most this many bytes from the beginning of the content, at least 1. The whole content is
-    /// delivered if the server does not support ranges, or if the content has no strong validator
-    /// ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)), by which the rest could be
-    /// requested later. [`BodyInfo::total`](crate::sink::BodyInfo::total) is the full length.
+    /// The beginning of the content: at most this number of bytes, which must be at least 1. The
+    /// whole content is delivered if the server does not support ranges, or if the content has no
+    /// strong validator ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)), which a later
+    /// request for the rest would need. [`BodyInfo::total`](crate::sink::BodyInfo::total) is the
+    /// full length.
     Opening(u64),
-    /// A range of content whose earlier bytes the caller has already, with the length and the
-    /// validator of the whole content. Any response but a 206 with exactly these bytes is an error
-    /// ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
+    /// A range of the content, if the caller already has the bytes before it, and knows the length
+    /// and the validator of the whole content. Any response other than a 206 with exactly this
+    /// range is an error ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
         /// The offset of the first byte of the range.
         from: u64,
-        /// The offset after the last byte of the range. `None` stands for the end of the content.
+        /// The offset after the last byte of the range; `None` for the end of the content.
         to: Option<u64>,
         /// The length of the whole content in bytes.
         total: u64,
-        /// The strong validator of the content, which the server must confirm.
+        /// The strong validator of the content. The server must confirm it.
         validator: Validator,
     },
 }
@@ -356,7 +359,7 @@ pub enum ContentSpan {
 pub struct SplitDownloadOptions {
     /// The maximum number of connections; with 1, a body is never split. Default 1.
     pub connections: usize,
-    /// The maximum number of bytes of parts that are buffered until they can be output in order.
+    /// The maximum number of bytes in buffered parts, which wait until they can be output in order.
     /// Parts that are written to a file are not buffered. Default 16 MiB.
     pub memory: u64,
 }
@@ -367,12 +370,13 @@ impl Default for SplitDownloadOptions {
     }
 }
 
-/// A rule that replaces the host and port to connect to, and nothing else (curl's `--connect-to`).
+/// A rule that replaces only the host and port of the connection (curl's `--connect-to`). The
+/// request is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConnectToRule {
-    /// The host of the target to which the rule applies; `None` for any.
+    /// The host of the targets to which the rule applies; `None` for any host.
     pub host: Option<String>,
-    /// The port of the target to which the rule applies; `None` for any.
+    /// The port of the targets to which the rule applies; `None` for any port.
     pub port: Option<u16>,
     /// The host to connect to; `None` for the host of the target.
     pub to_host: Option<String>,
@@ -461,9 +465,9 @@ impl Default for RequestOptions {
 }
 
 impl RequestOptions {
-    /// Returns a copy without credentials, for a target that the user has not named: without user,
-    /// token, cookies, client certificate and the fields that carry credentials. The `Host` field is
-    /// removed, too, since it is meant for the user's own target.
+    /// Returns a copy without credentials, for a target that the user has not named. Removes user,
+    /// token, cookies, client certificate, and the header fields that may contain credentials.
+    /// Removes the `Host` field, too, since it is meant for the user's own target.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mut secretless = self.clone();
@@ -476,7 +480,8 @@ impl RequestOptions {
         secretless
     }
 
-    /// Returns the lower of the upper limits on the speed, in bytes a second.
+    /// Returns the lower one of the two limits on the speed of the transfer, in bytes per second.
+    /// Returns `None` if neither is set.
     pub(crate) fn lowest_rate(&self) -> Option<u64> {
         let total = self.limit_rate_total.as_ref().map(TotalRateLimit::bytes_per_second);
         [self.limit_rate, total].into_iter().flatten().min()

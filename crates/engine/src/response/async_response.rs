@@ -1,4 +1,4 @@
-//! Responses for programs that must not block: futures and streams for any runtime.
+//! Responses for programs that must not block: futures and streams for any async runtime.
 //!
 //! A thread of the client sends the request and receives the response, and wakes the program's task
 //! when bytes have arrived. If the program does not read the body, the client buffers at most 256
@@ -50,23 +50,22 @@ pub struct ResponseFuture {
 }
 
 enum ResponseFutureState {
-    /// The request was not submitted to the client's thread yet.
+    /// The request has not been submitted to the client's thread yet.
     New(Result<Request>),
     /// The request was submitted to the client's thread, but the head of its response has not
     /// arrived.
     Waiting(OpenExchange, DecodeLimits),
-    /// The future has given the response, or an error, to the program.
+    /// The future has returned the response, or an error, to the program.
     Over,
 }
 
-/// A request and its response in progress on a thread of the client. Dropping it cancels the
-/// request.
+/// A request that a thread of the client sends, and its response. Dropping it cancels the request.
 struct OpenExchange {
     executor: Arc<RequestExecutor>,
     id: u64,
     outlet: BodyBufferReader,
     is_over: bool,
-    /// The feeders of the request's content. Each polls a stream that is a piece of the content.
+    /// The feeders of the request's content. Each polls a stream that is a piece of this content.
     feeders: Vec<ContentFeeder>,
 }
 
@@ -140,8 +139,8 @@ impl Future for ResponseFuture {
     }
 }
 
-/// A response whose head has arrived. Its body is received when the program awaits it. The response
-/// is also a [`Stream`] of the body's pieces.
+/// A response whose head has arrived. The body is received while the program awaits it. The
+/// response is also a [`Stream`] of the pieces of the body.
 ///
 /// Reading the body to its end frees the connection for the next request. Dropping the response
 /// earlier closes the connection, or the HTTP/2 stream.
@@ -163,11 +162,11 @@ impl AsyncResponse {
         self.about.check_status().map(|()| self)
     }
 
-    /// Polls until there are bytes to consume (see [`ready`](Self::ready)). Returns false at the
-    /// end of the body.
+    /// Polls until there are bytes of the body to consume (see [`ready`](Self::ready)). Returns
+    /// false at the end of the body.
     ///
     /// # Errors
-    /// The error of the exchange or of the decoding. Every further call returns it again. The
+    /// The error of the exchange or of the decoding. Every further call returns the same error. The
     /// [`Stream`] ends after it.
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         if let Some(error) = &self.broken {
@@ -215,8 +214,8 @@ impl AsyncResponse {
         self.unpacker.consume(amount);
     }
 
-    /// Polls for bytes of the body, copies as many as are available to `buffer`, and returns their
-    /// number; 0 means the end.
+    /// Polls for bytes of the body, and copies the available ones to `buffer`. Returns their
+    /// number; 0 means the end of the body.
     ///
     /// # Errors
     /// The errors of [`poll_fill`](Self::poll_fill).

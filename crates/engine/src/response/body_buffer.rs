@@ -2,8 +2,8 @@
 //! program, which reads it.
 //!
 //! The driver's side is a sink ([`BodyBufferSink`]); the program's side is a [`BodyBufferReader`].
-//! Coded content is buffered as received and decoded when the program reads it, since 100 KiB may
-//! decode to 100 MiB.
+//! Coded content is buffered as received, and decoded only when the program reads it, since 100 KiB
+//! may decode to 100 MiB.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,8 +19,8 @@ use crate::sink::{BodyInfo, Sink, TransferWaker};
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes in the buffer of one body: enough for two receive calls of the
-/// driver.
+/// The maximum number of bytes in the buffer of one body. That is enough for two receive calls of
+/// the driver.
 pub(crate) const BUFFER_LIMIT: u64 = 256 << 10;
 
 /// The maximum announced length, in bytes, of a body for which all memory is allocated before it
@@ -32,13 +32,14 @@ struct BodyBufferState {
     pieces: VecDeque<Chunk>,
     bytes: u64,
     has_begun: bool,
-    /// True if the program has got the response, so that a retry cannot discard it any more.
+    /// True if the program already has the response, so that a retry cannot discard it any more.
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
-    /// The rest of the body in one buffer. `None` unless the program requested the rest as a whole.
+    /// The remaining body, collected in one buffer; `None` unless the program asked for the whole
+    /// remaining body at once.
     whole: Option<Vec<u8>>,
-    /// True if the program does not want the rest of the body, so that the driver stops receiving.
+    /// True if the program does not want the remaining body, so that the driver stops receiving.
     is_given_up: bool,
     /// The waker and token of the driver that fills the buffer; `None` unless the driver waits for
     /// room.
@@ -46,7 +47,7 @@ struct BodyBufferState {
     /// The waker of the program's task that reads the body; `None` unless it waits for bytes.
     reader: Option<Waker>,
     /// True if the driver runs on another thread than the program. The program then gets the
-    /// response's metadata from this state.
+    /// response's metadata from `about`.
     is_remote: bool,
     about: Option<Box<ResponseInfo>>,
     end: Option<Box<TransferOutcome>>,
@@ -58,7 +59,7 @@ pub(crate) enum NextChunk {
     Piece(Chunk),
     /// The transfer has ended with this outcome, and all bytes of the body were read.
     End(Box<TransferOutcome>),
-    /// No bytes yet. The reader's waker is woken when there are some.
+    /// No bytes have arrived yet. The reader's waker is woken when some arrive.
     Later,
 }
 
@@ -163,8 +164,8 @@ impl BodyBufferReader {
         }
     }
 
-    /// Returns the response once its head has arrived, or the outcome if the transfer failed.
-    /// Returns `None` before that, and `waker` is woken later.
+    /// Returns the response if its head has arrived, or the outcome if the transfer has failed.
+    /// Returns `None` before that, and wakes `waker` later.
     pub(crate) fn poll_begun(&self, waker: &Waker) -> Option<Result<Box<ResponseInfo>, Box<TransferOutcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {
@@ -179,8 +180,8 @@ impl BodyBufferReader {
         None
     }
 
-    /// Returns the next bytes or the end of the body. If no bytes have arrived yet, returns
-    /// [`NextChunk::Later`], and `waker` is woken later.
+    /// Returns the next bytes of the body, or its end. If no bytes have arrived yet, returns
+    /// [`NextChunk::Later`], and wakes `waker` later.
     pub(crate) fn poll_next(&self, waker: &Waker) -> NextChunk {
         if let Some(piece) = self.take_piece() {
             return NextChunk::Piece(piece);
@@ -197,8 +198,7 @@ impl BodyBufferReader {
         NextChunk::Later
     }
 
-    /// Records that the program does not want the rest of the body. The driver then stops
-    /// receiving.
+    /// Records that the program does not want the remaining body. The driver then stops receiving.
     pub(crate) fn abandon(&self) {
         lock(&self.0).is_given_up = true;
     }
@@ -208,7 +208,7 @@ impl BodyBufferReader {
         lock(&self.0).has_begun
     }
 
-    /// Records that the program has got the response, so that a retry cannot discard it any more.
+    /// Records that the program has the response, so that a retry cannot discard it any more.
     /// Returns the value of the response's `Content-Encoding`.
     pub(crate) fn commit_response(&self) -> Vec<u8> {
         let mut held = lock(&self.0);
@@ -235,8 +235,8 @@ impl BodyBufferReader {
         Some(piece)
     }
 
-    /// Makes the buffer collect the rest of the body as a whole. The bytes `first`, which were
-    /// removed earlier, become its beginning.
+    /// Makes the buffer collect the whole remaining body. The bytes `first`, which were removed
+    /// earlier, become its beginning.
     pub(crate) fn collect_rest(&self, first: &[u8]) {
         let mut held = lock(&self.0);
         let there = first.len() as u64 + held.bytes;
@@ -254,8 +254,8 @@ impl BodyBufferReader {
         }
     }
 
-    /// Removes and returns the body that [`BodyBufferReader::collect_rest`] has made the buffer
-    /// collect.
+    /// Removes and returns the body that was collected because of
+    /// [`BodyBufferReader::collect_rest`].
     pub(crate) fn take_collected(&self) -> Vec<u8> {
         lock(&self.0).whole.take().unwrap_or_default()
     }

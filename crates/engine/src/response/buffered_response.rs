@@ -1,4 +1,4 @@
-//! Responses with their whole bodies.
+//! Responses with their complete bodies.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::transfer::{FollowedRedirect, Transfer, TransferOutcome};
 use crate::transfer_facts::TransferFacts;
 use crate::{Client, Result};
 
-/// A response with its whole body.
+/// A response with its complete body.
 ///
 /// ```
 /// # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -37,14 +37,14 @@ pub struct BufferedResponse {
     pub head: ResponseHead,
     /// The target of the final response, after redirects.
     pub target: Target,
-    /// The sizes, times and addresses of the transfer of this response.
+    /// Facts about the transfer of this response: sizes, times and addresses.
     pub facts: Box<TransferFacts>,
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
     pub history: Vec<FollowedRedirect>,
     /// The trailer section of the body (RFC 9110 section 6.5), if there was one.
     pub trailers: Option<Fields>,
-    /// The whole body, decoded if decoding was requested.
+    /// The complete body, decoded if decoding was requested.
     pub body: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl BufferedResponse {
         super::from_json(&self.body, self.target.to_url())
     }
 
-    /// Makes a response from the transfer's outcome and the received body.
+    /// Makes a response from a transfer's outcome and the received body.
     ///
     /// # Errors
     /// The error of the transfer.
@@ -90,7 +90,7 @@ impl BufferedResponse {
     }
 }
 
-/// Sends a request, and waits for all of its response.
+/// Sends a request, and waits for the complete response.
 pub(crate) fn call(client: &Client, request: Request) -> Result<BufferedResponse> {
     let (outcome, memory) = perform(client, request, MemorySink::default());
     BufferedResponse::from_outcome(outcome, memory.into_bytes())

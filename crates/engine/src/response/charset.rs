@@ -50,8 +50,8 @@ fn parse_parameter_value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// Decodes `bytes` as text. The byte order mark decides about the encoding, otherwise `charset`,
-/// otherwise it is UTF-8. Invalid bytes become U+FFFD.
+/// Decodes `bytes` as text. The encoding is that of the byte order mark, or else `charset`, or else
+/// UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(&bytes);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn charset_is_found_among_hostile_parameters() {
+    fn charset_is_parsed_from_malformed_parameters() {
         for (field, wanted) in [
             ("text/html;charset=UTF-8", Some("UTF-8")),
             ("text/html; CHARSET = utf-8 ; x", Some("utf-8")),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn text_decoding_prefers_mark_then_charset() {
+    fn text_decoding_prefers_byte_order_mark_over_charset() {
         assert_eq!(decode(b"\xe9".to_vec(), Some("latin1")), "\u{e9}");
         assert_eq!(decode("\u{feff}\u{e9}".into(), Some("latin1")), "\u{e9}");
         assert_eq!(decode(b"\xff\xfea\0".to_vec(), None), "a");

@@ -1,23 +1,22 @@
-//! Decoding of a response's content, little by little, as the program reads it.
+//! Decodes a response's content in small steps, as the program reads it.
 
 use crate::Result;
 use crate::body::BodyDecoder;
 use crate::buffer_pool::Chunk;
 
-/// The number of received bytes that the first decoding step decodes. The size of later steps
-/// depends on the content's ratio of decoded to received bytes.
+/// The number of received bytes that the first decoding step decodes. The number for later steps
+/// depends on the ratio of decoded to received bytes so far.
 const FIRST_STEP_INPUT: usize = 4 << 10;
 const MIN_STEP_INPUT: usize = 256;
 const MAX_STEP_INPUT: usize = 64 << 10;
-/// The number of decoded bytes that one decoding step should not exceed, since they are kept in
-/// memory.
+/// The desired maximum number of decoded bytes of one decoding step. They are kept in memory.
 const TARGET_STEP_OUTPUT: usize = 128 << 10;
 
 /// The decoder of a response's body, and the received piece of the body that is being decoded.
 pub(super) struct ContentDecoder {
     decoder: Option<BodyDecoder>,
     piece: Option<Chunk>,
-    /// The number of bytes of `piece` that were consumed or decoded.
+    /// The number of bytes of `piece` that were already consumed or decoded.
     at: usize,
     plain: Vec<u8>,
     /// The number of bytes of `plain`, the decoded bytes, that the program has consumed.
@@ -30,8 +29,7 @@ impl ContentDecoder {
         Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST_STEP_INPUT }
     }
 
-    /// Returns true if there is no decoder, so that the program gets the bytes as they were
-    /// received.
+    /// Returns true if there is no decoder, so that the program gets the bytes as received.
     pub(super) fn has_no_decoder(&self) -> bool {
         self.decoder.is_none()
     }
@@ -51,8 +49,8 @@ impl ContentDecoder {
         *at += n;
     }
 
-    /// Decodes more of the current piece until there are bytes to consume. Returns false if the
-    /// piece is used up, so that the next piece of the body is needed.
+    /// Decodes more of the current piece, until there are decoded bytes to consume. Returns false
+    /// if the piece is used up, so that the next piece of the body is needed.
     ///
     /// # Errors
     /// The error of the decoder.
@@ -81,13 +79,13 @@ impl ContentDecoder {
         Ok(true)
     }
 
-    /// Sets the next received piece of the body, once the previous piece is used up.
+    /// Sets the next received piece of the body. Call this when the previous piece is used up.
     pub(super) fn set_piece(&mut self, piece: Chunk) {
         self.piece = Some(piece);
         self.at = 0;
     }
 
-    /// Ends the body, and checks that its coded content is complete.
+    /// Ends the body, and checks that the coded content is complete.
     ///
     /// # Errors
     /// The coded content is truncated.

@@ -1,4 +1,5 @@
-//! Responses whose bodies the program reads as they arrive, and responses with their whole bodies.
+//! Responses whose bodies the program reads as they arrive, and responses with their complete
+//! bodies.
 //!
 //! ```
 //! # let origin = testkit::origin::Origin::builder().start().unwrap();
@@ -54,7 +55,7 @@ use content_decoder::ContentDecoder;
 /// ([`max_time`](crate::RequestOptions::max_time)) includes the body.
 ///
 /// An error while the body is read is an [`io::Error`] that contains the [`Error`] (`get_ref`,
-/// `into_inner`); the functions that read the whole body return the [`Error`] itself. Further reads
+/// `into_inner`). The methods that read the whole body return the [`Error`] itself. Further reads
 /// return the same error.
 pub struct Response {
     client: Client,
@@ -62,17 +63,17 @@ pub struct Response {
     outlet: BodyBufferReader,
     unpacker: ContentDecoder,
     source: RemainingBody,
-    /// The fork generation ([`fork`]) of the process that received the response. In a child
-    /// process, the current generation differs.
+    /// The fork count ([`fork`]) at which the response was received. In a forked child, the current
+    /// fork count differs.
     generation: u32,
 }
 
-/// The source of the part of a response's body that was not read yet.
+/// The source of the remaining body.
 enum RemainingBody {
-    /// A transfer that is not over. The program's thread receives the body whenever the program
+    /// The transfer is still in progress. The program's thread receives the body when the program
     /// reads.
     Here(Box<BlockingTransfer>),
-    /// The transfer has ended with this result, which was not reported to the program yet.
+    /// The transfer has ended with this result, which has not been reported to the program yet.
     Over(Result<()>),
     /// The body has ended, and the end was reported to the program.
     Told,
@@ -140,7 +141,7 @@ impl Response {
         self.check_status().map(|()| self)
     }
 
-    /// Returns the rest of the body.
+    /// Returns the remaining body.
     ///
     /// # Errors
     /// The error of the transfer or of the decoding.
@@ -160,9 +161,8 @@ impl Response {
         Ok(all)
     }
 
-    /// Returns the rest of the body as text. The byte order mark decides about the encoding.
-    /// Without it, `Content-Type` decides. Without both, the encoding is UTF-8. Invalid bytes
-    /// become U+FFFD.
+    /// Returns the remaining body as text. The encoding is that of the byte order mark, or else
+    /// that in `Content-Type`, or else UTF-8. Invalid bytes become U+FFFD.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes).
@@ -171,7 +171,7 @@ impl Response {
         Ok(charset::decode(self.bytes()?, charset.as_deref()))
     }
 
-    /// Returns the rest of the body, parsed as JSON.
+    /// Returns the remaining body, parsed as JSON.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes), or [`ErrorKind::ContentCoding`] if the body is not
@@ -182,7 +182,7 @@ impl Response {
         from_json(&self.bytes()?, url)
     }
 
-    /// Writes the rest of the body to `writer` as it arrives. Returns the number of bytes written.
+    /// Writes the remaining body to `writer` as it arrives. Returns the number of bytes written.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes), or [`ErrorKind::Write`] if the writer fails.
@@ -208,8 +208,8 @@ impl Response {
         }
     }
 
-    /// Ends the body with this error, and returns the error. Further reads of the body report it
-    /// again.
+    /// Ends the body with this error, and returns the error. Further reads of the body return the
+    /// same error.
     fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
         if let RemainingBody::Here(exchanges) =
@@ -250,7 +250,7 @@ impl Response {
         }
     }
 
-    /// Receives the whole rest of the body into the response's body buffer.
+    /// Receives the whole remaining body into the response's body buffer.
     fn finish(&mut self) -> Result<()> {
         if self.is_inherited() {
             return Err(self.fail(inherited_response_error()));
@@ -268,7 +268,7 @@ impl Response {
     }
 
     /// Returns true if this process was forked after the response arrived. Only the parent process
-    /// may read the body, since each of the two processes would miss the bytes that the other one
+    /// may read the body: if both processes read, each would miss the bytes that the other one
     /// reads.
     fn is_inherited(&self) -> bool {
         self.generation != fork::fork_count()

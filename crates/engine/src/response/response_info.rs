@@ -9,7 +9,7 @@ use crate::Result;
 use crate::transfer::{FollowedRedirect, TransferOutcome, bad_status};
 use crate::transfer_facts::TransferFacts;
 
-/// The head of a response and the facts of its transfer. Both [`Response`](crate::Response) and
+/// The head of a response, and the facts about its transfer. [`Response`](crate::Response) and
 /// [`AsyncResponse`](crate::AsyncResponse) dereference to it.
 #[derive(Debug, Clone)]
 pub struct ResponseInfo {
@@ -101,8 +101,8 @@ impl ResponseInfo {
         check_status(&self.head, &self.target)
     }
 
-    /// Stores the final facts of the transfer, such as sizes and times, once it has ended. Returns
-    /// the result of the transfer.
+    /// Stores the final facts about the transfer, such as sizes and times, when it has ended.
+    /// Returns the result of the transfer.
     pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;

@@ -1,16 +1,17 @@
-//! The identifier of the current boot of this computer. Bytes that were written before a restart
-//! may be lost. Bytes that were written during the current boot are not lost.
+//! The identifier of the current boot of this computer. After a crash and restart, bytes that were
+//! written during an earlier boot may be lost. Bytes that were written during the current boot are
+//! not lost.
 
-/// Returns the identifier. Returns an empty vector if it is unknown.
+/// Returns the identifier of the current boot. Returns an empty vector if it is unknown.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn read() -> Vec<u8> {
     let text = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim_ascii().iter().copied().take(haul_policy::range::checkpoint::MAX_BOOT).collect()
 }
 
-/// Returns the identifier of the session, on Apple's systems, or else the time of the boot. Returns
-/// an empty vector if the system does not tell. (A clock that was set changes the time of the boot:
-/// then bytes are fetched again.)
+/// Returns the UUID of the boot session on Apple's systems, and the boot time on others. Returns an
+/// empty vector if it is unknown. (If the clock is set, the boot time changes, and bytes are
+/// fetched again unnecessarily.)
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
 pub(super) fn read() -> Vec<u8> {
     const NAME: &std::ffi::CStr =
@@ -25,8 +26,8 @@ pub(super) fn read() -> Vec<u8> {
     value
 }
 
-/// Returns the time of the boot, which OpenBSD has under a number. Returns an empty vector if the
-/// system does not tell.
+/// Returns the boot time. (OpenBSD identifies it by numbers instead of a name.) Returns an empty
+/// vector if it is unknown.
 #[cfg(target_os = "openbsd")]
 pub(super) fn read() -> Vec<u8> {
     let name = [libc::CTL_KERN, libc::KERN_BOOTTIME];
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boot_id_stays_the_same() {
+    fn boot_id_is_the_same_in_each_call() {
         assert!(!read().is_empty());
         assert_eq!(read(), read());
     }

@@ -1,4 +1,4 @@
-//! Checksums, and a sink that verifies a body against one while it is delivered.
+//! Checksums, and a sink that verifies the checksum of a body while it delivers the body.
 //!
 //! ```
 //! use haul::sink::checksum::{HashAlgorithm, ExpectedChecksum};
@@ -27,7 +27,7 @@ pub enum HashAlgorithm {
     Sha384,
     /// SHA-512.
     Sha512,
-    /// SHA-1. It can be forged, so use it only if the publisher gives no stronger checksum.
+    /// SHA-1. It can be forged, so use it only if the publisher provides no stronger checksum.
     Sha1,
 }
 
@@ -66,8 +66,8 @@ pub struct ExpectedChecksum {
 }
 
 impl ExpectedChecksum {
-    /// Makes an expected checksum of this algorithm. Returns `None` if `expected` does not have the
-    /// algorithm's length.
+    /// Makes an expected checksum for this algorithm. Returns `None` if the length of `expected` is
+    /// wrong for the algorithm.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, expected: Vec<u8>) -> Option<Self> {
         (expected.len() == algorithm.digest_algorithm().output_len()).then_some(Self { algorithm, expected })
@@ -111,13 +111,13 @@ impl ExpectedChecksum {
     }
 }
 
-/// Returns the hexadecimal form of a checksum, in lower case.
+/// Returns a checksum as hexadecimal digits, in lower case.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The running computation of a checksum.
+/// A checksum computation in progress.
 pub struct ChecksumHasher {
     context: Context,
 }
@@ -141,7 +141,7 @@ impl ChecksumHasher {
     }
 }
 
-/// The computation of the checksum of a file's content, a piece at a time.
+/// The computation of a file's checksum, piece by piece.
 #[derive(Debug)]
 pub(crate) struct PartialFileHash {
     hasher: ChecksumHasher,
@@ -153,7 +153,8 @@ impl PartialFileHash {
         Self { hasher: algorithm.hasher(), at: 0 }
     }
 
-    /// Adds the next bytes of the file, at most about `most`. Returns true at the end of the file.
+    /// Adds the next bytes of the file to the computation, about `most` at most. Returns true at
+    /// the end of the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -180,9 +181,9 @@ impl PartialFileHash {
     }
 }
 
-/// A sink that passes a body on to another sink and verifies the checksum of the body. It is for
-/// outputs that cannot be undone: a wrong checksum is reported only at the end, when all bytes have
-/// been output.
+/// A sink that passes a body on to another sink, and verifies the checksum of the body. It is for
+/// outputs that cannot be undone: a wrong checksum is reported only at the end, after all bytes
+/// have been output.
 pub struct ChecksumSink<S> {
     sink: S,
     checksum: ExpectedChecksum,

@@ -1,13 +1,14 @@
-//! Output to standard output and similar descriptors. Such descriptors are inherited and shared
-//! with other processes, so they are never made non-blocking. Still, a full pipe must not block a
-//! driver that serves other transfers.
+//! Output to standard output and similar descriptors. Other processes inherit and share such
+//! descriptors, so they are never made non-blocking. Still, a full pipe must not block a driver
+//! that also serves other transfers.
 //!
-//! The way to write without waiting depends on the kind of descriptor: `RWF_NOWAIT` for a pipe,
-//! `MSG_DONTWAIT` for a socket. If the kernel does not support `RWF_NOWAIT` for pipes (Linux before
-//! 6.4, other systems), at most `PIPE_BUF` bytes are written once `poll` reports the pipe writable, which cannot
-//! block (pipe(7)). Files, devices and terminals are written directly.
+//! The method for writing without waiting depends on the type of descriptor: `RWF_NOWAIT` for a
+//! pipe, `MSG_DONTWAIT` for a socket. If the kernel does not support `RWF_NOWAIT` for pipes (Linux
+//! before 6.4, other systems), at most `PIPE_BUF` bytes are written after `poll` has reported the
+//! pipe writable; such a write cannot block (pipe(7)). Files, devices and terminals are written
+//! directly.
 //!
-//! Bytes that could not be written are kept. The caller gets [`OutputReadiness::Full`] and must
+//! Bytes that cannot be written now are kept. The caller gets [`OutputReadiness::Full`], and must
 //! write no more until [`DescriptorWriter::flush`] returns [`OutputReadiness::Free`]. Small writes
 //! are buffered, so that a thousand small bodies need one system call.
 //!
@@ -49,19 +50,19 @@ pub enum OutputReadiness {
     Full,
 }
 
-/// The size in bytes below which a single write is buffered instead of being passed to the system
-/// immediately.
+/// The number of bytes from which a single write is passed to the system immediately. Shorter
+/// writes are buffered.
 const MAX_BUFFERED_WRITE: usize = 16 << 10;
 /// The number of buffered bytes at which all of them are written.
 const FLUSH_THRESHOLD: usize = 64 << 10;
-/// The number of bytes at the beginning of an output that are searched for NUL, to distinguish text
-/// from binary content, as in curl.
+/// The number of bytes at the beginning of an output that are searched for NUL, in order to
+/// recognize binary content, as in curl.
 const BINARY_CHECK_LENGTH: usize = 2000;
 
 /// The method for writing to a descriptor without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteMethod {
-    /// A direct write, because a file, a device or a terminal needs no reader to accept bytes.
+    /// A direct write. A file, a device or a terminal accepts bytes without a reader.
     Direct,
     /// A write with `RWF_NOWAIT`, for a pipe.
     Nowait,
@@ -73,16 +74,15 @@ enum WriteMethod {
     Nowhere,
 }
 
-/// A writer of bodies to a descriptor. It never waits if the system supports writes without
-/// waiting.
+/// A writer to a descriptor. It never waits if the system supports writes without waiting.
 #[derive(Debug)]
 pub struct DescriptorWriter {
     file: File,
     way: WriteMethod,
     backlog: Vec<u8>,
     done: usize,
-    /// The number of bytes that are still to be searched for NUL, because the output is a terminal
-    /// that accepts only text. 0 if nothing is to be searched.
+    /// The number of bytes that must still be searched for NUL, if the output is a terminal that
+    /// accepts only text; otherwise 0.
     unchecked: usize,
 }
 
@@ -121,7 +121,7 @@ impl DescriptorWriter {
 
     /// Makes the writer accept only text if the output is a terminal, since binary content can make
     /// a terminal unusable. If the first 2,000 bytes contain a NUL, writing fails before any of
-    /// them is output. By default, everything is accepted.
+    /// them is output. By default, all content is accepted.
     #[must_use]
     pub fn refusing_binary_on_terminal(mut self) -> Self {
         // A pipe or a socket is no terminal, which saves the system call.
@@ -212,7 +212,7 @@ impl DescriptorWriter {
         Ok(OutputReadiness::Free)
     }
 
-    /// Writes all buffered bytes, and waits until that is done.
+    /// Writes all buffered bytes, and waits until they are written.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], or [`ErrorKind::Timeout`] at the deadline.
@@ -223,7 +223,7 @@ impl DescriptorWriter {
         Ok(())
     }
 
-    /// Returns the number of buffered bytes, which are not written yet.
+    /// Returns the number of buffered bytes that are not written yet.
     #[must_use]
     pub fn waiting_bytes(&self) -> usize {
         self.backlog.len() - self.done
@@ -247,8 +247,8 @@ impl DescriptorWriter {
     }
 
     /// Tries once to write the bytes of `parts`, without waiting. At least one of the parts must
-    /// not be empty. Returns the number of written bytes, or `None` if the descriptor accepts
-    /// nothing now.
+    /// not be empty. Returns the number of bytes written, or `None` if the descriptor accepts no
+    /// bytes now.
     fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
         let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
@@ -332,15 +332,15 @@ impl AsFd for DescriptorWriter {
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The earlier of two deadlines: of the current attempt, and of the whole output. `None` if
-    /// neither is set.
+    /// The earlier one of two deadlines: that of the current attempt, and that of the whole output.
+    /// `None` if neither is set.
     until: Option<Instant>,
     written: bool,
 }
 
 impl BlockingOutputSink {
-    /// Makes a sink that writes to `output`. It waits until `deadline` or until the deadline of the
-    /// transfer, whichever is earlier.
+    /// Makes a sink that writes to `output`. It waits at most until `deadline` or until the
+    /// deadline of the transfer, whichever is earlier.
     #[must_use]
     pub fn new(output: DescriptorWriter, deadline: Option<Instant>) -> Self {
         Self { output, deadline, until: deadline, written: false }
@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_pipe_does_not_block_and_loses_nothing() {
+    fn write_to_full_pipe_keeps_the_rest_without_blocking() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut output = DescriptorWriter::new(writer.into());
         let piece: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_keep_their_order_in_a_full_pipe() {
+    fn written_pieces_keep_their_order_in_a_full_pipe() {
         for way in [WriteMethod::Nowait, WriteMethod::Poll, WriteMethod::Direct] {
             let (mut reader, writer) = io::pipe().unwrap();
             let reading = std::thread::spawn(move || {
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn small_writes_are_buffered() {
+    fn small_writes_are_buffered_until_flush() {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut output = DescriptorWriter::new(writer.into());
         for _ in 0..100 {

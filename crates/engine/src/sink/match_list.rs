@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use haul_policy::terminal_text::escape_for_terminal;
 
-/// The maximum number of bytes of memory that an empty list keeps for further values.
+/// The maximum number of bytes of memory that a cleared list keeps for further values.
 const MAX_IDLE_CAPACITY: usize = 128 << 10;
 
-/// The number of bytes for each value in the index that [`MatchList::write_at`] writes: the end of
-/// the value, and its expression.
+/// The number of bytes that each value takes in the index written by [`MatchList::write_at`]: the
+/// end of the value, and its expression.
 const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 
 /// Extracted values in the order in which they were found.
@@ -27,27 +27,27 @@ const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 pub struct MatchList {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The index of the expression that found each value.
+    /// The index of the expression that found it, for each value.
     expressions: Vec<u16>,
-    /// The position of the first value in the list, in the order of the run's input. `None` if the
-    /// values are not sorted by the input.
+    /// The position of the first value in the list, in the order of the input. `None` if the values
+    /// are not sorted by the order of the input.
     pub place: Option<MatchPosition>,
 }
 
-/// The position of an extracted value in the order of the run's input. It consists of the numbers
-/// of the transfers that led to the value, one for each stage of a [fleet](crate::fleet), and the
-/// number of the value in its body.
+/// The position of an extracted value in the order of the input. It consists of the numbers of the
+/// transfers that led to the value, one for each stage of a [fleet](crate::fleet), and the number
+/// of the value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchPosition {
-    /// The number of the transfer in each stage of the fleet. The body of the last transfer
-    /// contains the values.
+    /// The number of the transfer in each stage of the fleet. The body of the last of these
+    /// transfers contains the values.
     pub order: Arc<[u64]>,
     /// The number of values found earlier in the same body.
     pub before: u64,
 }
 
 impl MatchPosition {
-    /// Returns the position, in the order of the run's input, of the value at `index` in the list.
+    /// Returns the position of the value at `index` in the order of the input.
     #[must_use]
     pub fn order_of_match(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();
@@ -70,7 +70,7 @@ impl MatchList {
         self.expressions.push(u16::try_from(expression).unwrap_or(u16::MAX));
     }
 
-    /// Moves all values of `other` to the end of this list, so that `other` is empty.
+    /// Moves all values of `other` to the end of this list, and leaves `other` empty.
     pub fn append(&mut self, other: &mut Self) {
         let base = self.bytes.len();
         self.bytes.append(&mut other.bytes);
@@ -127,13 +127,13 @@ impl MatchList {
             + self.expressions.capacity() * size_of::<u16>()
     }
 
-    /// Returns the number of bytes of all values together.
+    /// Returns the total number of bytes of all values.
     #[must_use]
     pub fn value_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Returns the values as lines, each ended by a line feed.
+    /// Returns the values as lines, each followed by a line feed.
     #[must_use]
     pub fn to_lines(&self) -> Vec<u8> {
         let mut lines = Vec::with_capacity(self.bytes.len() + self.ends.len());
@@ -144,8 +144,8 @@ impl MatchList {
         lines
     }
 
-    /// Returns the values without characters that could control a terminal or deceive its reader
-    /// ([`escape_for_terminal`]).
+    /// Returns a copy in which the values contain no characters that could control a terminal or
+    /// deceive its reader ([`escape_for_terminal`]).
     #[must_use]
     pub fn for_terminal(&self) -> Self {
         let mut shown = Self { place: self.place.clone(), ..Self::default() };
@@ -155,7 +155,7 @@ impl MatchList {
         shown
     }
 
-    /// Writes the values to a file from the offset `at` on, without their position. Returns the
+    /// Writes the values, but not their `place`, to a file from the offset `at` on. Returns the
     /// offset after them.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn appended_lists_keep_their_boundaries() {
+    fn appended_match_lists_keep_value_boundaries() {
         let (mut a, mut b) = (MatchList::default(), MatchList::default());
         a.push(b"x");
         b.push_found(2, b"yy");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn list_for_terminal_keeps_boundaries_and_expressions() {
+    fn match_list_for_terminal_keeps_boundaries_and_expressions() {
         let mut list = MatchList::default();
         list.push_found(3, "\u{9b}2J\u{202e}".as_bytes());
         list.push_found(1, b"\x1b[31mred");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_come_back_from_a_file() {
+    fn match_list_is_read_back_from_a_file() {
         let file = tempfile::tempfile().unwrap();
         let mut list = MatchList::default();
         let after_empty = list.write_at(&file, 0).unwrap();

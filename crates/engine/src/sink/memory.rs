@@ -1,4 +1,4 @@
-//! Bodies in memory, for a program that wants the bytes.
+//! Sinks that collect bodies in memory.
 //!
 //! ```
 //! use haul::buffer_pool::BufferLease;
@@ -19,15 +19,15 @@ use super::{BodyInfo, Sink};
 use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes that are allocated in advance because the server has announced a
-/// length. The memory for a longer body grows as the body arrives, so a false length costs nothing.
+/// The maximum number of bytes that are allocated in advance for the announced length of a body.
+/// The memory for a longer body grows as the body arrives, so a false length costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// Allocates memory in `bytes` for `more` further bytes of a body.
 ///
 /// # Errors
-/// [`ErrorKind::Write`] if the system has too little memory. Since a server decides how large a
-/// body is, that must not abort the program.
+/// [`ErrorKind::Write`] if the system has too little memory. The server decides how large a body
+/// is, so a lack of memory must not abort the program.
 pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     bytes.try_reserve(more).map_err(|error| {
         let message = format!("no memory for a body of more than {} bytes", bytes.len());
@@ -35,7 +35,7 @@ pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     })
 }
 
-/// Receives at most `most` bytes from the socket, once, into the unused capacity of a vector.
+/// Receives once from the socket, at most `most` bytes, into the unused capacity of a vector.
 /// Returns `None` if the vector has no unused capacity. Sinks that keep a body in a vector call
 /// this in [`Sink::receive`].
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {

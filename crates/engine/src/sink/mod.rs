@@ -1,4 +1,4 @@
-//! Sinks: the destinations of bodies, which limit how much is received.
+//! Sinks: the destinations of bodies. They limit how much is received.
 //!
 //! A [`Sink`] grants *credit*: the number of bytes that it accepts now. A driver never reads more
 //! of a body than the credit, so a full sink stops the reads, the socket's buffer fills, and the
@@ -46,8 +46,8 @@ use match_list::MatchList;
 
 /// The handle by which a sink wakes the driver of its transfer, once the sink accepts bytes again.
 pub trait TransferWaker: Send + Sync {
-    /// Reports that the sink of the transfer `token` may accept bytes again. The driver then asks
-    /// the sink for its credit.
+    /// Reports that the sink of the transfer with this token may accept bytes again. The driver
+    /// then asks the sink for its credit.
     fn wake(&self, token: usize);
 }
 
@@ -56,8 +56,8 @@ pub trait ByteCounter: Send + Sync {
     /// Adds `bytes` to the count.
     fn count(&self, bytes: u64);
 
-    /// Reports the number of connections over which the body is fetched now. Does nothing by
-    /// default.
+    /// Reports the number of connections over which the body is currently fetched. By default, does
+    /// nothing.
     fn set_connections(&self, _connections: usize) {}
 }
 
@@ -76,28 +76,28 @@ pub struct BodyInfo<'a> {
     pub history: &'a [FollowedRedirect],
     /// The facts about the transfer so far.
     pub facts: &'a TransferFacts,
-    /// The number of bytes that will be pushed. `None` if it is unknown, as for a decoded or
-    /// searched body.
+    /// The number of bytes that will be passed to the sink. `None` if it is unknown, for example
+    /// because the body is decoded or searched.
     pub length: Option<u64>,
-    /// The offset in the content of the first byte that will be pushed. The sink has the earlier
-    /// bytes already.
+    /// The offset in the content of the first byte that will be passed to the sink. The sink
+    /// already has the earlier bytes.
     pub offset: u64,
     /// The full length of the content before decoding, if known.
     pub total: Option<u64>,
-    /// The strong validator of the content, if the server allows a later request for the rest of
-    /// it.
+    /// The strong validator of the content, if a later request can fetch the rest of the content
+    /// with it.
     pub validator: Option<&'a Validator>,
     /// The deadline of the current attempt, if there is one.
     pub deadline: Option<Instant>,
 }
 
-/// The part of a content that the sink has already, for example from an earlier run.
+/// The part of the content that the sink already has, for example from an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingPartialContent {
     /// The first missing range. Its end is [`u64::MAX`] if the length is unknown.
     pub gap: Range<u64>,
-    /// The length in bytes and the validator of the whole content. `None` if the caller merely
-    /// claims that the existing part is the beginning of the content.
+    /// The length in bytes and the validator of the whole content. `None` if there is no proof that
+    /// the existing part is the beginning of the content, only the caller's claim.
     pub known: Option<(u64, Validator)>,
 }
 
@@ -113,26 +113,26 @@ pub trait Sink: Any + Send {
 
     /// Returns true if the sink itself decodes a body with this coding (the values of
     /// `Content-Encoding`, joined by commas). The sink then receives the bytes undecoded. The
-    /// driver calls this before [`Sink::begin`]. Default: false.
+    /// driver calls this before [`Sink::begin`]. By default, returns false.
     fn takes_encoded(&mut self, _coding: &[u8]) -> bool {
         false
     }
 
     /// Returns the number of bytes that the sink accepts now. If it returns 0, the sink calls
-    /// [`TransferWaker::wake`] with `token` once it accepts more. Default: no limit.
+    /// [`TransferWaker::wake`] with `_token` once it accepts more. By default, there is no limit.
     fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> u64 {
         u64::MAX
     }
 
-    /// Returns true if the output of all other bodies of the run waits for the end of this body,
-    /// because only this body may be written to the output. Default: false.
+    /// Returns true if the output of all other bodies waits for the end of this body, because only
+    /// this body may be written to the output at present. By default, returns false.
     fn is_awaited(&self) -> bool {
         false
     }
 
     /// Returns true if this body is the next one in the output, so that the output cannot continue
-    /// without it. If the value is false, the sink wakes `waker` with `token` when it becomes true.
-    /// Default: false.
+    /// without it. If not, the sink wakes `_waker` with `_token` when that becomes true. By
+    /// default, returns false.
     fn is_first(&mut self, _waker: Option<&std::sync::Arc<dyn TransferWaker>>, _token: usize) -> bool {
         false
     }
@@ -153,16 +153,17 @@ pub trait Sink: Any + Send {
     }
 
     /// Receives at most `_most` body bytes from a socket without TLS into the sink's own memory, by
-    /// one `recv(2)` without flags, and returns its result. The bytes then count as pushed. A
-    /// driver calls this if it cannot let the kernel move the bytes ([`Sink::direct`]). Returns
-    /// `None`, the default, if the driver must receive the bytes and push them.
+    /// one `recv(2)` without flags, and returns the result. The bytes then count as passed to the
+    /// sink. A driver calls this if it cannot let the kernel move the bytes ([`Sink::direct`]).
+    /// Returns `None`, the default, if the driver must receive the bytes and pass them to
+    /// [`Sink::bytes`].
     fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
         None
     }
 
-    /// Returns the descriptor to which body bytes may be moved directly, bypassing the sink. The
-    /// descriptor is positioned at the next byte. A driver that moves bytes reports them by
-    /// [`Sink::moved`]. Returns `None`, the default, if the sink must receive the bytes itself.
+    /// Returns the descriptor to which body bytes may be moved directly, without the sink. The
+    /// descriptor is positioned at the next byte. A driver that moves bytes reports them with
+    /// [`Sink::moved`]. Returns `None`, the default, if all bytes must be passed to the sink.
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -170,12 +171,12 @@ pub trait Sink: Any + Send {
     /// Records that bytes were moved to the descriptor of [`Sink::direct`].
     fn moved(&mut self, _bytes: u64) {}
 
-    /// Makes the error to report if bytes could not be moved to the descriptor of [`Sink::direct`].
+    /// Makes the error for bytes that could not be moved to the descriptor of [`Sink::direct`].
     fn write_error(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
 
-    /// Writes extracted values. Default: writes each value as a line.
+    /// Writes extracted values. By default, writes each value as a line.
     ///
     /// # Errors
     /// The values cannot be written.
@@ -185,8 +186,8 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Receives a piece of the body that is searched for values, in addition to the values found.
-    /// Default: ignores the piece.
+    /// Receives a piece of the body that is searched for values, in addition to the values. By
+    /// default, ignores the piece.
     ///
     /// # Errors
     /// The body cannot be written.
@@ -194,47 +195,47 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// Returns the part of this target's content that the sink has already. The driver calls this
+    /// Returns the part of this target's content that the sink already has. The driver calls this
     /// once, before the request is sent. It later passes the offset at which the response begins to
-    /// [`Sink::begin`]; the offset is 0 if the content has changed. Default: `None`.
+    /// [`Sink::begin`]; the offset is 0 if the content has changed. By default, returns `None`.
     fn partial(&mut self, _target: &Target) -> Option<ExistingPartialContent> {
         None
     }
 
-    /// Moves on to the next missing range of the sink's file, once the current range is filled.
+    /// Advances to the next missing range of the sink's file, once the current range is complete.
     /// Further bytes belong to the new range. Returns `None`, the default, if nothing more is
     /// missing.
     fn next_gap(&mut self) -> Option<Range<u64>> {
         None
     }
 
-    /// Returns the sink's file, if ranges of the body may be written to it in any order. Default:
-    /// `None`.
+    /// Returns the sink's file, if ranges of the body may be written to it in any order. By
+    /// default, returns `None`.
     fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
         None
     }
 
-    /// Returns the counter of the body bytes that a split download writes to the sink's file
-    /// directly, not through the sink. Default: `None`.
+    /// Returns the counter of the body bytes that a split download writes directly to the sink's
+    /// file, not through the sink. By default, returns `None`.
     fn counter(&mut self) -> Option<std::sync::Arc<dyn ByteCounter>> {
         None
     }
 
-    /// Keeps the received part of a body that broke off, so that another attempt continues after
-    /// it. Only the caller can know that the content has not changed meanwhile. Returns false, the
-    /// default, if the sink cannot keep the part.
+    /// Keeps the received part of a body that broke off, so that a retry can continue after it.
+    /// (The caller must make sure that the content has not changed in the meantime.) Returns false,
+    /// the default, if the sink cannot keep the part.
     fn keeps(&mut self) -> bool {
         false
     }
 
-    /// Discards the received bytes, so that another attempt starts from the beginning. Returns
-    /// false if the sink has already output some of the bytes.
+    /// Discards the received bytes, so that a retry can start from the beginning. Returns false if
+    /// the sink has already output some of the bytes.
     fn restart(&mut self) -> bool;
 
-    /// Completes the body: the sink has received all bytes.
+    /// Completes the body, when the sink has received all bytes.
     ///
     /// # Errors
-    /// The written bytes cannot be completed, for example synced or renamed.
+    /// The body cannot be completed, for example because the file cannot be synced or renamed.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }

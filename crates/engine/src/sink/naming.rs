@@ -1,4 +1,4 @@
-//! Names for complete files, and files without a name.
+//! The naming of complete files, and files without a name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,22 +16,22 @@ use crate::Result;
 /// The treatment of an existing file that has the target's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClobberMode {
-    /// Replaces an existing file whose name the user chose. If the response suggested the name,
+    /// Replaces an existing file if the user chose its name. If the response suggested the name,
     /// keeps the existing file and fails.
     #[default]
     Own,
-    /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested, if that
-    /// file was made or changed after this time: an earlier run of the same program has written it.
+    /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested, if the
+    /// file was created or changed after this time, i.e. by an earlier run of the same program.
     OwnSince(SystemTime),
     /// Replaces the existing file.
     Replace,
-    /// Keeps the existing file, and adds a number to the name of the new file: `.1` to `.100`
+    /// Keeps the existing file, and appends a number to the name of the new file: `.1` to `.100`
     /// (curl's `--no-clobber`).
     Number,
-    /// Keeps the existing file, and fails.
+    /// Keeps the existing file, and makes the sink fail.
     Refuse,
     /// Keeps the existing file, and makes the sink fail. A fleet then counts the transfer as
-    /// successful, and receives no more of the body.
+    /// successful, and does not receive the rest of the body.
     Skip,
 }
 
@@ -77,7 +77,7 @@ impl PartialEq for FilePathCheck {
 
 impl Eq for FilePathCheck {}
 
-/// Returns the directory that contains the path: `.` for a bare name.
+/// Returns the directory that contains the path. Returns `.` for a bare file name.
 pub fn directory_of(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -85,16 +85,17 @@ pub fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Returns the beginning of the names of the temporary files of a process, by which other processes
-/// recognize the files of a killed process. The names end in [`TEMPORARY_SUFFIX`].
+/// Returns the common prefix of the names of a process's temporary files. Other processes recognize
+/// by it the files of a process that was killed. The names end in [`TEMPORARY_SUFFIX`].
 pub fn temporary_prefix(process: u32) -> String {
     format!(".haul-{process}-")
 }
 
-/// The end of the names of temporary files.
+/// The suffix of the names of temporary files.
 pub const TEMPORARY_SUFFIX: &str = ".part";
 
-/// Creates a file in `dir` under a new random name, by calling `make` with that path. The file is removed when the returned value is dropped, unless it is renamed before.
+/// Creates a file in `dir` under a new random name, by calling `make` with that path. The file is
+/// removed when the returned value is dropped, unless it is renamed before.
 pub(super) fn with_temporary_name<T>(
     dir: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -105,16 +106,16 @@ pub(super) fn with_temporary_name<T>(
 }
 
 /// Returns true if the error means that no other file can be renamed to the target, although the
-/// target itself may be writable. The error is that of the rename, or of creating the file to be
-/// renamed. Causes: the target is a mount point; its directory allows no new file, or is sticky and
-/// the target belongs to another user; or the target belongs to another project's quota.
+/// target itself may be writable. The error comes from the rename, or from creating the file to be
+/// renamed. Possible causes: the target is a mount point; its directory allows no new files, or is
+/// sticky and the target belongs to another user; or the target belongs to another project's quota.
 pub(crate) fn prevents_replacement(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(errno, Some(Errno::BUSY | Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::XDEV))
 }
 
-/// Returns the paths to try for a new file. They are the target and, with [`ClobberMode::Number`],
-/// the target with the numbers `.1` to `.100`.
+/// Returns the paths to try for a new file: the target and, with [`ClobberMode::Number`], the
+/// target followed by `.1` to `.100`.
 pub(super) fn candidate_paths(target: &Path, clobber: ClobberMode) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == ClobberMode::Number { 100 } else { 0 };
@@ -128,8 +129,8 @@ pub(super) fn candidate_paths(target: &Path, clobber: ClobberMode) -> impl Itera
     })
 }
 
-/// Renames the file `from` to `target`, as `clobber` allows. Returns the path that the file now
-/// has, which may have a number.
+/// Renames the file `from` to `target`, as `clobber` allows. Returns the resulting path, which may
+/// have a number appended.
 pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> io::Result<PathBuf> {
     if clobber.replaces() {
         std::fs::rename(from, target)?;
@@ -155,26 +156,27 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns true if the error means that the system or the file system cannot rename a file without
-/// replacing another one. (A sandbox that does not know the call returns `PERM`.)
+/// Returns true if the error means that the system or the file system has no rename that never
+/// replaces a file. (A sandbox that does not know the call returns `PERM`.)
 fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
 }
 
-/// Renames a file, unless the new name exists.
+/// Renames a file, but fails if the new name exists.
 #[cfg(any(linux_calls, target_vendor = "apple"))]
 fn rename_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     rustix::fs::renameat_with(CWD, from, CWD, to, rustix::fs::RenameFlags::NOREPLACE)
 }
 
-/// Always fails: this system has no call that renames a file only if the new name is free.
+/// Always fails: this system has no call that renames a file only if the new name does not exist.
 #[cfg(not(any(linux_calls, target_vendor = "apple")))]
 fn rename_unless_taken(_from: &Path, _to: &Path) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)
 }
 
-/// Renames a file, unless the new name exists, by two calls that every system has. A link, unlike a
-/// rename, never replaces a file; for a moment the file has both names.
+/// Renames a file, but fails if the new name exists. Uses two calls that every system has: a link,
+/// which unlike a rename never replaces a file, and the removal of the old name. In between, the
+/// file has both names.
 fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     use rustix::fs::{AtFlags, linkat, unlinkat};
 
@@ -182,7 +184,7 @@ fn link_unless_taken(from: &Path, to: &Path) -> rustix::io::Result<()> {
     unlinkat(CWD, from, AtFlags::empty())
 }
 
-/// Files without a name (`O_TMPFILE`): creating them, and giving them a name.
+/// Files without a name (`O_TMPFILE`): their creation, and giving them a name.
 #[cfg(linux_calls)]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
@@ -200,8 +202,8 @@ pub(super) mod unnamed {
 
     use super::ClobberMode;
 
-    /// The directory in which a process finds its open descriptors. A user other than root can link
-    /// an unnamed file only through this directory.
+    /// The directory that contains a process's open descriptors. A user other than root can link an
+    /// unnamed file only through this directory.
     const DESCRIPTOR_DIRECTORY: &str = "/proc/self/fd";
 
     /// True once the system has refused to link an unnamed file. From then on, files are created
@@ -219,12 +221,11 @@ pub(super) mod unnamed {
         Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Gives the unnamed file a name by linking it at `target`, and returns the path that it then
-    /// has. A link, unlike a rename, cannot replace a file. To replace one, the unnamed file is
-    /// linked under a temporary name and then renamed.
+    /// Gives the unnamed file a name by linking it at `target`, and returns the resulting path. A
+    /// link, unlike a rename, cannot replace a file. To replace a file, the unnamed file is linked
+    /// under a temporary name and then renamed.
     ///
-    /// If the system refuses all links (a sandbox, Android), the content is copied to a file with a
-    /// name.
+    /// If the system refuses all links (a sandbox, Android), the content is copied to a new file.
     pub(in crate::sink) fn link_at_target(
         file: &File,
         target: &Path,
@@ -257,8 +258,7 @@ pub(super) mod unnamed {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Returns true if the error means that the system refuses to link any unnamed file, not only
-    /// at this path.
+    /// Returns true if the error means that the system refuses to link unnamed files at any path.
     fn is_refusal(error: Errno) -> bool {
         matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
     }
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rename_never_replaces_an_existing_file() {
+    fn rename_unless_taken_never_replaces_a_file() {
         let by_link: fn(&Path, &Path) -> rustix::io::Result<()> = link_unless_taken;
         for rename in if is_unsupported_here() { vec![by_link] } else { vec![by_link, rename_unless_taken] } {
             let dir = tempfile::tempdir().unwrap();

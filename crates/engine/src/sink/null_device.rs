@@ -1,14 +1,14 @@
 //! Detection of the null device, `/dev/null`. Writes to it have no effect, so they can be skipped.
 //!
-//! People measure downloads with `-o /dev/null`. Without this, each TLS record or HTTP/2 frame
-//! would cost a system call. A body for the null device can also be fetched again after a failure,
-//! which one for another device cannot.
+//! People measure downloads with `-o /dev/null`. Without this detection, each TLS record or HTTP/2
+//! frame would cost a system call. Another benefit: a body that is written to the null device can
+//! be fetched again after a failure, while one that was written to another device cannot.
 
 use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 
-/// Returns true if the descriptor is the null device, open for writing.
+/// Returns true if the descriptor is the null device and is open for writing.
 pub(crate) fn is_null_device(fd: impl AsFd) -> bool {
     let is_null = fstat(&fd).is_ok_and(|stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && has_null_device_number(&stat)
@@ -17,14 +17,14 @@ pub(crate) fn is_null_device(fd: impl AsFd) -> bool {
     is_null && fcntl_getfl(&fd).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
 }
 
-/// Returns true if this is the device number of `/dev/null`, which the kernel's
-/// Documentation/admin-guide/devices.txt fixes.
+/// Returns true if this is the device number of `/dev/null`. Linux documents the number in
+/// Documentation/admin-guide/devices.txt.
 #[cfg(linux_calls)]
 fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     stat.st_rdev == rustix::fs::makedev(1, 3)
 }
 
-/// Returns true if this is the device number of `/dev/null`. Each system has its own.
+/// Returns true if this is the device number of `/dev/null`. The number differs between systems.
 #[cfg(not(linux_calls))]
 fn has_null_device_number(stat: &rustix::fs::Stat) -> bool {
     use std::sync::OnceLock;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_device_is_detected_for_writing_only() {
+    fn null_device_is_detected_only_for_writing() {
         let for_writing = |path: &str| File::options().write(true).open(path).unwrap();
         assert!(is_null_device(for_writing("/dev/null")));
         assert!(!is_null_device(File::open("/dev/null").unwrap()));

@@ -1,10 +1,11 @@
-//! Enters the directories of a file name that a URL, a list or a page chose, without following
-//! links, so that the file is below the directory that the user chose.
+//! Enters the directories in a file name that a URL, a list or a page chose. Links are not
+//! followed, so the file is always below the directory that the user chose.
 //!
-//! The directories are entered one by one (`openat` with `O_NOFOLLOW`), and missing ones are created
-//! on the way. The rejected alternative, `openat2` with `RESOLVE_BENEATH`, is missing on older
-//! kernels and in sandboxes, and creates nothing. A directory that another process replaces by a link
-//! between this check and the opening of the file is followed.
+//! The directories are entered one by one (`openat` with `O_NOFOLLOW`). Missing directories are
+//! created. The rejected alternative, `openat2` with `RESOLVE_BENEATH`, is not available on older
+//! kernels and in sandboxes, and creates no directories. One race remains: if another process
+//! replaces a directory by a link between this check and the opening of the file, the link is
+//! followed.
 
 use std::fs;
 use std::io;
@@ -15,8 +16,8 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Mode, OFlags, RawMode, mkdirat, openat};
 use rustix::io::Errno;
 
-/// The flags that open a directory to look up names in it. They need no permission to list the
-/// directory.
+/// The flags for opening a directory in order to look up names in it. They require no permission to
+/// list the directory.
 #[cfg(target_os = "linux")]
 const OPEN_FOR_LOOKUP: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_below_the_base_are_not_entered() {
+    fn links_below_the_output_directory_are_not_entered() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().join("out");
         let enter = |name: &str, make| check_beneath(&base, &base.join(name), make);

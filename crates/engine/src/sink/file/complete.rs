@@ -1,5 +1,5 @@
-//! The completion of a file that a body was written to. It verifies the checksum, syncs the file if
-//! requested, and renames it to its target.
+//! The completion of a file to which a body was written. It verifies the checksum, syncs the file
+//! if requested, and renames it to its target.
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
@@ -59,9 +59,9 @@ impl FileSink {
         Ok(())
     }
 
-    /// Truncates the file after the last byte written. A body that is written from an offset on
-    /// ([`AppendPosition::At`]) may end before the old content does, and would otherwise be
-    /// followed by old bytes.
+    /// Truncates the file after the last byte that was written. A body that is written from an
+    /// offset on ([`AppendPosition::At`]) may end before the old content, whose end would otherwise
+    /// remain.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());
@@ -78,15 +78,13 @@ impl FileSink {
         }
     }
 
-    /// Returns true if the sink was asked to append the body to an existing file, and the file is a
-    /// regular one.
+    /// Returns true if the body is to be appended to an existing file that is a regular file.
     pub(super) fn appends_to_file(&self) -> bool {
         self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
     }
 
     /// Returns an error if the written content does not have the expected checksum. The content is
-    /// then kept under the name of a partial file, for inspection, unless failed files are to be
-    /// removed.
+    /// then kept as a partial file, for inspection, unless the options say to remove failed files.
     pub(super) fn check_checksum(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {

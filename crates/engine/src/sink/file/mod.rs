@@ -1,15 +1,16 @@
-//! Writes a body to a file.
+//! The sink that writes a body to a file.
 //!
-//! A regular file is written under another name or without a name in its target's directory, and
-//! renamed when the body is complete. So no reader sees an incomplete file, and a failure leaves
-//! the old file unchanged. A large body whose content has a strong validator is written to a
-//! [partial] file, which a later run can complete. Any other body is written to a file without a
-//! name (`O_TMPFILE`), so that not even a signal leaves a file behind. On systems without such
-//! files, it is written to a temporary name, created exclusively, so that no link is followed. A
-//! device, a FIFO or `/dev/fd/N` is written in place. So is a file that no other file can replace,
-//! once the content is complete (`replace.rs`).
+//! A regular file is first written in its target's directory, under another name or without a name.
+//! It is renamed to the target when the body is complete. So no reader sees an incomplete file, and
+//! a failure leaves the old file unchanged. A large body whose content has a strong validator is
+//! written to a [partial] file, which a later run can complete. Any other body is written to a file
+//! without a name (`O_TMPFILE`), so that not even a signal leaves a file behind. On systems without
+//! such files, the body is written to a file with a temporary name. That file is created
+//! exclusively, so that no link is followed. A device, a FIFO or `/dev/fd/N` is written in place.
+//! The content of a file that cannot be replaced by a rename is copied into it when it is complete
+//! (`replace.rs`).
 //!
-//! The rejected alternative is to remove named files in handlers of SIGINT and SIGTERM. They would
+//! The rejected alternative is to remove named files in handlers of SIGINT and SIGTERM. These would
 //! miss SIGKILL, and a library should not take over the program's signals.
 //!
 //! ```no_run
@@ -59,8 +60,8 @@ pub struct FileSink {
     options: FileOptions,
     clobber: ClobberMode,
     devices: Option<Arc<OpenDeviceCache>>,
-    /// The partial file that an earlier run has left, until a response shows whether the file can
-    /// be completed. `None` if there is no such file.
+    /// The partial file from an earlier run, until a response shows whether it can be completed.
+    /// `None` if there is no such file.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     /// The checksum for the record of the transfer. `None` if the record needs no checksum.
@@ -68,31 +69,31 @@ pub struct FileSink {
     state: OpenFile,
     space: DiskSpaceReservation,
     /// The path to which the complete file is renamed. `None` before `FileSink::find_existing` was
-    /// called, and if no other file can be renamed to that path.
+    /// called, and if no file can be renamed to that path.
     target: Option<PathBuf>,
     /// The owner and the permissions of the existing file that is replaced. `None` if no file is
     /// replaced.
     replaced: Option<FileOwnership>,
-    /// True if the response, a URL or a list may choose the name of the file. Links, FIFOs and
-    /// devices are then not written to.
+    /// True if a response, a URL or a list chose the name of the file. The sink then does not write
+    /// to links, FIFOs and devices.
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted; `None` before the check.
     taken: Option<PathBuf>,
-    /// True if this run has opened the file in place, and the file is not complete.
+    /// True if this run has opened the file in place, and the file is not complete yet.
     is_begun: bool,
     /// True if the response has an error status, and its body is written to the file nevertheless.
     is_failure: bool,
-    /// The length in bytes that the existing file had before this body was appended to it. `None`
-    /// if the body is not appended.
+    /// The length in bytes that the existing file had before this body was appended. `None` if the
+    /// body is not appended.
     was_long: Option<u64>,
-    /// True if the response is a 304, which refers to the existing file. As in curl, only requested
-    /// heads are written then.
+    /// True if the response is a 304, so that the existing file is still valid. As in curl, only
+    /// the head is then written, if it was requested.
     shows_unchanged: bool,
 }
 
 impl FileSink {
-    /// Makes a sink for this path, with the default options. No file is opened before a response
-    /// arrives whose body is delivered.
+    /// Makes a sink for this path with the default options. The file is opened only when a response
+    /// with a body to deliver arrives.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::with_options(path, FileOptions::default())
     }
@@ -120,8 +121,8 @@ impl FileSink {
         }
     }
 
-    /// Makes this sink share open devices with all sinks that got the same `devices`, so that each
-    /// device is opened once.
+    /// Makes this sink share the open devices in `devices` with other sinks, so that each device is
+    /// opened only once.
     #[must_use]
     pub fn with_device_cache(mut self, devices: &Arc<OpenDeviceCache>) -> Self {
         self.devices = Some(Arc::clone(devices));
@@ -130,7 +131,7 @@ impl FileSink {
 
     /// Makes this sink compute the checksum of the file while it is written, for the content of a
     /// record ([`RecordContent::file_checksum`]). No checksum is computed for a file that is not
-    /// written from its first byte to its last one, or that is no regular file. `None` turns the
+    /// written from its first byte to its last, or that is not a regular file. `None` turns the
     /// checksum off.
     #[must_use]
     pub fn with_record_checksum(mut self, algorithm: Option<HashAlgorithm>) -> Self {
@@ -138,7 +139,8 @@ impl FileSink {
         self
     }
 
-    /// Returns true if the file is a regular one that has no content yet.
+    /// Returns true if the file is a regular file without content, so that all its bytes will be
+    /// written in order.
     fn is_written_in_order(&self, begin: &BodyInfo<'_>) -> bool {
         let is_new = match &self.state {
             OpenFile::Due | OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
@@ -170,7 +172,7 @@ impl FileSink {
         .map_err(|error| self.error(error))
     }
 
-    /// Opens the file, if opening was postponed until there is a byte to write.
+    /// Opens the file, if opening was postponed until the first byte is written.
     fn open_postponed(&mut self) -> Result<()> {
         if matches!(self.state, OpenFile::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;

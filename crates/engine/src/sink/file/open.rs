@@ -1,4 +1,4 @@
-//! The opening of the file that a body is written to. It is one of these: a file without a name, a
+//! The opening of the file to which a body is written. It is one of these: a file without a name, a
 //! temporary file in the directory of the target, a partial file, or the target itself.
 
 use std::fs::{DirBuilder, OpenOptions};

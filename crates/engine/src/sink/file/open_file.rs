@@ -47,11 +47,11 @@ impl OpenDeviceCache {
 #[derive(Debug)]
 pub(super) enum OpenFile {
     Closed,
-    /// The file is not open yet. It is opened in place when the first byte is written, so that a
-    /// response without content leaves the old file unchanged.
+    /// The file is not open yet. It is opened in place only when the first byte is written, so that
+    /// a response without content leaves the old file unchanged.
     Due,
-    /// A file without a name, in the directory of the target. It vanishes when it is closed, unless
-    /// it is given a name before.
+    /// A file without a name in the directory of the target. It is deleted when it is closed,
+    /// unless it gets a name before.
     #[cfg(linux_calls)]
     Unnamed(File),
     Beside(File, TempPath),
@@ -60,7 +60,7 @@ pub(super) enum OpenFile {
     /// is copied to the target.
     Elsewhere(File),
     InPlace(Arc<File>),
-    /// The null device: writes are skipped.
+    /// The null device. Writes to it are skipped.
     Null(Arc<File>),
 }
 

@@ -10,9 +10,9 @@ use super::super::naming::{ClobberMode, FilePathCheck};
 pub struct FileOptions {
     /// True to create missing directories of the path. Default: false.
     pub create_dirs: bool,
-    /// The directory below which a URL, a list or a page chose the path of the file. The path is then
-    /// not followed through links below this directory, and no link, FIFO or device is written to.
-    /// Default: `None`, for a path that the user chose; links are followed by the kernel's rules.
+    /// The directory below which a URL, a list or a page chose the path of the file. Links below
+    /// this directory are then not followed, and the body is not written to a link, a FIFO or a
+    /// device. Default: `None`, for a path that the user chose; links are then followed as usual.
     pub beneath: Option<PathBuf>,
     /// True to replace the last segment of the path by the file name that the response suggests,
     /// after unsafe characters were removed (curl's `-J`). Default: false.
@@ -24,19 +24,19 @@ pub struct FileOptions {
     /// The treatment of an existing file with the target's name. Default: the body replaces the
     /// file, unless the response suggested its name.
     pub clobber: ClobberMode,
-    /// True to sync content and name to the disk before the file counts as complete. Default:
-    /// false.
+    /// True to sync the content and the name to the disk before the file counts as complete.
+    /// Default: false.
     pub sync: bool,
-    /// The permission bits of a new file, before the umask. Default `0o666`.
+    /// The permission bits of a new file, before the umask; `None` for `0o666`. Default: `None`.
     pub mode: Option<u32>,
     /// True to remove everything that a failed transfer wrote. Default: false; the partial file is
     /// kept, so that a later run can complete it.
     pub remove_on_error: bool,
-    /// True to treat a status of 400 or above as a failed transfer although its content is
+    /// True to treat a status of 400 or above as a failed transfer even if its content is
     /// delivered. It has an effect only with `remove_on_error`. Default: false.
     pub statuses_fail: bool,
-    /// The position from which the body is written into the existing file (curl's `-C`). Default:
-    /// the body replaces the file.
+    /// The position in the existing file from which the body is written (curl's `-C`). Default:
+    /// `None`; the body replaces the file.
     pub append: Option<AppendPosition>,
     /// True to write the file in place: it is opened under its own name and truncated, links are
     /// followed, and the received part of a failed transfer remains (as in curl). Default: false.
@@ -47,8 +47,8 @@ pub struct FileOptions {
     pub checksum: Option<ExpectedChecksum>,
 }
 
-/// Returns the permission bits, before the umask, for directories that are created for files. If
-/// files are written [in place](FileOptions::in_place), they are the bits that curl uses.
+/// Returns the permission bits, before the umask, for new directories. If files are written [in
+/// place](FileOptions::in_place), these are the bits that curl uses.
 #[must_use]
 pub fn directory_mode(in_place: bool) -> u32 {
     if in_place { 0o750 } else { 0o777 }

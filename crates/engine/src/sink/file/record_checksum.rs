@@ -1,15 +1,16 @@
-//! The checksum of a file for its record, computed while the file is written.
+//! The checksum of a file for the record of its transfer, computed while the file is written.
 
 use super::super::checksum::{ChecksumHasher, HashAlgorithm};
 
-/// The checksum of one file. It exists only if the file is written from its first byte to its last
-/// one.
+/// The checksum of one file. It is available only if the file is written from its first byte to its
+/// last.
 #[derive(Debug)]
 pub(super) struct RecordChecksum {
     algorithm: HashAlgorithm,
-    /// The computation; `None` while bytes may be written in another order.
+    /// The computation in progress; `None` while bytes may be written in another order.
     hasher: Option<ChecksumHasher>,
-    /// The checksum of the complete file.
+    /// The checksum of the complete file; `None` before the file is complete, and if it was not
+    /// computed.
     found: Option<Vec<u8>>,
 }
 
@@ -18,7 +19,7 @@ impl RecordChecksum {
         Self { algorithm, hasher: None, found: None }
     }
 
-    /// Begins a file whose bytes are all written in order.
+    /// Begins the computation for a file whose bytes are all written in order.
     pub(super) fn begin(&mut self) {
         (self.hasher, self.found) = (Some(self.algorithm.hasher()), None);
     }
@@ -39,7 +40,7 @@ impl RecordChecksum {
         }
     }
 
-    /// Ends the file.
+    /// Ends the computation, when the file is complete.
     pub(super) fn finish(&mut self) {
         self.found = self.hasher.take().map(ChecksumHasher::finish);
     }

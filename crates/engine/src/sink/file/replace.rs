@@ -1,5 +1,5 @@
-//! The file that a body replaces: its real path, its owner and permissions, and the way to replace
-//! its content if no other file can be renamed to its path.
+//! The replacement of an existing file by a body: its real path, its owner and permissions, and the
+//! method if no file can be renamed to its path.
 //!
 //! | what is at the path | a complete body |
 //! |---|---|
@@ -27,8 +27,7 @@ pub(super) struct FileOwnership {
     owner: u32,
     group: u32,
     mode: u32,
-    /// True if another user owns the file, and users other than the owner of its directory can
-    /// create files there.
+    /// True if another user owns the file, and its directory allows other users to create files.
     is_foreign: bool,
 }
 
@@ -39,9 +38,9 @@ impl FileOwnership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
     }
 
-    /// Sets the owner, group and permissions of `file` to these, as far as this process may. In
-    /// directories such as /tmp, another user does not get the file: he would get what root
-    /// downloads over a file that he has put there.
+    /// Sets the owner, group and permissions of `file` to these, as far as this process may. Does
+    /// nothing if the file is foreign: otherwise, a user could put a file into a directory such as
+    /// /tmp and become the owner of what root downloads over it.
     pub(super) fn apply_to(self, file: &File) {
         if self.is_foreign {
             return;
@@ -101,9 +100,10 @@ impl FileSink {
         metadata
     }
 
-    /// Opens the file that is about to be replaced as a program would that writes into it, and
-    /// changes nothing. Only an open that may create gets the kernel's refusal of other users' files
-    /// in directories such as /tmp; a rename over them does not. Other files are not opened.
+    /// Opens the file that is about to be replaced in the same way as a program that writes into
+    /// it, but changes nothing. Thereby the kernel can refuse to open a file of another user in a
+    /// directory such as /tmp; it would allow a rename over that file. Does nothing if the file is
+    /// not foreign.
     ///
     /// # Errors
     /// The error of the open.
@@ -119,8 +119,8 @@ impl FileSink {
     }
 
     /// Returns the path of the file that the kernel opens through the link at the sink's path.
-    /// Returns `None` if the link leads nowhere, or if the kernel opens another file than the one
-    /// that the link's text names. (It refuses links of other users in directories such as /tmp.)
+    /// Returns `None` if the link leads nowhere, or if the kernel opens another file than the
+    /// link's text names. (The kernel refuses links of other users in directories such as /tmp.)
     fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
         let made = match followed {
             Some(_) => None,
@@ -143,9 +143,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens a file for the content if no file can be renamed to the target. It is a file without a
-    /// name in the directory for temporary files or, if there is no space for `length` bytes, the
-    /// target itself.
+    /// Opens a file for the content, if no file can be renamed to the target. It is a file without
+    /// a name in the directory for temporary files. If there is no space for `length` bytes there,
+    /// it is the target itself.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.
@@ -159,7 +159,7 @@ impl FileSink {
         }
     }
 
-    /// Truncates `target`. The sink then writes the body directly into that file.
+    /// Truncates `target`, and makes the sink write the body directly into it.
     fn write_in_place(&mut self, target: File) -> io::Result<OpenFile> {
         target.set_len(0)?;
         // Another attempt begins at the first byte.
@@ -167,8 +167,8 @@ impl FileSink {
         Ok(OpenFile::InPlace(Arc::new(target)))
     }
 
-    /// Writes body bytes to the unnamed file in the directory for temporary files. If no space is
-    /// left there, copies its content to the target, and makes this sink write directly into the
+    /// Writes body bytes to the unnamed file in the directory for temporary files. If there is no
+    /// space left, copies the content to the target, and makes this sink write directly into the
     /// target.
     ///
     /// # Errors
@@ -219,15 +219,15 @@ impl FileSink {
     }
 
     /// Opens the target for writing, and creates it if it does not exist. The flag `O_CREAT` is
-    /// always set, because only then do all of the kernel's rules against other users' files in
-    /// directories such as /tmp apply.
+    /// always set: only with it does the kernel fully check for files of other users in directories
+    /// such as /tmp.
     fn open_target(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());
         options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)
     }
 
-    /// Opens in place a file whose name the server may have chosen. Refuses links, FIFOs and
+    /// Opens a file in place, if the server may have chosen its name. Refuses links, FIFOs and
     /// devices.
     ///
     /// # Errors
@@ -239,8 +239,7 @@ impl FileSink {
     }
 }
 
-/// Returns the metadata of a file, given the result of a `stat`. If the file does not exist,
-/// returns `None` and no error.
+/// Converts the result of a `stat`: returns `None` instead of an error if the file does not exist.
 fn none_if_missing(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
     match metadata {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

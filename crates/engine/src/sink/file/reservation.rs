@@ -1,4 +1,4 @@
-//! Reservation of disk space for a file's content, in steps ahead of its arrival.
+//! Reservation of disk space for a file's content, in steps, before the content arrives.
 //!
 //! ```text
 //!  0        written      reserved                                announced
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Writes to blocks that were allocated in large steps are three times as fast. The rejected
-//! alternative reserves the announced length before the first byte: a server that announces a
+//! alternative reserves the announced length before the first byte: then a server that announces a
 //! terabyte and sends a byte would fill the disk or, on tmpfs, the memory.
 
 use std::fs::File;
@@ -17,8 +17,8 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-/// Disk space is reserved for bodies of at least this length in bytes. Shorter bodies are written
-/// in a few calls.
+/// The minimum length in bytes of a body for which disk space is reserved. Shorter bodies are
+/// written in a few calls.
 pub(super) const MIN_RESERVED_BODY: u64 = 1 << 20;
 /// The size in bytes of the first reservation. Each further one is twice as large.
 const FIRST_RESERVATION: u64 = 16 << 20;
@@ -49,7 +49,7 @@ impl DiskSpaceReservation {
         self.at += bytes;
     }
 
-    /// Reserves more space if little is left of the last reservation.
+    /// Reserves more space if little of the reserved space is left.
     pub(in crate::sink) fn reserve_ahead(&mut self, file: &File) {
         if self.reserved >= self.end || self.at + MIN_UNUSED_RESERVATION < self.reserved {
             return;
@@ -66,7 +66,7 @@ impl DiskSpaceReservation {
 }
 
 /// Returns an error if a file cannot be `length` bytes long, because the disk is too small or this
-/// process may not write a file so large. Call this before the first byte is fetched.
+/// process may not write files of this size. Call this before the first byte is fetched.
 ///
 /// # Errors
 /// [`io::ErrorKind::FileTooLarge`] and [`io::ErrorKind::StorageFull`].
@@ -91,7 +91,8 @@ pub(in crate::sink) fn check_length_fits(file: &File, length: u64) -> io::Result
 /// not grow, so an unfinished file is no longer than its content.
 ///
 /// # Errors
-/// There is no space. A file system that cannot allocate blocks in advance is no error.
+/// There is no space left. If the file system does not support allocation in advance, no error is
+/// returned.
 #[cfg(linux_calls)]
 pub(in crate::sink) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -109,7 +110,8 @@ pub(in crate::sink) fn allocate(_file: &File, _at: u64, _length: u64) -> io::Res
     Ok(())
 }
 
-/// Frees the disk blocks of a range of a file that has no content yet, if the file system can.
+/// Frees the disk blocks of a range of a file that contains no content yet, if the file system
+/// supports this.
 pub(in crate::sink) fn release_blocks(file: &File, at: u64, length: u64) {
     #[cfg(linux_calls)]
     {
