@@ -1,9 +1,9 @@
-//! Totals over many transfers: requests, bytes, connections, packets.
+//! Totals of many transfers: requests, bytes, connections, packets.
 //!
-//! The numbers of packets and bytes come from the kernel's counters of each connection
-//! (`TCP_INFO`), which are read when it is closed. This needs no capture and no privilege. On
-//! systems without such counters, they are zero, and [`WireTraffic::known`] is false. Datagrams of
-//! QUIC are counted by haul.
+//! The numbers of packets and bytes come from the kernel's counters for each connection
+//! (`TCP_INFO`), which are read when the connection is closed. This requires no packet capture and
+//! no privileges. On systems without such counters, the numbers are zero, and
+//! [`WireTraffic::known`] is false. For QUIC, haul itself counts the datagrams.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ pub struct ClientStats {
     totals: Mutex<TransferTotals>,
 }
 
-/// The totals of all transfers of a client so far, or of one of its drivers.
+/// The totals of all transfers so far, of a client or of one of its drivers.
 #[derive(Debug, Default, Clone)]
 pub struct TransferTotals {
     /// The number of finished transfers.
@@ -36,11 +36,11 @@ pub struct TransferTotals {
     pub body_bytes: u64,
     /// The number of connections opened.
     pub connections: u64,
-    /// The number of requests sent on a connection that had carried another request before.
+    /// The number of requests sent on a connection that had already carried a request.
     pub reused: u64,
     /// The bytes and packets that the client's connections carried.
     pub wire: WireTraffic,
-    /// The time that all transfers together spent in each phase.
+    /// The sum of the times that all transfers have spent in each phase.
     pub phases: PhaseTimes,
 }
 
@@ -133,7 +133,7 @@ impl TransferTotals {
         self.phases.add(&facts.phase_times);
     }
 
-    /// Adds the traffic of a connection, which is about to be closed, to these totals.
+    /// Adds the traffic of a connection to these totals. The connection is about to be closed.
     pub(crate) fn connection_closed(&mut self, connection: &HttpConnection) {
         self.wire.add(&connection.wire_traffic());
     }

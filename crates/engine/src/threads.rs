@@ -1,13 +1,13 @@
-//! Starts the library's threads, with all signals blocked. Signals belong to the program, whose
-//! handlers may run only in threads that it knows. (Perl's handler reads memory that belongs to an
-//! interpreter, and a thread that Perl did not start has none.)
+//! Starts the library's threads with all signals blocked. Signals are for the program, whose
+//! handlers may run only in the program's threads. (Perl's handler accesses memory of an
+//! interpreter, and a thread that Perl did not start has no interpreter.)
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
-/// Starts a thread with this name that runs `work`. All signals are blocked in it.
+/// Starts a thread with the name `name` that runs `work`. All signals are blocked in the thread.
 ///
 /// # Errors
 /// The system cannot start another thread.
@@ -24,8 +24,8 @@ struct SignalBlockGuard {
 }
 
 impl SignalBlockGuard {
-    /// The signals that report a fault of the thread itself, such as an invalid access to memory.
-    /// No thread blocks them.
+    /// The signals that report a fault of the thread itself, such as an invalid memory access. They
+    /// are never blocked.
     const FAULT_SIGNALS: [Signal; 5] =
         [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 

@@ -1,4 +1,4 @@
-//! Events of a transfer, for observers: what it sends and receives, without secrets.
+//! Events of a transfer for observers: everything that it sends and receives, without secrets.
 //!
 //! ```
 //! use haul::trace::{TraceEvent, TransferObserver};
@@ -30,10 +30,10 @@ use crate::Error;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::TransferOutcome;
 
-/// An event in the course of a transfer, which is reported to an observer.
+/// An event during a transfer, which is reported to an observer.
 #[derive(Debug, Clone)]
 pub enum TraceEvent<'a> {
-    /// A message for the user, without a defined format.
+    /// A message for people. Its text may change.
     Info(Cow<'a, str>),
     /// A request is being sent. Its head is reported without the values of [fields that may hold
     /// secrets](haul_policy::secrets::is_hidden_field).
@@ -51,7 +51,8 @@ pub enum TraceEvent<'a> {
         /// The head of the interim response, as received.
         head: &'a ResponseHead,
     },
-    /// The server sent something that is not HTTP. Its first line is reported; the transfer fails.
+    /// The server sent something other than HTTP. Its first line is reported, and the transfer
+    /// fails.
     NotHttp {
         /// The line as received, without its end.
         line: &'a [u8],
@@ -66,9 +67,9 @@ pub enum TraceEvent<'a> {
         /// The trailer fields, as received.
         fields: &'a Fields,
     },
-    /// The last attempt failed, and another attempt follows after a wait.
+    /// The last attempt failed. Another attempt follows after a pause.
     Retry {
-        /// The result of the last attempt, which is the reason for another attempt.
+        /// The reason for another attempt: the result of the last attempt.
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
@@ -81,7 +82,7 @@ pub enum TraceEvent<'a> {
     /// Content of a request is being sent. This is reported only if
     /// [`TransferObserver::wants_content`] returns true.
     Sent(&'a [u8]),
-    /// Content of a response was received; it is not decoded yet. This is reported only if
+    /// Content of a response was received. It is not decoded yet. This is reported only if
     /// [`TransferObserver::wants_content`] returns true.
     Received(&'a [u8]),
     /// The transfer has reached a milestone.
@@ -90,7 +91,7 @@ pub enum TraceEvent<'a> {
         milestone: Milestone,
         /// The time since the transfer began.
         at: Duration,
-        /// The target of the exchange; after a redirect, the new one.
+        /// The target of the exchange. After a redirect, the new target.
         target: &'a Target,
         /// The facts about the transfer so far.
         facts: &'a TransferFacts,
@@ -99,12 +100,12 @@ pub enum TraceEvent<'a> {
     },
 }
 
-/// A milestone in the course of a transfer. The milestones of an exchange come in this order. The
-/// first three are left out if the connection was open already.
+/// A milestone of a transfer. The milestones of an exchange are reported in this order. The first
+/// three are left out if the connection is already open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Milestone {
-    /// The host's name was resolved.
+    /// The host name was resolved.
     Resolved,
     /// The TCP connection was established.
     Connected,
@@ -114,35 +115,35 @@ pub enum Milestone {
     Sent,
     /// The head of the response was received.
     Head,
-    /// A redirect is followed.
+    /// A redirect will be followed.
     Redirected,
-    /// The last attempt failed, and another attempt follows after this wait.
+    /// The last attempt failed. Another attempt follows after this pause.
     Retry(Duration),
     /// The transfer has ended: its body was received, or it failed.
     Done,
 }
 
-/// An observer of transfers. Any worker's thread may call it.
+/// An observer of transfers. Any worker thread may call it.
 pub trait TransferObserver: Send + Sync + fmt::Debug {
     /// Reports an event of a transfer.
     fn event(&self, event: &TraceEvent<'_>);
 
-    /// Returns true if the observer wants [`TraceEvent::Sent`] and [`TraceEvent::Received`]. The
-    /// kernel then cannot move bodies without copies. Default: false.
+    /// Returns true if the observer needs [`TraceEvent::Sent`] and [`TraceEvent::Received`]. The
+    /// kernel then cannot move bodies without copies. By default, returns false.
     fn wants_content(&self) -> bool {
         false
     }
 
-    /// Returns an error to make the transfer fail, for example because the observer could not write
-    /// to a file. The transfer calls this after the head of each final response and after trailers.
-    /// Default: `None`.
+    /// Returns an error to make the transfer fail, for example because the observer cannot write to
+    /// its file. The transfer calls this after the head of each final response and after trailers.
+    /// By default, returns `None`.
     fn failure(&self) -> Option<Error> {
         None
     }
 }
 
-/// Returns the text of a system error as `strerror(3)` gives it, without the number that Rust
-/// appends.
+/// Returns the text of a system error as `strerror(3)` returns it, without the error number that
+/// Rust appends.
 ///
 /// ```
 /// use std::io::Error;
@@ -157,8 +158,8 @@ pub fn system_error_text(error: &io::Error) -> String {
     text
 }
 
-/// Returns the lines of a trailer section without the final empty line. Each ends in CR LF, however
-/// it was received.
+/// Returns the lines of a trailer section without the final empty line. Each line ends in CR LF,
+/// even if it was received with a different line ending.
 ///
 /// ```
 /// assert_eq!(haul::trace::trailer_lines(b"A: b\nC: d\r\n\n"), b"A: b\r\nC: d\r\n");

@@ -8,11 +8,12 @@ use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use crate::Error;
 
-/// The facts about one transfer. After a retry, they describe the last attempt, unless a field says
-/// otherwise. A `Duration` that is described as a time is measured from [`TransferFacts::started`].
+/// The facts about one transfer. After a retry, they describe the last attempt, unless a field's
+/// description says otherwise. A `Duration` that is described as a time is measured from
+/// [`TransferFacts::started`].
 #[derive(Debug, Clone)]
 pub struct TransferFacts {
-    /// The method of the last request if a redirect has changed it. Otherwise `None`.
+    /// The method of the last request, if a redirect has changed it; otherwise `None`.
     pub method: Option<Box<str>>,
     /// The `Referer` field of the last request, if a redirect has set it; otherwise `None`.
     pub referer: Option<Box<str>>,
@@ -35,7 +36,7 @@ pub struct TransferFacts {
     pub proxy_used: bool,
     /// The time when the last redirect was followed. Zero without a redirect.
     pub redirected: Duration,
-    /// The number of bytes of all received heads.
+    /// The total number of bytes of all received heads.
     pub head_bytes: u64,
     /// The number of received bytes of the body, before decoding.
     pub body_bytes: u64,
@@ -43,7 +44,7 @@ pub struct TransferFacts {
     pub decoded_bytes: Option<u64>,
     /// The number of redirects followed in the last attempt.
     pub redirects: u32,
-    /// The number of retries of the transfer.
+    /// The number of retries made.
     pub retries: u32,
     /// The number of requests sent for the transfer.
     pub requests: u32,
@@ -52,12 +53,12 @@ pub struct TransferFacts {
     /// The sequence number of the connection that carried the last request. The connections of a
     /// process are numbered from 0. `None` without a connection.
     pub connection: Option<u64>,
-    /// The address and port to which the connection was made. They belong to the server or to the
-    /// proxy. `None` without a connection.
+    /// The address and port of the other end of the connection, i.e. of the server or of the proxy.
+    /// `None` without a connection.
     pub peer: Option<SocketAddr>,
-    /// The reason why the last server's certificate is not valid, if it was accepted nevertheless
-    /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)). `None` for a valid
-    /// certificate.
+    /// The reason why the certificate of the last server is invalid, if it was accepted
+    /// nevertheless ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)). `None` if it
+    /// is valid.
     pub certificate_fault: Option<Box<str>>,
     /// The certificate chain of the last server in DER, beginning with the server's own
     /// certificate. `None` without
@@ -85,14 +86,14 @@ pub struct TransferFacts {
     pub sent: Duration,
     /// The time when the first byte of the last response arrived.
     pub first_byte: Duration,
-    /// The time when the transfer was over.
+    /// The time when the transfer ended.
     pub total: Duration,
-    /// The time that the transfer spent in each phase, in all attempts.
+    /// The time that the transfer spent in each phase, in all attempts together.
     pub phase_times: PhaseTimes,
     /// The numbers of connections and redirects of earlier attempts. The other facts do not include
     /// them.
     pub earlier: EarlierAttempts,
-    /// The current phase of the transfer, or its last phase once it is over.
+    /// The current phase of the transfer, or the last phase if the transfer has ended.
     pub phase: TransferPhase,
     /// The time when the current phase began.
     pub phase_began: Instant,
@@ -128,7 +129,7 @@ pub struct TlsFacts {
     pub resumed: bool,
 }
 
-/// The time that a transfer spent in each phase, summed over all its exchanges.
+/// The time that a transfer spent in each phase, for all its exchanges together.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseTimes {
     /// The time spent on name lookups.
@@ -156,7 +157,7 @@ impl PhaseTimes {
     }
 }
 
-/// The counts of the attempts before the last one.
+/// The counts of all attempts before the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempts {
     /// The number of connections that the earlier attempts opened.
@@ -284,7 +285,7 @@ impl TransferFacts {
         self.upload_bytes = 0;
     }
 
-    /// Records the head of a response. If `continues` is true, the response continues a body whose
+    /// Records the head of a response. `continues` is true if the response continues a body whose
     /// first response was already recorded.
     pub(crate) fn on_head(&mut self, head: &ResponseHead, now: Instant, continues: bool) {
         self.enter_phase(TransferPhase::Receive, now);

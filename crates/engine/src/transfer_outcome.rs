@@ -8,16 +8,17 @@ use haul_proto::head::{Fields, ResponseHead};
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// The outcome of a finished transfer: its result, the last response's head, and the facts.
+/// The outcome of a finished transfer: its result, the head of the last response, and facts about
+/// the transfer.
 #[derive(Debug)]
 pub struct TransferOutcome {
     /// `Ok` if the body was delivered completely, otherwise the error that ended the transfer.
     pub result: Result<()>,
-    /// The target of the last request: the last redirect's target if redirects were followed.
+    /// The target of the last request. After redirects, the target of the last redirect.
     pub target: Target,
     /// The head of the last response; `None` if there was none.
     pub head: Option<ResponseHead>,
-    /// The sizes, times and addresses of the transfer.
+    /// Facts about the transfer: sizes, times and addresses.
     pub facts: Box<TransferFacts>,
     /// The caller's ID for the transfer.
     pub tag: u64,
@@ -42,6 +43,6 @@ impl TransferOutcome {
 pub struct FollowedRedirect {
     /// The target of the request to which the server responded with the redirect.
     pub target: Target,
-    /// The head of the response that is the redirect.
+    /// The head of the redirect response.
     pub head: ResponseHead,
 }

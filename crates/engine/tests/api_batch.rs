@@ -1,5 +1,5 @@
-//! Tests of batches through the public API: order, limits, cancellation, and event loops of the
-//! program.
+//! Tests of batches through the public API: order, limits, cancellation, and use with the program's
+//! own event loop.
 
 mod common;
 
@@ -123,7 +123,7 @@ fn batch_memory_limit_bounds_bodies_and_delivers_all() {
 }
 
 #[test]
-fn fetch_all_reads_input_lazily_until_dropped() {
+fn fetch_all_reads_requests_lazily_until_dropped() {
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("laziness", move || {
@@ -297,7 +297,7 @@ fn panicking_body_or_sink_fails_only_its_request() {
 }
 
 #[test]
-fn timeout_counts_retry_after_but_not_queueing() {
+fn timeout_includes_retry_after_but_not_queueing() {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let origin = start_origin();
@@ -326,7 +326,7 @@ fn timeout_counts_retry_after_but_not_queueing() {
 }
 
 #[test]
-fn pool_timeout_limits_the_wait_for_a_turn() {
+fn pool_timeout_limits_the_time_in_the_queue() {
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("a turn", move || {
@@ -349,7 +349,7 @@ fn pool_timeout_limits_the_wait_for_a_turn() {
 }
 
 #[test]
-fn batch_descriptor_tells_of_woken_tasks() {
+fn batch_descriptor_reports_woken_tasks() {
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("tasks", move || {

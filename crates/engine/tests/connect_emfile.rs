@@ -1,6 +1,6 @@
 //! A test of connecting without free file descriptors (EMFILE): the error tells the caller to use
-//! fewer connections. It is a program of its own, because the limit on descriptors applies to the
-//! process.
+//! fewer connections. This is a separate test program, because the limit on descriptors applies to
+//! the whole process.
 
 use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
 

@@ -1,5 +1,6 @@
-//! A test of a fleet without free file descriptors (EMFILE): it runs fewer requests at once and
-//! loses no URL. The client runs in a child process, so that the limit does not affect the server.
+//! A test of a fleet without free file descriptors (EMFILE): the fleet runs fewer requests at once,
+//! and loses no URL. The client runs in a child process, so that the limit does not affect the
+//! server.
 
 mod common;
 
@@ -32,8 +33,8 @@ fn fleet_without_free_descriptors_loses_no_url() {
     assert!(origin.requests() >= 6 * URLS as u64, "{} requests", origin.requests());
 }
 
-/// The body of the child process that [`fleet_without_free_descriptors_loses_no_url`] starts. In
-/// any other process, it does nothing.
+/// The test that [`fleet_without_free_descriptors_loses_no_url`] runs in a child process. In any
+/// other process, it does nothing.
 #[test]
 fn child_process_with_few_descriptors_fetches_all() {
     let Ok(port) = env::var(PORT) else { return };
@@ -63,13 +64,13 @@ fn child_process_with_few_descriptors_fetches_all() {
     }
 }
 
-/// Returns the URL number `i`, which is on one of forty hosts. The fleet thus wants more
-/// connections than the limit on descriptors allows.
+/// Returns the URL number `i`, on one of forty hosts. The fleet then needs more connections than
+/// the limit on descriptors allows.
 fn url(port: &str, i: usize) -> String {
     format!("http://h{}.test:{port}/small/{i}", i % 40)
 }
 
-/// Runs a fleet after limiting the process to `room` more open descriptors.
+/// Limits the process to `room` further open descriptors, and then runs a fleet.
 fn limited(room: u64, options: FleetOptions, items: Vec<FleetItem>) -> FleetRunResult {
     let client = Client::with_resolver(Resolver::with_lookup(DnsCacheOptions::default(), |_| {
         Ok(vec![Ipv4Addr::LOCALHOST.into()])

@@ -1,4 +1,4 @@
-//! Tests of forks: a child opens its own connections, and those of its parent stay usable.
+//! Tests of forks: a child opens new connections, and the connections of its parent stay usable.
 #![cfg(unix)]
 
 mod common;

@@ -1,8 +1,8 @@
-//! Tests of the library with hostile replies: a generator makes them from a seed, and a server
-//! plays each to both drivers. Nothing panics or hangs, memory is bounded, and the result is the
-//! one that the reply's generator predicts.
+//! Tests of the library with hostile responses. A generator makes them from a seed, and a server
+//! sends each to both drivers. Nothing may panic or hang, memory is bounded, and the result must be
+//! the one that the generator predicts.
 //!
-//! `HAUL_HOSTILE_REPLIES=10000` plays more of them (`make hostile`).
+//! `HAUL_HOSTILE_REPLIES=10000` tests more of them (`make hostile`).
 
 mod common;
 
@@ -15,19 +15,19 @@ use haul::{Client, RequestOptions};
 use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
 
-/// The seed from which all hostile replies are made.
+/// The seed from which all hostile responses are made.
 const SEED: u64 = 2;
 /// The allowed peak memory of the test process in KiB: the 64 MiB of `make hostile`, and half as
-/// much again for the servers, which run in this process.
+/// much again for the servers, which run in the same process.
 const MOST_KIB: u64 = 96 << 10;
-/// The number of hostile replies that are played at the same time.
+/// The number of hostile responses that are tested in parallel.
 const WORKERS: usize = 2;
-/// The number of hostile replies that are played to one client. Each reply has its own server,
-/// which lives as long as an idle connection to it.
+/// The number of hostile responses that one client receives. Each response has a separate server,
+/// which runs as long as there is an idle connection to it.
 const OF_ONE_CLIENT: usize = 50;
 
-/// Returns the request options for a hostile reply. They are plain if the reply predicts a result,
-/// and random if it allows any result.
+/// Returns the request options for a hostile response: the defaults with a retry if the response
+/// has a predicted result, and random options if any result is allowed.
 fn options(reply: &HostileReply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
     // A server may ask for an hour in Retry-After.
@@ -53,8 +53,8 @@ fn peak() -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Lets the blocking driver and the event loop fetch the hostile reply with this number, and checks
-/// the result that the reply must have. Returns its kind: 0 for a body, 1 for a failure, 2 for any.
+/// Fetches the hostile response with this number by both drivers, and checks the predicted result.
+/// Returns the type of the prediction: 0 for a body, 1 for a failure, 2 for any result.
 fn play(client: &Client, number: u64) -> usize {
     let seed = mix(SEED, number);
     let reply = HostileReply::from_seed(seed);
@@ -79,7 +79,7 @@ fn play(client: &Client, number: u64) -> usize {
 }
 
 #[test]
-fn hostile_replies_cause_no_panic_or_false_success() {
+fn hostile_responses_cause_no_panic_or_false_success() {
     let count = std::env::var("HAUL_HOSTILE_REPLIES").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
     let (next, kinds) = (AtomicU64::new(0), [const { AtomicU64::new(0) }; 3]);
     let numbers = || Some(next.fetch_add(1, SeqCst)).filter(|&number| number < count);

@@ -1,5 +1,5 @@
-//! Tests of the memory that the values of a JSON document take, by the allocations of its search:
-//! what is counted is never less than what is allocated, and not much more.
+//! Tests of the memory budget for the values of a JSON document. They compare it with the
+//! allocations during a search: the budget never counts less than was allocated, and not much more.
 #![cfg(feature = "select")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use haul::extraction::{JsonPathQuery, PageQuery, PageSearch};
 
-/// The system's allocator, which also adds up the memory of each thread.
+/// The system's allocator, which also records the allocated bytes of each thread.
 struct MeasuringAllocator;
 
 thread_local! {
@@ -15,7 +15,8 @@ thread_local! {
     static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Returns the memory that a usual allocator takes for a block: a header, and a multiple of 16 bytes.
+/// Returns the number of bytes that a typical allocator takes for a block: a header, rounded up to
+/// a multiple of 16 bytes.
 fn block(size: usize) -> usize {
     (size + 8).next_multiple_of(16).max(32)
 }
@@ -54,8 +55,8 @@ unsafe impl GlobalAlloc for MeasuringAllocator {
 #[global_allocator]
 static ALLOCATOR: MeasuringAllocator = MeasuringAllocator;
 
-/// Searches a document with this memory for its text. Returns true if that is enough, and the peak
-/// of the allocations.
+/// Searches a document with a memory limit of `memory` bytes for its text. Returns whether the
+/// limit was sufficient, and the peak of the allocated bytes.
 fn search(document: &str, memory: usize) -> (bool, usize) {
     let query = PageQuery::json_path(&[JsonPathQuery::new("$.none").unwrap()]);
     let mut search = PageSearch::with_memory(query, memory as u64);
@@ -65,8 +66,8 @@ fn search(document: &str, memory: usize) -> (bool, usize) {
     (outcome.is_ok(), PEAK.get() - before)
 }
 
-/// Returns the memory that is counted for the values of a document. They may have three times the
-/// memory of the text.
+/// Returns the number of bytes that the budget counts for the values of a document. The values may
+/// take three times as much as the text.
 fn counted(document: &str) -> usize {
     let (mut refused, mut accepted) = (0_usize, 256 << 20);
     while accepted - refused > 16 {
@@ -86,7 +87,7 @@ fn object(members: usize, name: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn json_memory_is_counted_as_allocated() {
+fn json_budget_agrees_with_allocations() {
     let deep_list = format!("{}1{}", "[".repeat(100), "]".repeat(100));
     let deep_object = format!("{}1{}", "{\"a\":".repeat(100), "}".repeat(100));
     let mixed = r#"{"id":1,"name":"a name","tags":["x","y"],"price":1.50,"of":{"a":null}}"#;
@@ -120,9 +121,10 @@ fn json_memory_is_counted_as_allocated() {
     }
 }
 
-/// Tests shapes for which more is counted, because the parser copies texts, or drops values.
+/// Tests documents for which the budget counts more than is allocated, because the parser copies
+/// texts or drops values.
 #[test]
-fn json_memory_is_counted_for_copies() {
+fn json_budget_includes_parser_copies() {
     for (shape, document) in [
         ("one escaped string", list(&format!("\"\\n{}\"", "s".repeat(300_000)), 1)),
         ("escapes in one string", list(&format!("\"{}\"", "s\\n".repeat(100_000)), 1)),

@@ -78,8 +78,8 @@ fn small_request_makes_few_allocations() {
     }
 }
 
-/// Runs this test program under strace, and returns its system calls with their counts. `what` says
-/// which requests it sends, and `times` how many.
+/// Runs this test program under strace, and returns its system calls with their counts. `what`
+/// selects the requests that it sends, and `times` is their number.
 fn calls(url: &str, what: &str, times: u32) -> Option<Vec<(String, u64)>> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let status = Command::new("strace")
@@ -128,8 +128,8 @@ fn small_request_makes_three_system_calls() {
     }
 }
 
-/// Sends the requests whose system calls [`calls`] counts. It runs in the child process under
-/// strace, and does nothing in other processes.
+/// Sends the requests whose system calls [`calls`] counts. It runs in a child process under strace.
+/// In other processes, it does nothing.
 #[test]
 #[ignore = "it is run by another test, under strace"]
 fn requests_counted_by_strace() {

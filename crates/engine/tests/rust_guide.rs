@@ -1,5 +1,5 @@
-//! The examples of docs/rust.md as printed, each in a function that a test runs. `site()` is the
-//! address of the test's server for https://example.org/.
+//! The examples of docs/rust.md as printed there, each in a function that a test runs. `site()`
+//! returns the address of the test's server for https://example.org/.
 
 #![allow(clippy::let_and_return, reason = "the examples name their results")]
 
@@ -13,7 +13,7 @@ use haul::Client;
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
-/// The address of the server.
+/// The address of the test's server.
 static SITE: OnceLock<String> = OnceLock::new();
 
 fn site() -> &'static str {
@@ -89,7 +89,7 @@ fn by_types_of_http(client: &Client, url: &str) -> Outcome {
 }
 
 #[test]
-fn examples_of_the_guide_run() {
+fn rust_guide_examples_run() {
     let origin = Origin::builder().start().unwrap();
     SITE.set(origin.url("/small/5")).unwrap();
     assert_eq!(one_request().unwrap(), "small 5\n");
@@ -108,7 +108,7 @@ fn examples_of_the_guide_run() {
 }
 
 #[test]
-fn guide_has_no_other_examples() {
+fn rust_guide_has_no_untested_examples() {
     // The guide's lines are shorter than those of a source file.
     let trimmed = |text: &str| text.split_whitespace().collect::<String>();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

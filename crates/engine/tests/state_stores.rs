@@ -1,5 +1,5 @@
-//! Tests of cookies, HSTS and Alt-Svc: stored from responses, in memory and in files that many
-//! processes share.
+//! Tests of cookies, HSTS and Alt-Svc: storing them from responses, in memory and in files that
+//! many processes share.
 
 mod common;
 
@@ -20,8 +20,8 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 const PROCESSES: usize = 20;
 const REQUESTS: usize = 100;
 
-/// The environment variable by which the test [`processes_sharing_a_jar_file_lose_no_cookie`] gives
-/// each child process its jar file, its number and the server's port.
+/// The environment variable with which the test [`processes_sharing_a_jar_file_lose_no_cookie`]
+/// passes the jar file, the child's number and the server's port to each child process.
 const CHILD: &str = "HAUL_TEST_JAR";
 
 fn cookie_of(request: &[u8]) -> Option<String> {
@@ -126,7 +126,7 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
 }
 
 #[test]
-fn jar_that_failed_to_save_saves_later() {
+fn jar_saves_again_after_a_failed_save() {
     let place = tempfile::tempdir().unwrap();
     let jar = SharedCookieJar::new();
     jar.store_fields(&Target::parse("http://h.example/").unwrap(), [&b"a=1"[..]]);
@@ -137,8 +137,8 @@ fn jar_that_failed_to_save_saves_later() {
     assert_eq!(again.with(|jar| jar.len()), 1);
 }
 
-/// If this process is a child of the test, sends a hundred requests that each set a cookie, saves
-/// the jar after each, and returns true. Otherwise, returns false.
+/// If this process is a child process of the test, sends a hundred requests whose responses each
+/// set a cookie, saves the jar after each, and returns true. Otherwise, returns false.
 fn run_as_child() -> bool {
     let Ok(about) = env::var(CHILD) else { return false };
     let [file, number, port] = about.split('|').collect::<Vec<_>>()[..] else { panic!("{about}") };

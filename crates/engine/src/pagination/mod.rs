@@ -18,7 +18,7 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! The decisions are those of [`haul_policy::pagination`]; this module searches the responses.
+//! The rules are those of [`haul_policy::pagination`]. This module searches the responses.
 
 #[cfg(feature = "select")]
 mod html_page;

@@ -1,6 +1,6 @@
-//! Files that a later run can complete. The received part of a body is in a file in the target's
-//! directory, together with a checkpoint: a record of the ranges of the content that the file
-//! contains.
+//! Files that a later run can complete. The file contains the received part of a body, and a
+//! checkpoint: a record of the ranges of the content that the file contains. It is in the target's
+//! directory.
 //!
 //! ```text
 //!  dir/.NAME.haul-part    content, in any order           two checkpoints; the newer one counts
@@ -8,16 +8,17 @@
 //!                         0                            total    +4 KiB   +8 KiB
 //! ```
 //!
-//! The kernel keeps the writes of a killed process, so the checkpoint is written after its bytes
-//! and needs no sync. A crash of the machine may lose them, so a checkpoint from before a reboot
-//! counts only if the bytes were synced first. There are two checkpoints with a checksum each,
-//! written in turn: if one is incomplete, the other one is still valid.
+//! The kernel keeps the writes of a killed process, so the checkpoint is written after the bytes to
+//! which it refers, and needs no sync. A crash of the machine may lose these bytes, so a checkpoint
+//! from before a reboot is used only if the bytes were synced first. There are two checkpoints,
+//! each with a checksum, which are written alternately: if one is incomplete, the other one is
+//! still valid.
 //!
-//! Content and checkpoint are in one file, so the checkpoint cannot be lost or belong to other
-//! content, and a rename turns the file into the target.
+//! Content and checkpoint are in one file. So the checkpoint cannot be lost or belong to other
+//! content, and a single rename makes the file the target.
 //!
-//! The file is locked (`flock`) while it is being written, so that two runs for one target do not
-//! write into it at the same time.
+//! The file is locked (`flock`) while it is being written, so that two runs with the same target do
+//! not write to it at the same time.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
@@ -39,8 +40,9 @@ use super::ExistingPartialContent;
 use super::file::reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
-/// The number of bytes received, over all connections together, between two writes of a partial
-/// file's checkpoint. At most that many bytes are lost if the process is killed.
+/// The number of bytes received, over all connections together, between two writes of the
+/// checkpoint of a partial file. At most that many bytes must be received again if the process is
+/// killed.
 const CHECKPOINT_INTERVAL: u64 = 4 << 20;
 /// The number of bytes received between two writes of a partial file's checkpoint, if the file is
 /// synced before each write. It is larger than `CHECKPOINT_INTERVAL`, since a sync takes time.
@@ -62,12 +64,12 @@ struct CheckpointProgress {
     note: Checkpoint,
     sequence: u64,
     unnoted: u64,
-    /// True if the file is complete or was removed, so that no further checkpoint is written.
+    /// True if the file is complete or was removed, so that no further checkpoints are written.
     is_over: bool,
 }
 
-/// Returns the hash by which a later run recognizes the source of the content: the URL, without the
-/// fragment and without credentials.
+/// Returns a hash of the URL without its fragment and without credentials. A later run recognizes
+/// the source of the content by it.
 fn target_hash(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
@@ -75,8 +77,8 @@ fn target_hash(target: &Target) -> [u8; 32] {
 }
 
 impl PartialFile {
-    /// Returns the path of the partial file for this target. Returns `None` if its file name would
-    /// be too long.
+    /// Returns the path of the partial file for the file at `target`. Returns `None` if the file
+    /// name would be too long.
     #[must_use]
     pub fn partial_path(target: &Path) -> Option<PathBuf> {
         let mut name = std::ffi::OsString::from(".");
@@ -106,8 +108,8 @@ impl PartialFile {
         Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
     }
 
-    /// Makes a new partial file for `total` bytes, and checks that the disk has space for them. The
-    /// space is reserved as the bytes are written.
+    /// Makes a new partial file for `total` bytes of content, and checks that the disk has space
+    /// for them. The space is reserved only as the bytes are written.
     ///
     /// # Errors
     /// An error of the file system; [`io::ErrorKind::StorageFull`] or
@@ -162,8 +164,8 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// Returns the first missing range, the length and the validator of the content. A transfer
-    /// needs these to complete the file. Returns `None` if nothing is missing.
+    /// Returns the first missing range, and the length and validator of the content, with which a
+    /// transfer can complete the file. Returns `None` if nothing is missing.
     #[must_use]
     pub fn existing_content(&self) -> Option<ExistingPartialContent> {
         let progress = self.progress();
@@ -172,8 +174,8 @@ impl PartialFile {
         Some(ExistingPartialContent { gap, known: Some((self.total, note.validator.clone())) })
     }
 
-    /// Returns the first range of the content after the offset `from` that the file does not
-    /// contain. Returns `None` if nothing is missing there.
+    /// Returns the first range after the offset `from` that is missing in the file. Returns `None`
+    /// if nothing is missing there.
     #[must_use]
     pub fn next_gap(&self, from: u64) -> Option<Range<u64>> {
         self.progress().note.done.first_gap(from, self.total)
@@ -185,7 +187,7 @@ impl PartialFile {
         self.progress().note.done.clone()
     }
 
-    /// Returns the length of the whole content.
+    /// Returns the length in bytes of the whole content.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
@@ -206,7 +208,8 @@ impl PartialFile {
     /// Returns a writer that writes the bytes of the range `span` at their offset in the file.
     ///
     /// # Errors
-    /// The file cannot be opened again, which is needed because each descriptor has one position.
+    /// The file cannot be opened again. (Each writer needs a separate descriptor, since a
+    /// descriptor has only one position.)
     pub fn writer(self: &Arc<Self>, span: Range<u64>) -> io::Result<PartialFileWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
@@ -216,8 +219,8 @@ impl PartialFile {
         Ok(PartialFileWriter { partial: Arc::clone(self), file, at: span.start, space })
     }
 
-    /// Returns an error if another file, whose content would be wrong, now has the path of this
-    /// file. `named` is the metadata of the file at the path.
+    /// Returns an error if the path of this file now refers to another file, whose content would be
+    /// wrong. `named` is the metadata of the file at the path.
     fn check_same_file(&self, named: &Metadata) -> io::Result<()> {
         let this = self.file.metadata()?;
         if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
@@ -226,8 +229,7 @@ impl PartialFile {
         Err(io::Error::other("the partial file was replaced by another"))
     }
 
-    /// Records that the bytes of the range `span` were written, and writes a checkpoint if one is
-    /// due.
+    /// Records that the bytes of the range `span` were written. Writes a checkpoint if one is due.
     fn on_written(&self, span: Range<u64>) {
         let mut progress = self.progress();
         progress.unnoted += span.end - span.start;
@@ -248,11 +250,10 @@ impl PartialFile {
         let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
-    /// Completes the file: removes the checkpoints at its end, and syncs the bytes if that was
-    /// requested.
+    /// Completes the file: removes the checkpoints at its end, and syncs it if that was requested.
     ///
     /// # Errors
-    /// Errors of the file system, or that bytes are missing.
+    /// An error of the file system, or bytes are missing.
     pub fn complete(&self) -> io::Result<()> {
         let mut progress = self.progress();
         if !progress.note.done.is_complete(self.total) {
@@ -302,7 +303,7 @@ impl Drop for PartialFile {
 }
 
 /// Opens and locks an existing partial file. Returns `None` unless it is a regular file that
-/// belongs to this user and has no other name.
+/// belongs to this user and has only one name.
 fn open_existing(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).ok()?;
@@ -333,7 +334,7 @@ fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
     Some(read)
 }
 
-/// A writer that fills a [`PartialFile`] from one offset on, byte after byte.
+/// A writer that fills a [`PartialFile`] sequentially from an offset on.
 #[derive(Debug)]
 pub struct PartialFileWriter {
     partial: Arc<PartialFile>,
@@ -366,8 +367,8 @@ impl PartialFileWriter {
         Ok(())
     }
 
-    /// Returns the descriptor to which the next bytes may be written directly. The caller reports
-    /// them by [`PartialFileWriter::on_moved_bytes`].
+    /// Returns the descriptor to which the next bytes may be written directly. The caller must
+    /// report these bytes by [`PartialFileWriter::on_moved_bytes`].
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.space.reserve_ahead(&self.file);
         self.file.as_fd()
@@ -381,7 +382,7 @@ impl PartialFileWriter {
         self.at += bytes;
     }
 
-    /// Returns the partial file that the writer writes to.
+    /// Returns the partial file to which this writer writes.
     #[must_use]
     pub fn partial(&self) -> &Arc<PartialFile> {
         &self.partial

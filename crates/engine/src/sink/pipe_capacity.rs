@@ -1,4 +1,4 @@
-//! The capacity of a pipe.
+//! Sets the capacity of a pipe.
 //!
 //! ```
 //! let (_reader, writer) = std::io::pipe()?;
@@ -10,14 +10,14 @@
 
 use std::os::fd::AsFd;
 
-/// The largest capacity that Linux by default allows every user, in bytes.
+/// The largest pipe capacity in bytes that Linux allows every user by default.
 #[cfg(linux_calls)]
 const MAX_USER_CAPACITY: usize = 1 << 20;
 
-/// Enlarges a pipe's capacity to the maximum that every user may set. A pipe of 64 KiB is always
-/// full, so its writer and its reader wake often to move few bytes. Other processes that share the
-/// pipe are not affected by its size. Returns true if the capacity has become larger. If the system
-/// refuses, the capacity is unchanged.
+/// Enlarges the capacity of a pipe to the maximum that every user may set. With 64 KiB, a pipe
+/// would always be full, so its writer and its reader would wake often to move few bytes. Other
+/// processes that share the pipe are not affected. Returns true if the capacity has become larger.
+/// If the system refuses, the capacity is unchanged.
 pub fn enlarge(pipe: impl AsFd) -> bool {
     #[cfg(linux_calls)]
     return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < MAX_USER_CAPACITY)
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pipe_is_widened_once_and_file_never() {
+    fn pipe_is_enlarged_once_and_file_never() {
         let (_reader, writer) = std::io::pipe().unwrap();
         assert!(enlarge(&writer));
         assert!(!enlarge(&writer), "it is as wide as it gets");

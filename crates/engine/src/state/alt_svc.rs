@@ -1,9 +1,10 @@
 //! Alternative services of origins (RFC 7838): a shared store that can be saved to a file.
 //!
-//! A request with such a store in its options connects to the first alternative of its origin that
-//! speaks an allowed protocol (for HTTP/3: see [`http3`](super::http3)); Host and certificate remain those of the origin. An alternative that
-//! could not be reached is not tried again, and the failure does not count as a retry. Alternatives
-//! are not used if certificates are not verified, through a proxy or over a Unix socket.
+//! A request with such a store in its options connects to the first alternative service of its
+//! origin that uses an allowed protocol (for HTTP/3: see [`http3`](super::http3)). The `Host` field
+//! and the certificate remain those of the origin. If an alternative cannot be reached, it is not
+//! tried again, and the failure does not count as a retry. Alternatives are not used if
+//! certificates are not verified, through a proxy, or over a Unix socket.
 //! [`connect_to`](crate::RequestOptions::connect_to) takes precedence.
 //!
 //! ```
@@ -25,26 +26,26 @@ use haul_proto::head::ProtocolVersion;
 use super::shared_store::{SharedStore, file_store};
 use crate::clock;
 
-/// A store of alternative services; clones share its contents.
+/// A store of alternative services. Clones share its contents.
 pub type AltSvcCache = SharedStore<policy::AltSvcStore>;
 
 file_store!(policy::AltSvcStore);
 
 impl AltSvcCache {
-    /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
-    /// response from `target` over HTTP/1.1.
+    /// Stores the alternative services in `field`, the Alt-Svc field of an HTTP/1.1 response from
+    /// `target`.
     pub fn store_field(&self, target: &Target, field: &[u8]) {
         self.store_field_by_version(target, ProtocolVersion::Http11, field);
     }
 
-    /// Stores the alternative services that the Alt-Svc field `field` names. It is the field of a
-    /// response from `target` over this HTTP version.
+    /// Stores the alternative services in `field`, the Alt-Svc field of a response from `target`
+    /// with this HTTP version.
     pub fn store_field_by_version(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
         let source = source_protocol(version);
         self.lock().on_field(target, source, field, clock::unix_now());
     }
 
-    /// Returns the alternative service to use for a request to `target`, with one of the protocols
+    /// Returns the alternative service to use for a request to `target`. Its protocol is one of
     /// `alpn` (ALPN names, RFC 7301). Returns `None` if no such service is known.
     #[must_use]
     pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<AlternativeService> {
@@ -57,12 +58,12 @@ impl AltSvcCache {
         self.lock().find(target, clock::unix_now(), speaks).cloned()
     }
 
-    /// Returns the endpoints by HTTP/3 of `target`, the preferred one first.
+    /// Returns the HTTP/3 endpoints of `target`, the preferred one first.
     pub(crate) fn http3_endpoints(&self, target: &Target) -> Vec<QuicEndpoint> {
         super::http3::endpoints(&self.lock(), target).collect()
     }
 
-    /// Records that this alternative service of `target` cannot be used, so that it is not tried
+    /// Records that this alternative service of `target` cannot be used. It is then not tried
     /// again.
     pub fn mark_failed(&self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         self.lock().mark_failed(target, protocol, host, port);
@@ -81,7 +82,7 @@ impl AltSvcCache {
     }
 }
 
-/// Returns the protocol of a response, as the origin of its Alt-Svc field.
+/// Returns the ALPN protocol for the HTTP version of a response that contains an Alt-Svc field.
 pub(crate) fn source_protocol(version: ProtocolVersion) -> AlpnProtocol {
     match version {
         ProtocolVersion::Http2 => AlpnProtocol::H2,

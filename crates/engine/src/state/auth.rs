@@ -1,10 +1,10 @@
-//! The credentials of requests, and a cache of the answers to challenges.
+//! The credentials of requests, and a cache of the answers to authentication challenges.
 //!
 //! If only Basic or only a token is allowed, the credentials are sent with the first request. In
 //! all other cases, the first request is sent without credentials, and the server's challenge is
 //! answered. Further requests to the same protection space contain an answer without another
-//! challenge. Until the server sends another nonce, all transfers with these [`AuthOptions`] share
-//! the Digest nonce and its count.
+//! challenge. All transfers with the same [`AuthOptions`] share the Digest nonce and its count,
+//! until the server sends another nonce.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -17,7 +17,7 @@
 //! # Ok::<(), haul_policy::auth::AuthError>(())
 //! ```
 //!
-//! The cache belongs to the [`AuthOptions`] and not to the client, since answers depend on the
+//! The cache is part of the [`AuthOptions`], not of the client, since the answers depend on the
 //! credentials.
 
 use std::fmt;
@@ -36,7 +36,7 @@ use haul_policy::target::{Origin, Target};
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The maximum number of protection spaces in an [`AuthCache`]. One more replaces the oldest.
+/// The maximum number of protection spaces in an [`AuthCache`]. A further one replaces the oldest.
 pub const MAX_PROTECTION_SPACES: usize = 256;
 
 /// Credentials and authentication settings of requests. `Debug` shows no secret. Clones share the
@@ -48,22 +48,24 @@ pub struct AuthOptions {
     pub user: Option<Credentials>,
     /// A bearer token (`--oauth2-bearer`), for the origin of the caller's URL.
     pub bearer: Option<Arc<[u8]>>,
-    /// The authentication schemes that may be used. If only one is allowed, it is used in the first
-    /// request (except for Digest, which needs a challenge). Default: Basic.
+    /// The authentication schemes that may be used. If only one is allowed, it is already used in
+    /// the first request (except for Digest, which needs a challenge). Default: Basic.
     pub allowed: AllowedAuthSchemes,
     /// The settings for signing requests with the user's password as the key (`--aws-sigv4`). If
     /// they are set, no other scheme is used. Without credentials, nothing is signed. Default:
     /// requests are not signed.
     pub signature: Option<Arc<SigV4Parameters>>,
-    /// The settings for signing requests by RFC 9421 (`--httpsig-key` and its like). Requests to
-    /// origins that may not get the caller's secrets are not signed. Default: none.
+    /// The settings for signing requests by RFC 9421 (`--httpsig-key` and related options).
+    /// Requests to origins that must not receive the caller's secrets are not signed. Default:
+    /// none.
     pub message_signature: Option<Arc<MessageSignature>>,
-    /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] has it. It needs no
-    /// user: it proves the Kerberos ticket of the process, to the origin of the caller's URL.
+    /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] contains it. It needs
+    /// no user name: it authenticates with the Kerberos ticket of the process, to the origin of the
+    /// caller's URL.
     pub negotiate: NegotiateOptions,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
     pub netrc: NetrcText,
-    /// The cache of answered challenges. [`AuthOptions::default`] makes an empty one.
+    /// The cache of answered challenges. [`AuthOptions::default`] contains a new, empty cache.
     pub memory: AuthCache,
 }
 
@@ -76,25 +78,25 @@ pub enum NetrcText {
     /// The netrc file is used, but the credentials in the URL take precedence over it
     /// (`--netrc-optional`).
     Optional(Arc<[u8]>),
-    /// haul reads the netrc file. Its credentials take precedence over credentials in the URL
+    /// The netrc file is used. Its credentials take precedence over credentials in the URL
     /// (`--netrc`).
     Required(Arc<[u8]>),
 }
 
-/// A cache of the challenges that were answered, and of the answers. Clones share the contents.
+/// A cache of answered challenges and their answers. Clones share its contents.
 #[derive(Clone, Default)]
 pub struct AuthCache {
     spaces: Arc<Mutex<Vec<ProtectionSpace>>>,
     basic_scope: BasicScope,
 }
 
-/// The part of an origin for which an answer by Basic is valid.
+/// The part of an origin to which a Basic answer applies.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum BasicScope {
     /// Paths at or below the directory of the path that was challenged (RFC 7617 section 2.2).
     #[default]
     Directory,
-    /// The credentials apply to all paths of the origin.
+    /// All paths of the origin.
     Origin,
 }
 
@@ -103,7 +105,7 @@ enum BasicScope {
 struct ProtectionSpace {
     origin: Origin,
     credentials: Credentials,
-    /// The target of the request to which the server sent the challenge.
+    /// The target of the request that the server answered with the challenge.
     asked: Target,
     answer: AuthAnswer,
 }
@@ -116,7 +118,7 @@ enum AuthAnswer {
 /// The scheme of the credentials in a request's Authorization field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentAuthScheme {
-    /// The request has no Authorization field, or one that the caller has set itself.
+    /// The request has no Authorization field, or one that the caller has set.
     Nothing,
     Basic,
     Bearer,
@@ -133,7 +135,7 @@ pub(crate) struct AuthorizationInputs<'a> {
 }
 
 impl AuthOptions {
-    /// Makes settings with this user and password, to be sent by Basic.
+    /// Makes settings with this user and password. They are sent with the Basic scheme.
     #[must_use]
     pub fn user(user: Credentials) -> Self {
         Self { user: Some(user), ..Self::default() }
@@ -146,14 +148,15 @@ impl AuthOptions {
         Self { bearer: Some(token.into()), allowed, ..Self::default() }
     }
 
-    /// Returns a copy without the credentials that are only for the origin of the caller's URL.
+    /// Returns a copy without the credentials that are meant only for the origin of the caller's
+    /// URL.
     pub(crate) fn without_origin_credentials(&self) -> Self {
         let allowed = AllowedAuthSchemes { negotiate: false, ..self.allowed };
         Self { user: None, bearer: None, message_signature: None, allowed, ..self.clone() }
     }
 
-    /// Returns the credentials with which a request to `target` may authenticate, from the URL's
-    /// `user`, the options and the netrc file.
+    /// Returns the credentials for the authentication of a request to `target`. They come from
+    /// `user` (the user in the URL), the options and the netrc file.
     pub(crate) fn credentials_for(
         &self,
         user: Option<&Credentials>,
@@ -170,7 +173,8 @@ impl AuthOptions {
         credentials_for_target(&given, target, secrets, downgraded)
     }
 
-    /// Returns the allowed authentication schemes for which `identity` has all needed credentials.
+    /// Returns the allowed authentication schemes for which `identity` contains the necessary
+    /// credentials.
     pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let known = identity.credentials.is_some();
         if self.signature.is_some() {
@@ -184,7 +188,7 @@ impl AuthOptions {
         }
     }
 
-    /// Returns the value of Authorization for a request that is sent before any challenge. Returns
+    /// Returns the Authorization value for a request that is sent before any challenge. Returns
     /// `None` if the credentials can be sent only after a challenge.
     pub(crate) fn preemptive_authorization(
         &self,
@@ -213,8 +217,8 @@ impl AuthOptions {
 }
 
 impl AuthCache {
-    /// Makes a cache in which an answer by Basic is valid for the whole origin, as libcurl treats
-    /// the credentials of a handle.
+    /// Makes a cache in which a Basic answer applies to the whole origin, as libcurl does with the
+    /// credentials of a handle.
     #[must_use]
     pub fn with_basic_for_origins() -> Self {
         Self { basic_scope: BasicScope::Origin, ..Self::default() }
@@ -254,8 +258,8 @@ impl AuthCache {
         }
     }
 
-    /// Stores the chosen answer to the challenge that a request to `target` has received. Further
-    /// requests to the same protection space then need no challenge.
+    /// Stores `choice`, the answer to the challenge that a request to `target` has received.
+    /// Further requests to the same protection space then need no challenge.
     pub(crate) fn store_choice(&self, credentials: &Credentials, target: &Target, choice: &ChosenAuthScheme) {
         let origin = target.origin();
         let mut spaces = self.lock();
@@ -283,9 +287,9 @@ impl AuthCache {
         spaces.push(ProtectionSpace { origin, credentials: credentials.clone(), asked: target.clone(), answer });
     }
 
-    /// Returns true if a request with credentials that got the challenge `new` should be repeated
-    /// with a new answer. That is the case if the credentials were not rejected, and only the nonce
-    /// was stale.
+    /// Returns true if a request with credentials that has received the challenge `new` should be
+    /// repeated with a new answer. That is the case if only the nonce was stale, and the
+    /// credentials were not rejected.
     pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
         let origin = target.origin();
         let spaces = self.lock();
@@ -327,7 +331,7 @@ impl ProtectionSpace {
     }
 
     /// Returns true if a request to `target` is known to belong to this protection space, so that
-    /// its answer can be sent without a challenge.
+    /// the stored answer can be sent without a challenge.
     fn includes_target(&self, origin: &Origin, credentials: &Credentials, target: &Target, basic: BasicScope) -> bool {
         self.belongs_to(origin, credentials)
             && match &self.answer {

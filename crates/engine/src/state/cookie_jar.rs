@@ -1,4 +1,4 @@
-//! A cookie jar that requests share.
+//! A cookie jar that requests can share.
 //!
 //! ```
 //! use haul::Target;
@@ -29,8 +29,8 @@ use crate::{Result, clock};
 /// fields are ignored.
 pub const MAX_COOKIES_PER_RESPONSE: usize = 50;
 
-/// A cookie jar that several requests can share. Clones are the same jar. Its limits are described
-/// in [`haul_policy::cookie`].
+/// A cookie jar that several requests can share. Clones share the same cookies. For its limits, see
+/// [`haul_policy::cookie`].
 #[derive(Clone, Default)]
 pub struct SharedCookieJar(Arc<JarInner>);
 
@@ -49,7 +49,8 @@ impl SharedCookieJar {
         Self::default()
     }
 
-    /// Makes an empty jar. The cookie files that it writes begin with the heading of this style.
+    /// Makes an empty jar. The cookie files that it writes begin with a header comment in this
+    /// style.
     #[must_use]
     pub fn with_style(style: CookieFileStyle) -> Self {
         Self(Arc::new(JarInner {
@@ -61,8 +62,8 @@ impl SharedCookieJar {
     /// Adds the cookies of a Netscape cookie file (or of a file with `Set-Cookie:` lines). Returns
     /// the number of lines that are not valid cookies. A missing file counts as empty.
     ///
-    /// Use this for the file to which [`SharedCookieJar::save`] will write: its cookies count as
-    /// saved already. For any other file, use [`SharedCookieJar::import`].
+    /// Use this for the file to which [`SharedCookieJar::save`] will write: the cookies in it count
+    /// as already saved. For any other file, use [`SharedCookieJar::import`].
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
@@ -72,8 +73,8 @@ impl SharedCookieJar {
         Ok(read.refused)
     }
 
-    /// Adds the cookies of a file, like [`SharedCookieJar::load`], but the cookies do not count as
-    /// saved. So [`SharedCookieJar::save`] writes them to its own file.
+    /// Adds the cookies of a file, like [`SharedCookieJar::load`]. The cookies do not count as
+    /// saved, so [`SharedCookieJar::save`] writes them to the jar's own file.
     ///
     /// # Errors
     /// The errors of [`SharedCookieJar::load`].
@@ -81,8 +82,8 @@ impl SharedCookieJar {
         Ok(self.import_text(&locked_file::read(path.as_ref())?))
     }
 
-    /// Adds the cookies of a file like [`SharedCookieJar::import`]. If `host` is given, the cookies
-    /// of `Set-Cookie:` lines without a domain are for this host alone.
+    /// Adds the cookies of a file, like [`SharedCookieJar::import`]. If `host` is given, cookies
+    /// from `Set-Cookie:` lines without a domain apply only to this host.
     ///
     /// # Errors
     /// The errors of [`SharedCookieJar::load`].
@@ -90,13 +91,13 @@ impl SharedCookieJar {
         Ok(self.import_text_of(&locked_file::read(path.as_ref())?, host))
     }
 
-    /// Adds the cookies in a text, which has the format of a file for [`SharedCookieJar::import`].
-    /// Returns the number of lines that are not valid cookies.
+    /// Adds the cookies in a text with the format of a cookie file, like
+    /// [`SharedCookieJar::import`]. Returns the number of lines that are not valid cookies.
     pub fn import_text(&self, text: &[u8]) -> usize {
         self.import_text_of(text, None)
     }
 
-    /// Adds the cookies in a text, which has the format of a file for
+    /// Adds the cookies in a text with the format of a cookie file, like
     /// [`SharedCookieJar::import_of`]. Returns the number of lines that are not valid cookies.
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
         let read = netscape::read_for_host(text, clock::unix_now(), host);
@@ -108,13 +109,14 @@ impl SharedCookieJar {
     }
 
     /// Saves the changes since [`SharedCookieJar::load`] or the last save to a Netscape cookie
-    /// file, with mode 0600. Changes that other processes saved there meanwhile are kept; if two
-    /// processes set the same cookie, the later save counts. If `path` is not a regular file, such
-    /// as `/dev/stdout`, a complete file with only these changes is written to it.
+    /// file, with mode 0600. Changes that other processes have saved there in the meantime are
+    /// kept; if two processes set the same cookie, the later save wins. If `path` is not a regular
+    /// file, such as `/dev/stdout`, a complete cookie file that contains only these changes is
+    /// written to it.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written; it is unchanged
-    /// then.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written. It is then
+    /// unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_by(path, None)
     }
@@ -183,13 +185,13 @@ impl SharedCookieJar {
         self.read().cookie_for(target, clock::unix_now())
     }
 
-    /// Calls `look` with the cookies, and returns the result of `look`.
+    /// Calls `look` with the cookies, and returns its result.
     pub fn with<T>(&self, look: impl FnOnce(&cookie::CookieStore) -> T) -> T {
         look(&self.read())
     }
 
-    /// Calls `change` with the cookies, and returns the result of `change`. Meanwhile, no request
-    /// can read or store cookies.
+    /// Calls `change` with the cookies, and returns its result. During the call, no request can
+    /// read or store cookies.
     pub fn change<T>(&self, change: impl FnOnce(&mut cookie::CookieStore) -> T) -> T {
         change(&mut self.write())
     }

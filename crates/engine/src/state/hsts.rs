@@ -17,7 +17,7 @@ use haul_policy::target::Target;
 use super::shared_store::{SharedStore, file_store};
 use crate::clock;
 
-/// A store of hosts that must be reached over TLS; clones share its contents. It has at most
+/// A store of hosts that must be reached over TLS. Clones share its contents. It contains at most
 /// [`policy::MAX_HOSTS`] hosts.
 pub type HstsCache = SharedStore<policy::HstsStore>;
 
@@ -29,8 +29,8 @@ impl HstsCache {
         self.lock().on_field(target, field, clock::unix_now());
     }
 
-    /// Returns the https target to use in place of `target`. Returns `None` if `target` is not
-    /// http, or if its host need not be reached over TLS.
+    /// Returns the https target to use instead of `target`. Returns `None` if `target` is not an
+    /// http target, or if its host need not be reached over TLS.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
         self.lock().to_https_target(target, clock::unix_now())

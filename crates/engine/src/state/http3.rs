@@ -1,8 +1,8 @@
 //! The endpoints that support HTTP/3 according to Alt-Svc fields and HTTPS records, and the
-//! endpoints where it failed.
+//! endpoints where HTTP/3 has failed.
 //!
-//! The requests of a run share one cache ([`RequestOptions::http3_cache`]), so that a network that
-//! drops UDP costs its delay once. [`haul_policy::http3`] has the rules.
+//! All requests of a program should share one cache ([`RequestOptions::http3_cache`]), so that a
+//! network that drops UDP causes a delay only once. The rules are in [`haul_policy::http3`].
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -50,10 +50,10 @@ struct SharedHttp3State {
 #[derive(Default)]
 struct Http3State {
     memory: Http3FailureHistory,
-    /// The HTTP/3 alternatives that responses have offered, for requests whose options have no
-    /// Alt-Svc cache.
+    /// The HTTP/3 alternatives from Alt-Svc fields, for requests whose options contain no Alt-Svc
+    /// cache.
     alternatives: AltSvcStore,
-    /// The endpoints of HTTPS records by origin, with their expiry.
+    /// The endpoints from HTTPS records, with their expiry. The key is the origin.
     records: HashMap<QuicEndpoint, (Vec<QuicEndpoint>, Instant)>,
 }
 
@@ -64,7 +64,7 @@ impl Http3Cache {
         Self::default()
     }
 
-    /// Returns true if no endpoint was offered and no failure is remembered.
+    /// Returns true if no endpoint was ever offered and no failure is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.has_offers() && self.lock().memory.is_empty()
@@ -76,8 +76,8 @@ impl Http3Cache {
     }
 
     /// Decides how to connect to `target`, whose own endpoint is `own`. `is_fixed` is true if only
-    /// that endpoint may be used. The alternatives of `alt_svc` replace the alternatives of this
-    /// cache.
+    /// that endpoint may be used. If `alt_svc` is given, its alternatives are used instead of those
+    /// in this cache.
     pub(crate) fn choose(
         &self,
         policy: Http3Policy,
@@ -101,7 +101,7 @@ impl Http3Cache {
         state.memory.choose(policy, own, offered, clock::to_monotonic_time(now))
     }
 
-    /// Stores the alternatives by HTTP/3 that an Alt-Svc field of a response from `target` names.
+    /// Stores the HTTP/3 alternatives in `field`, an Alt-Svc field of a response from `target`.
     pub(crate) fn store_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
         let mut state = self.lock();
         state.alternatives.on_field(target, source, field, clock::unix_now());
@@ -112,7 +112,8 @@ impl Http3Cache {
         }
     }
 
-    /// Stores the endpoints of an origin that HTTPS records offer for HTTP/3, until `until`.
+    /// Stores the endpoints that support HTTP/3 according to the HTTPS records of an origin. They
+    /// expire at the time `until`.
     pub(crate) fn store_https_records(&self, origin: &QuicEndpoint, records: &[HttpsRecord], until: Instant) {
         let by_http3 = records.iter().filter(|record| record.speaks_http3());
         let found: Vec<_> =
@@ -130,19 +131,19 @@ impl Http3Cache {
         self.shared.has_offers.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if QUIC to this endpoint starts before TCP.
+    /// Returns true if a QUIC connection to this endpoint is tried before a TCP connection.
     #[cfg(feature = "http3")]
     pub(crate) fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
         self.lock().memory.has_head_start(origin, endpoint)
     }
 
-    /// Records that a connection to the endpoint was opened.
+    /// Records that a QUIC connection to the endpoint was opened.
     #[cfg(feature = "http3")]
     pub(crate) fn on_connected(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) {
         self.lock().memory.on_connected(origin, endpoint);
     }
 
-    /// Records that a connection to the endpoint failed.
+    /// Records that a QUIC connection to the endpoint failed.
     pub(crate) fn on_failed(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, failure: Http3Failure) {
         self.lock().memory.on_failed(origin, endpoint, failure, clock::to_monotonic_time(Instant::now()));
     }
@@ -158,12 +159,12 @@ impl fmt::Debug for Http3Cache {
     }
 }
 
-/// Returns the host and port of a target.
+/// Returns the host and port of a target as an endpoint.
 pub(crate) fn origin(target: &Target) -> QuicEndpoint {
     QuicEndpoint::new(target.host_text(), target.port())
 }
 
-/// Returns the endpoints by HTTP/3 of a target's alternatives, the preferred one first.
+/// Returns the HTTP/3 endpoints among the alternatives of a target, the preferred one first.
 pub(super) fn endpoints(store: &AltSvcStore, target: &Target) -> impl Iterator<Item = QuicEndpoint> {
     let is_https = target.scheme() == Scheme::Https;
     let all = store.alternatives(target, clock::unix_now());

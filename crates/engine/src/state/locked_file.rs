@@ -1,5 +1,5 @@
-//! Files of cookies, HSTS and Alt-Svc that any number of processes read and write: no process
-//! overwrites changes of another, and no reader sees an incomplete file.
+//! The files for cookies, HSTS and Alt-Svc, which any number of processes read and write. No
+//! process overwrites the changes of another one, and no reader sees an incomplete file.
 //!
 //! ```text
 //!  open ─▶ lock ─▶ is it still the file of that name? ─▶ read ─▶ change ─▶ write another, rename it over this ─▶ unlock
@@ -7,14 +7,15 @@
 //!    └────────────────────────────┘
 //! ```
 //!
-//! The lock is on the file itself. After it is locked, the path must still refer to that file, or
-//! the lock is useless. The rejected alternative is a separate lock file. It would remain, and
-//! creating it needs the right to create files in the directory even where renaming does not.
+//! The file itself is locked. After locking, the path must still refer to that file; otherwise, the
+//! lock is useless. The rejected alternative is a separate lock file. It would remain in the
+//! directory, and creating it would need the right to create files there even if none is renamed.
 //!
 //! If no file can be renamed to the path (a mount point, a directory in which no file can be
-//! created), the file is written in place, under its lock.
+//! created), the file is written in place while it is locked.
 //!
-//! Nothing is synced to the disk: a power failure may lose the last save, but not earlier ones.
+//! The file is not synced to the disk: a power failure may lose the last save, but not earlier
+//! ones.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
@@ -28,8 +29,8 @@ use rustix::io::Errno;
 use crate::sink::naming::prevents_replacement;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. The limits of
-/// the stores keep these files far smaller.
+/// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. Because of
+/// the limits of the stores, these files are far smaller.
 const MAX_FILE_SIZE: u64 = 64 << 20;
 /// The maximum pause between two attempts to lock a file.
 const MAX_LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -44,11 +45,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Replaces the content of the file at `path` by the result of `change` on the old content. The new
-/// file is readable only for its owner. If `path` is not a regular file, the result of `change` on
-/// empty content is written to it.
+/// Replaces the content of the file at `path` by the result of `change`, which gets the old
+/// content. The new file is readable only for its owner. If `path` is not a regular file, calls
+/// `change` with empty content, and writes the result to it.
 ///
-/// Waits until the deadline for a lock that another process holds on the file.
+/// If another process has locked the file, waits for the lock until the deadline.
 pub(super) fn update(path: &Path, deadline: Option<Instant>, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => write_special(path, &change(b"")),
@@ -84,7 +85,7 @@ fn try_update(path: &Path, file: &mut File, change: impl FnOnce(&[u8]) -> Vec<u8
     }
 }
 
-/// Returns the path of the opened file after following symbolic links. A new file can be renamed to
+/// Returns the path of the opened file, with symbolic links resolved. A new file can be renamed to
 /// that path. Returns `None` if `path` now refers to another file.
 fn path_to_replace(path: &Path, file: &File) -> Option<PathBuf> {
     let target = fs::canonicalize(path).ok()?;
@@ -112,7 +113,7 @@ fn write_in_place(file: &mut File, text: &[u8]) -> io::Result<()> {
     file.set_len(text.len() as u64)
 }
 
-/// Opens or creates the file at this path, and waits for the file's lock. Closing the file releases
+/// Opens or creates the file at this path, and waits until it is locked. Closing the file releases
 /// the lock.
 fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     let failed = |error| file_error(ErrorKind::Write, "write", path, error);
@@ -135,7 +136,8 @@ fn lock(path: &Path, deadline: Option<Instant>) -> Result<File> {
     }
 }
 
-/// Waits for the lock on the file. Returns true if it was acquired, and false at the deadline.
+/// Waits for the lock on the file. Returns true if the lock was acquired, and false if the deadline
+/// has passed.
 fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     let operation =
         if deadline.is_some() { FlockOperation::NonBlockingLockExclusive } else { FlockOperation::LockExclusive };
@@ -157,7 +159,7 @@ fn wait_for_lock(file: &File, deadline: Option<Instant>) -> io::Result<bool> {
     }
 }
 
-/// Returns the ID of the process that holds the lock on the file. Returns `None` if the system does
+/// Returns the process ID of the holder of the lock on the file. Returns `None` if the system does
 /// not reveal it.
 #[cfg(target_os = "linux")]
 fn lock_holder(file: &File) -> Option<u32> {
@@ -172,7 +174,7 @@ fn lock_holder(file: &File) -> Option<u32> {
     })
 }
 
-/// Returns `None`: this system does not tell who holds a lock.
+/// Returns `None`: this system does not reveal the holder of a lock.
 #[cfg(not(target_os = "linux"))]
 fn lock_holder(_file: &File) -> Option<u32> {
     None
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn concurrent_updates_lose_no_line() {
+    fn concurrent_updates_of_a_file_lose_no_line() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("lines");
         std::thread::scope(|scope| {
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_devices_are_not_replaced() {
+    fn update_writes_through_links_and_keeps_devices() {
         let place = tempfile::tempdir().unwrap();
         let (real, link) = (place.path().join("real"), place.path().join("link"));
         fs::write(&real, "old").unwrap();
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn write_error_names_the_path() {
+    fn update_error_names_the_path() {
         let error = update(Path::new("/nonexistent/jar"), None, |_| Vec::new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Write);
         assert!(error.to_string().contains("/nonexistent/jar"), "{error}");
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn held_lock_is_awaited_then_reported() {
+    fn update_waits_for_the_lock_until_the_deadline() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("jar");
         fs::write(&path, "old").unwrap();
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreplaceable_file_is_written_in_place() {
+    fn write_in_place_replaces_the_content() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("jar");
         fs::write(&path, "an old text").unwrap();
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_swapped_after_opening_is_not_followed() {
+    fn link_swapped_after_opening_is_not_followed() {
         let place = tempfile::tempdir().unwrap();
         let (real, victim, link) = (place.path().join("real"), place.path().join("victim"), place.path().join("link"));
         fs::write(&real, "old").unwrap();

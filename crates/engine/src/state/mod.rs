@@ -1,5 +1,5 @@
-//! State that responses set for later requests. Any number of clients and threads share it, and any
-//! number of processes may write its files.
+//! State that responses set for later requests. Any number of clients and threads can share it, and
+//! any number of processes can write its files.
 //!
 //! | module | what |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `locked_file` | saving to a file that other processes write, too |
 //! | `shared_store` | the file and the lock of HSTS and Alt-Svc |
 //!
-//! The rules are in `httphaul-policy`. This module adds the locks, the clock and the files. The
-//! clones of a store share its contents.
+//! The rules are in `httphaul-policy`. This module adds locks, the clock and files. The clones of a
+//! store share its contents.
 //!
 //! ```no_run
 //! use haul::RequestOptions;

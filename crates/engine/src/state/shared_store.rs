@@ -1,6 +1,6 @@
 //! The common part of [`hsts`](super::hsts) and [`alt_svc`](super::alt_svc): a small store behind a
-//! lock, which can be saved to a text file. Cookies are read far more often than written, so the
-//! [cookie jar](super::cookie_jar) has a read-write lock instead.
+//! mutex, which can be saved to a text file. The [cookie jar](super::cookie_jar) has a read-write
+//! lock instead, since cookies are read far more often than written.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,12 +14,13 @@ use crate::{Result, clock};
 
 /// A store that can be loaded from a text file and saved to it, such as the HSTS store.
 pub trait PersistentStore: Default {
-    /// Makes an empty store. The files that the store writes begin with the heading of this style.
+    /// Makes an empty store. The files that the store writes begin with a header comment in this
+    /// style.
     fn with_style(style: CookieFileStyle) -> Self;
     /// Adds the entries in the text of the store's file. `now` is the Unix time in seconds.
     fn load(&mut self, text: &str, now: u64);
-    /// Applies the changes of this store since the last save to `file`, a store that was just read
-    /// from the file.
+    /// Applies the changes of this store since the last save to `file`, a store that was just
+    /// loaded from the file.
     fn apply_changes_to(&self, file: &mut Self);
     /// Returns the entries of the store as the text of its file. `now` is the Unix time in seconds.
     fn write(&self, now: u64) -> String;
@@ -27,7 +28,7 @@ pub trait PersistentStore: Default {
     fn mark_saved(&mut self);
 }
 
-/// A store behind a lock, which can be saved to a text file; clones share its contents.
+/// A store behind a lock, which can be saved to a text file. Clones share its contents.
 #[derive(Debug, Default)]
 pub struct SharedStore<T>(Arc<Mutex<T>>);
 
@@ -50,13 +51,14 @@ impl<T: PersistentStore> SharedStore<T> {
         Self::default()
     }
 
-    /// Makes an empty store. The files that the store writes begin with the heading of this style.
+    /// Makes an empty store. The files that the store writes begin with a header comment in this
+    /// style.
     #[must_use]
     pub fn with_style(style: CookieFileStyle) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))
     }
 
-    /// Adds the entries of a file in curl's format. A missing file counts as empty.
+    /// Adds the entries of a file in curl's format. A missing file is treated as empty.
     ///
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
@@ -67,11 +69,11 @@ impl<T: PersistentStore> SharedStore<T> {
     }
 
     /// Saves the changes since the last save to a file, with mode 0600. Changes that other
-    /// processes saved there meanwhile are kept.
+    /// processes have saved there in the meantime are kept.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written; it is unchanged
-    /// then. The next save includes these changes.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write) if the file cannot be written. It is then
+    /// unchanged, and the next save includes these changes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_by(path, None)
     }
@@ -98,7 +100,7 @@ impl<T: PersistentStore> SharedStore<T> {
     }
 }
 
-/// Implements [`PersistentStore`] for a store type that has methods of the same names.
+/// Implements [`PersistentStore`] for a store type that has inherent methods with the same names.
 macro_rules! file_store {
     ($store:ty) => {
         impl super::shared_store::PersistentStore for $store {

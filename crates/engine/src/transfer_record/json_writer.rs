@@ -1,5 +1,5 @@
-//! Writes a JSON object member by member. Texts are written by serde_json; characters that could
-//! control a terminal are then escaped.
+//! A writer of JSON objects, member by member. Strings are written by serde_json. Characters in
+//! them that could control a terminal are then escaped.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_writer_separates_members_and_elements() {
+    fn json_writer_puts_commas_between_members_and_elements() {
         let mut json = JsonWriter::members(b"{".to_vec(), true);
         json.text_member("a", "\"\n");
         json.display_member("n", 7);

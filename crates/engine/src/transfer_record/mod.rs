@@ -136,7 +136,8 @@ pub fn sorted_fields(head: &ResponseHead) -> Vec<(String, &[u8])> {
     fields
 }
 
-/// Writes the header fields of a response. Each name has a list of values.
+/// Writes the header fields of a response as an object. The value of each name is a list of field
+/// values.
 fn fields(head: &ResponseHead, json: &mut JsonWriter) {
     for of_name in sorted_fields(head).chunk_by(|a, b| a.0 == b.0) {
         json.array_member(&of_name[0].0, |json| {

@@ -1,5 +1,5 @@
-//! Helpers of all test programs: a function that fetches a URL with either driver, and fleets whose
-//! output is captured. Every wait is bounded.
+//! Helpers for all test programs: a function that fetches a URL with either driver, and fleets
+//! whose output is captured. Every wait has a time limit.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::fs;
@@ -44,7 +44,7 @@ pub fn with_proxy(url: &str, options: &RequestOptions) -> RequestOptions {
     RequestOptions { proxy: Some(proxy), ..options.clone() }
 }
 
-/// Runs `work` in its own thread for at most [`TEST_TIMEOUT`], so that a hang fails only the
+/// Runs `work` in a separate thread for at most [`TEST_TIMEOUT`], so that a hang fails only the
 /// current test. `what` names the work in the failure message.
 pub fn with_time_limit<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
@@ -78,13 +78,13 @@ impl Stream for PanickingContent {
 pub enum DriverKind {
     /// The blocking driver, called by [`Client::fetch`].
     Blocking,
-    /// The driver with an event loop, called by a [`Fleet`] of one URL.
+    /// The driver with an event loop, called by a [`Fleet`] that fetches one URL.
     Reactor,
 }
 
 pub const DRIVERS: [DriverKind; 2] = [DriverKind::Blocking, DriverKind::Reactor];
 
-/// The result of one transfer, as a test compares it.
+/// The result of one transfer, for comparison in tests.
 #[derive(Debug, Clone)]
 pub struct FetchOutcome {
     /// The URL that the test requested.
@@ -93,14 +93,14 @@ pub struct FetchOutcome {
     pub kind: Option<ErrorKind>,
     /// The message of the transfer's error; empty after a success.
     pub message: String,
-    /// The exit code of curl for the transfer's error; 0 after a success.
+    /// curl's exit code for the transfer's error; 0 after a success.
     pub exit: u8,
     pub status: u16,
     pub facts: Box<TransferFacts>,
     /// The URL of the last request of the transfer, after redirects.
     pub last: String,
-    /// The delivered body. It is empty if a fleet fetched several URLs, since their bodies share
-    /// one output.
+    /// The delivered body. Empty if a fleet fetched several URLs, since their bodies share one
+    /// output.
     pub body: Vec<u8>,
 }
 
@@ -149,7 +149,8 @@ impl DriverKind {
     }
 }
 
-/// A sink that stores the body in memory that its clones share, so that a test can read the body.
+/// A sink that stores the body in shared memory, so that a test can read the body from a clone of
+/// the sink.
 #[derive(Debug, Default, Clone)]
 pub struct BufferSink(Arc<Mutex<Vec<u8>>>);
 
@@ -171,7 +172,7 @@ impl Sink for BufferSink {
     }
 }
 
-/// A report that records the result of every finished transfer of a fleet.
+/// A report that records the outcome of every finished transfer of a fleet.
 #[derive(Default, Clone)]
 pub struct RecordingReport(Arc<Mutex<Vec<FetchOutcome>>>);
 
@@ -225,8 +226,8 @@ pub fn run<U: Into<String>>(
     })
 }
 
-/// Runs a fleet, and passes the read end of its output pipe to `read`, which runs in another
-/// thread.
+/// Runs a fleet. Meanwhile, `read` runs in another thread with the read end of the fleet's output
+/// pipe.
 pub fn run_reading(
     client: &Client,
     stages: Vec<FleetStage>,
@@ -250,7 +251,8 @@ pub fn item(url: impl Into<String>) -> FleetItem {
     FleetItem::new(url, BodyDestination::Output)
 }
 
-/// Returns the stages of a fleet that fetches only the given URLs: one stage, without extraction.
+/// Returns the stages of a fleet that fetches only the given URLs: a single stage without
+/// extraction.
 pub fn single_stage(options: &RequestOptions) -> Vec<FleetStage> {
     vec![FleetStage { options: Arc::new(options.clone()), ..FleetStage::default() }]
 }
@@ -284,7 +286,7 @@ pub fn following() -> RequestOptions {
     options
 }
 
-/// Returns request options with at most `times` retries, and without delay before each.
+/// Returns request options with at most `times` retries, and without delay before each retry.
 pub fn retrying(times: u32) -> RequestOptions {
     let mut options = RequestOptions::default();
     options.retry.max = times;
@@ -298,13 +300,13 @@ pub fn with_connect_timeout(limit: Duration) -> RequestOptions {
     RequestOptions { connect, ..RequestOptions::default() }
 }
 
-/// Returns the options, changed to use HTTP/2 without negotiation (prior knowledge).
+/// Returns a copy of the options that uses HTTP/2 without negotiation (prior knowledge).
 pub fn with_prior_knowledge(mut options: RequestOptions) -> RequestOptions {
     options.prior_knowledge = true;
     options
 }
 
-/// Returns the options, changed to offer HTTP/2 in the TLS handshake (ALPN).
+/// Returns a copy of the options that offers HTTP/2 in the TLS handshake (ALPN).
 pub fn with_h2_alpn(mut options: RequestOptions) -> RequestOptions {
     options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     options
@@ -315,7 +317,7 @@ pub fn http2_origin(streams: u32) -> Origin {
     Origin::builder().http2(streams).start().unwrap()
 }
 
-/// A whole HTTP/1.1 response with the body `ok`.
+/// A complete HTTP/1.1 response with the body `ok`.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Fetches one URL with a new client.
@@ -323,8 +325,8 @@ pub fn get(driver: DriverKind, url: &str, options: &RequestOptions) -> FetchOutc
     driver.get(&Client::new(), url, options)
 }
 
-/// Asserts that a transfer failed with this kind of error and this exit code, and that its message
-/// names the last URL.
+/// Asserts that a transfer failed with this kind of error and this exit code, and that the error
+/// message contains the URL of the last request.
 #[track_caller]
 pub fn assert_fails(got: &FetchOutcome, kind: ErrorKind, exit: u8) {
     assert_eq!((got.kind, got.exit), (Some(kind), exit), "{}: {}", got.url, got.message);

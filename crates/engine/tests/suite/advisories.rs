@@ -1,6 +1,6 @@
-//! Tests for flaws known from public advisories that need connections: state left on pooled
-//! connections, unchecked certificates. Each advisory has one test, named after it;
-//! `docs/design/trust.md` lists all.
+//! Tests for known vulnerabilities that require connections: state left on pooled connections,
+//! unchecked certificates. Each advisory has one test, named after it. `docs/design/trust.md` lists
+//! all of them.
 
 use crate::common;
 
@@ -87,7 +87,7 @@ fn cve_2022_27775_address_zone_separates_connections() {
 }
 
 #[test]
-fn address_zone_selects_the_interface() {
+fn ipv6_zone_selects_the_interface() {
     let Ok(listener) = TcpListener::bind("[::1]:0") else { return };
     let port = listener.local_addr().unwrap().port();
     drop(listener);
@@ -130,7 +130,7 @@ fn reused_connection_carries_no_earlier_secret() {
 }
 
 #[test]
-fn unsolicited_bytes_are_not_taken_as_response() {
+fn unsolicited_bytes_are_not_taken_as_a_response() {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![
             vec![

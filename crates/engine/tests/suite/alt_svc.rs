@@ -1,4 +1,5 @@
-//! Alternative services (RFC 7838): requests go to the alternative, and to the origin if it fails.
+//! Tests of alternative services (RFC 7838): requests go to the alternative, or to the origin if
+//! the alternative fails.
 
 use crate::common;
 
@@ -41,15 +42,15 @@ impl OriginWithAlternative {
         format!("https://localhost:{}{path}", self.origin.https_addr().port())
     }
 
-    /// Stores in the client's cache that the origin has an alternative service with this protocol
-    /// on this port.
+    /// Stores in the cache that the origin has an alternative service with this protocol on this
+    /// port.
     fn announce(&self, protocol: &str, port: u16) {
         let target = Target::parse(&self.url("/")).unwrap();
         self.known.store_field(&target, format!("{protocol}=\":{port}\"").as_bytes());
     }
 
-    /// Returns the numbers of requests that the origin and the other server have received, and
-    /// resets them.
+    /// Returns the number of requests that the origin has received, and the number that the other
+    /// server has received. Resets both.
     fn take_request_counts(&self) -> (usize, usize) {
         let counts = (self.origin.log().len(), self.other.log().len());
         self.origin.forget();
@@ -95,7 +96,7 @@ fn alternative_service_connection_is_reused() {
 }
 
 /// Checks that an alternative service on the origin's own port needs no second connection, and that
-/// one with an unsupported protocol (HTTP/3) is ignored.
+/// an alternative with an unsupported protocol (HTTP/3) is ignored.
 #[test]
 fn alternatives_to_self_or_h3_are_ignored() {
     for driver in DRIVERS {
@@ -112,7 +113,7 @@ fn alternatives_to_self_or_h3_are_ignored() {
 }
 
 #[test]
-fn http1_alternative_to_self_turns_http2_off() {
+fn http1_alternative_on_own_port_turns_http2_off() {
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
         two.announce("http%2F1.1", two.origin.https_addr().port());

@@ -1,4 +1,4 @@
-//! Tests of the async API: without a runtime and under tokio, dropped futures, limits.
+//! Tests of the async API: without a runtime and with tokio, dropped futures, limits.
 
 use crate::common;
 
@@ -190,14 +190,14 @@ fn panicking_body_fails_only_its_async_request() {
     });
 }
 
-/// Starts a server that answers every request with 503 and a Retry-After of an hour.
+/// Starts a server that answers every request with a 503 and a Retry-After of one hour.
 fn server_asking_for_a_pause() -> RawPeer {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])
 }
 
 #[test]
-fn timeout_runs_while_retry_after_is_waited_for() {
+fn async_timeout_includes_retry_after_pause() {
     let peer = server_asking_for_a_pause();
     let client = Client::builder().options(|options| options.retry.max = 1).build();
     with_time_limit("pause", move || {
@@ -218,7 +218,7 @@ fn timeout_runs_while_retry_after_is_waited_for() {
 }
 
 #[test]
-fn timeout_runs_while_waiting_for_max_requests() {
+fn async_timeout_includes_waiting_for_max_requests() {
     let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().max_requests(1).build();

@@ -1,5 +1,5 @@
-//! Tests of the classification of errors: whether anything was sent, whether a connection existed,
-//! and which URL failed.
+//! Tests of the classification of errors: whether a request was sent, whether a connection existed,
+//! and for which URL the transfer failed.
 
 use crate::common;
 

@@ -23,7 +23,7 @@ fn trusted_client(origin: &testkit::origin::Origin) -> (Client, tempfile::NamedT
 }
 
 #[test]
-fn range_request_accepts_no_coding_and_is_undecoded() {
+fn range_request_offers_no_coding_and_is_undecoded() {
     with_time_limit("parts", || {
         let reply = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/100\r\nContent-Encoding: gzip\r\n\
                      Content-Length: 5\r\n\r\n\x01\x02\x03\x04\x05";
@@ -92,7 +92,7 @@ fn public_types_are_send_and_sync() {
 }
 
 #[test]
-fn bodies_arrive_whole_by_every_read_method() {
+fn every_read_method_returns_the_whole_body() {
     let origin = start_origin();
     let (client, _ca) = trusted_client(&origin);
     with_time_limit("bodies", move || {
@@ -153,7 +153,7 @@ fn http2_bodies_arrive_whole() {
 }
 
 #[test]
-fn decoding_while_reading_bounds_memory_of_a_bomb() {
+fn decoding_while_reading_keeps_bombs_out_of_memory() {
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("decoding", move || {
@@ -470,7 +470,7 @@ fn interrupt_hook_is_polled_only_while_waiting() {
     assert!(!RequestOptions::default().keep_history);
 }
 
-/// Records the milestones of transfers.
+/// An observer that records the milestones of transfers.
 #[derive(Debug, Default)]
 struct Milestones(std::sync::Mutex<Vec<(Milestone, String)>>);
 

@@ -1,5 +1,5 @@
-//! Tests of request bodies that readers and streams produce while they are sent: other requests are
-//! not delayed.
+//! Tests of request bodies that readers and streams produce while they are sent. Other requests
+//! must not be delayed.
 
 use crate::common;
 
@@ -33,7 +33,7 @@ impl Read for ChannelReader {
     }
 }
 
-/// A stream of the values of a channel, which ends when all senders are dropped.
+/// A stream of the values from a channel. It ends when all senders are dropped.
 struct ChannelStream(UnboundedReceiver<io::Result<Vec<u8>>>);
 
 impl Stream for ChannelStream {
@@ -44,7 +44,7 @@ impl Stream for ChannelStream {
     }
 }
 
-/// Returns an origin, and request options for it, for each protocol: HTTP/1.1, and HTTP/2 with one
+/// Returns an origin and matching request options for each protocol: HTTP/1.1, and HTTP/2 with one
 /// shared connection.
 fn clients() -> [(Origin, RequestOptions); 2] {
     [(start_origin(), RequestOptions::default()), (http2_origin(100), with_prior_knowledge(RequestOptions::default()))]
@@ -162,7 +162,7 @@ fn given(pieces: &[&str]) -> ChannelStream {
 }
 
 #[test]
-fn failing_source_fails_only_its_request() {
+fn failing_upload_source_fails_only_its_request() {
     in_both_versions("sources that fail", async |client, origin| {
         let url = origin.url("/echo");
         let (send, pieces) = unbounded_channel();
@@ -181,7 +181,7 @@ fn failing_source_fails_only_its_request() {
     });
 }
 
-/// A stream of a number of pieces, with a tokio sleep before each. It works only in a tokio
+/// A stream of a number of pieces, with a tokio sleep before each piece. It works only in a tokio
 /// runtime.
 struct TimedStream(u8, Option<Pin<Box<tokio::time::Sleep>>>);
 
@@ -293,7 +293,7 @@ fn rate_limited_upload_does_not_delay_other_requests() {
 }
 
 #[test]
-fn stream_body_is_not_sent_twice() {
+fn one_shot_stream_body_is_not_sent_twice() {
     let origin = start_origin();
     with_time_limit("once", move || {
         run(async {
@@ -310,7 +310,7 @@ fn stream_body_is_not_sent_twice() {
 }
 
 #[test]
-fn one_shot_body_waits_for_known_stream_limit() {
+fn one_shot_body_is_sent_within_http2_stream_limit() {
     let origin = http2_origin(1);
     with_time_limit("one stream", move || {
         let client = client(&with_prior_knowledge(RequestOptions::default()));
@@ -399,7 +399,7 @@ fn response_is_read_while_upload_pipe_is_silent() {
     });
 }
 
-/// A reader that supplies a few bytes at a time, without end.
+/// A reader that supplies a few bytes at a time and never ends.
 struct EndlessReader;
 
 impl Read for EndlessReader {
@@ -439,7 +439,7 @@ fn early_response_ends_a_slow_upload() {
 }
 
 #[test]
-fn reset_seen_while_sending_is_a_receive_error() {
+fn reset_during_upload_is_a_receive_error() {
     let sent = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 600_000]].concat();
     // The server sends more than an unread response buffers, so the sender is the first to notice
     // the reset.

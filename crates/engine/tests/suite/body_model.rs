@@ -1,8 +1,8 @@
-//! Compares the transfer of one body with a model, under random faults made from a seed. A success
-//! delivers one whole version of the content. A failure leaves a prefix of one version in a pipe,
-//! and a file unchanged; the next run completes the file.
+//! Compares the transfer of one body with a model, under random faults made from a seed. After a
+//! success, the output is one complete version of the content. After a failure, a pipe has received
+//! a prefix of one version, and a file is unchanged; the next run completes the file.
 //!
-//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
+//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats the seed 17.
 
 use crate::common;
 use crate::support::ranges;
@@ -29,8 +29,8 @@ use testkit::faulty::{
 };
 use testkit::rng::Rng;
 
-/// The rates to which the origin limits a connection, in bytes a second: fast enough for a test,
-/// slow enough for a split download.
+/// The rates in bytes per second to which the origin limits a connection: fast enough for a test,
+/// and slow enough for a split download.
 const RATES: [u64; 3] = [512 << 10, 2 << 20, 8 << 20];
 
 fn a_break(rng: &mut Rng, size: u64) -> BodyBreak {
@@ -107,7 +107,7 @@ fn a_plan(rng: &mut Rng) -> FaultPlan {
     plan
 }
 
-/// Returns the versions of the content that an origin with this plan of faults may serve.
+/// Returns the versions of the content that an origin with this fault plan may serve.
 fn versions(plan: &FaultPlan) -> Vec<Vec<u8>> {
     let version = |number, size| BytePattern::new(plan.seed + number).slice(0, size as usize);
     let mut all = vec![version(0, plan.size)];
@@ -152,8 +152,8 @@ fn slow_reader(mut pipe: io::PipeReader, pause: Duration) -> Vec<u8> {
     }
 }
 
-/// Asserts that the output `got` is one version of the content or, after a failure, a prefix of
-/// one.
+/// Asserts that the output `got` is one complete version of the content or, after a failure, a
+/// prefix of one version.
 fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
     let is_right = |version: &Vec<u8>| match exit_code(outcome) {
         0 => got == version,
@@ -162,8 +162,8 @@ fn check_output(outcome: &TransferOutcome, got: &[u8], versions: &[Vec<u8>]) {
     assert!(versions.iter().any(is_right), "{} bytes are no content, {:?}", got.len(), outcome.result);
 }
 
-/// Asserts that a file contains one version of the content or, after a failure, is as it was
-/// before.
+/// Asserts that a file contains one complete version of the content or, after a failure, that it
+/// still has the content `before`.
 fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, versions: &[Vec<u8>]) {
     let got = fs::read(file).ok();
     match exit_code(outcome) {
@@ -175,7 +175,7 @@ fn check_file(outcome: &TransferOutcome, file: &Path, before: Option<&[u8]>, ver
     }
 }
 
-/// Returns true if the fetch must succeed in spite of the plan's faults.
+/// Returns true if the transfer must succeed despite the faults of the plan.
 fn must_succeed(plan: &FaultPlan, options: &RequestOptions, can_restart: bool) -> bool {
     let is_provable = plan.etag == EtagKind::Strong && plan.change.is_none();
     let is_honest = FaultPlan { breaks: Vec::new(), ..plan.clone() }

@@ -1,4 +1,4 @@
-//! Requests for the first bytes of a body, and for the rest of it.
+//! Tests of requests for the first bytes of a body, and for the rest of it.
 
 use crate::common::BufferSink;
 
@@ -24,7 +24,7 @@ fn rest(from: u64, to: Option<u64>, total: u64, tag: &str) -> ContentSpan {
 }
 
 #[test]
-fn prefix_and_rest_make_the_whole_body() {
+fn body_prefix_and_rest_make_the_whole_body() {
     let origin = Origin::builder().start().unwrap();
     let client = Client::new();
     for bytes in [0_u64, 1, 999, 1000, 1001, 300_000] {
@@ -50,7 +50,7 @@ fn prefix_and_rest_make_the_whole_body() {
 }
 
 #[test]
-fn server_without_ranges_sends_the_whole_body() {
+fn prefix_request_without_range_support_gets_whole_body() {
     let origin = Origin::builder().start().unwrap();
     for kind in ["chunked", "close"] {
         let (outcome, body) = fetch(&Client::new(), &origin.url(&format!("/{kind}/5000")), ContentSpan::Opening(10));

@@ -1,4 +1,4 @@
-//! Tests of content codings: whole bodies, damaged bodies and decompression bombs.
+//! Tests of content codings: complete bodies, damaged bodies and decompression bombs.
 
 use crate::common;
 
@@ -29,7 +29,7 @@ fn content_codings_are_decoded() {
 }
 
 #[test]
-fn whole_range_is_decoded_and_part_is_not() {
+fn full_range_is_decoded_but_partial_range_is_not() {
     let coded = testkit::content_coding::ContentCoding::Gzip.encode(b"hello");
     let last = coded.len() - 1;
     for (range, is_whole) in [

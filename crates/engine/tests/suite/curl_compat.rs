@@ -1,5 +1,5 @@
-//! Tests of the behaviour of curl that options enable: retries of the whole chain of redirects,
-//! heads alone, partial uploads.
+//! Tests of curl's behaviours that options enable: retries of the whole redirect chain, output of
+//! heads only, partial uploads.
 
 use crate::common;
 use crate::support::ranges::NonRestartableSink;
@@ -15,8 +15,8 @@ fn reply(status: &str, fields: &str, body: &str) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// Starts a server that redirects to a resource. The resource answers 503 once, and then
-/// successfully.
+/// Starts a server that redirects to a resource. The first response of the resource is a 503; the
+/// next one is a success.
 fn busy_once() -> RawPeer {
     let moved = || [ScriptStep::ReadHead, ScriptStep::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
     let busy = [ScriptStep::ReadHead, reply("503 Busy", "", "busy")];
@@ -71,7 +71,7 @@ fn retry_all_errors_retries_statuses_only_with_fail() {
 }
 
 #[test]
-fn curl_mode_retry_appends_after_delivered_output() {
+fn curl_mode_retry_appends_to_delivered_output() {
     let peer = busy_once();
     let (pipe, url) = (NonRestartableSink::default(), peer.url("/a"));
     let sink = Box::new(pipe.clone());

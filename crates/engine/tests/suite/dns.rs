@@ -1,4 +1,4 @@
-//! Tests of lookups by DNS, against a name server whose answers each test writes.
+//! Tests of DNS lookups, against a name server whose answers each test defines.
 
 use std::net::IpAddr;
 use std::sync::mpsc;
@@ -27,7 +27,7 @@ fn resolve(resolver: &Resolver, name: &str) -> haul::Result<Vec<IpAddr>> {
     resolver.resolve(name, 80, AddressFamily::Any, None).map(|addresses| addresses.to_vec())
 }
 
-/// Returns the resolver's answer for `name`, and the number of queries that the name server has
+/// Returns the result of looking up `name`, and the number of queries that the name server has
 /// received.
 fn answer(
     name: &str,
@@ -39,7 +39,7 @@ fn answer(
 }
 
 #[test]
-fn name_has_addresses_of_both_families() {
+fn name_resolves_to_addresses_of_both_families() {
     let (found, queries) = answer("web.example", |query| vec![query.addresses(&[local(1), "::1".parse().unwrap()])]);
     let mut found = found.unwrap();
     found.sort();
@@ -122,7 +122,7 @@ fn refusing_name_server_is_replaced_by_the_next() {
 }
 
 #[test]
-fn one_address_family_suffices_if_other_is_silent() {
+fn addresses_of_one_family_suffice_if_other_is_silent() {
     let (found, _) = answer("web.example", |query| match query.record_type {
         TYPE_A => vec![query.addresses(&[local(1)])],
         _ => Vec::new(),
@@ -131,7 +131,7 @@ fn one_address_family_suffices_if_other_is_silent() {
 }
 
 #[test]
-fn unanswered_lookups_do_not_delay_others() {
+fn unanswered_lookups_do_not_delay_other_lookups() {
     let server = DnsServer::start(|query| match query.name.starts_with("silent") {
         true => Vec::new(),
         false => vec![query.addresses(&[local(1)])],
@@ -157,7 +157,7 @@ fn unanswered_lookups_do_not_delay_others() {
 }
 
 #[test]
-fn queries_have_changing_ports_and_identifiers() {
+fn dns_queries_vary_source_ports_and_ids() {
     let server = DnsServer::start(|query| vec![query.addresses(&[local(1)])]).unwrap();
     let resolver = resolver(&[&server]);
     for number in 0..200 {
@@ -171,7 +171,7 @@ fn queries_have_changing_ports_and_identifiers() {
 }
 
 #[test]
-fn chosen_servers_can_be_taken_back() {
+fn use_servers_default_restores_the_system_lookup() {
     let server = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![local(9)]));
     resolver.use_servers(&DnsServers::parse(&server.address().to_string()).unwrap());
@@ -181,7 +181,7 @@ fn chosen_servers_can_be_taken_back() {
     assert_eq!(server.queries().len(), 2);
 }
 
-/// Returns a resolver that looks up names over HTTPS, by the DNS server at this path of the origin.
+/// Returns a resolver that looks up names over HTTPS. The DNS server is at this path of the origin.
 fn by_https(origin: &Origin, path: &str) -> Resolver {
     let mut tls = TlsOptions::default();
     tls.ca_pem = Some(Pem::new(origin.ca_pem().as_bytes()));
@@ -207,7 +207,7 @@ fn many_lookups_share_one_https_connection() {
 }
 
 #[test]
-fn failure_of_https_server_is_named() {
+fn failed_dns_over_https_error_names_the_server() {
     let origin = Origin::builder().start().unwrap();
     for (path, cause) in
         [("/status/503", "503"), ("/small", "instead of application/dns-message"), ("/dns-query", "404")]
@@ -221,7 +221,7 @@ fn failure_of_https_server_is_named() {
 
 const TYPE_HTTPS: u16 = 65;
 
-/// Looks up the HTTPS records of an origin, and waits for them.
+/// Looks up the HTTPS records of an origin, and waits for the result.
 fn https_records(resolver: &Resolver, host: &str, port: u16) -> Vec<HttpsRecord> {
     let (sender, receiver) = mpsc::channel();
     loop {
@@ -248,7 +248,7 @@ fn https_records_are_cached_by_host_and_port() {
 }
 
 #[test]
-fn https_alias_leads_to_other_name() {
+fn https_alias_record_leads_to_the_target_name() {
     let server = DnsServer::start(|query| {
         let alias = HttpsRecordData { target: "cdn.example".into(), ..HttpsRecordData::default() };
         let service = HttpsRecordData { port: Some(8443), ..HttpsRecordData::with_alpn("h3") };

@@ -1,5 +1,5 @@
-//! Encrypted Client Hello with servers that do not know the key. The command's tests have servers
-//! that do.
+//! Tests of Encrypted Client Hello with servers that do not know the key. The tests of the command
+//! use servers that know it.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
-/// An origin without keys for Encrypted Client Hello, and options that trust it.
+/// An origin without keys for Encrypted Client Hello, and options that trust its certificate.
 struct Site {
     origin: Origin,
     options: RequestOptions,
@@ -31,7 +31,7 @@ impl Site {
         Self { origin, options, _ca: ca }
     }
 
-    /// Fetches a page of `web.example`, whose HTTPS record has these keys.
+    /// Fetches a page of `web.example`. Its HTTPS record contains the ECH keys `record`.
     fn get(&self, driver: DriverKind, ech: EchOptions, record: Vec<u8>) -> FetchOutcome {
         let dns = DnsServer::start(move |query| {
             let record = HttpsRecordData { ech: record.clone(), ..HttpsRecordData::with_alpn("h2") };
@@ -55,7 +55,7 @@ fn ech(policy: EchPolicy, config_list: Option<Vec<u8>>) -> EchOptions {
     ech
 }
 
-/// Returns an ECHConfigList with one key of X25519 (RFC 9849 section 4).
+/// Returns an ECHConfigList with one X25519 key (RFC 9849 section 4).
 fn config_list(public_name: &str) -> Vec<u8> {
     let mut contents = vec![7, 0, 0x20, 0, 32];
     contents.extend([9; 32]);
@@ -68,7 +68,7 @@ fn config_list(public_name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn rejected_encrypted_hello_is_an_error() {
+fn rejected_encrypted_client_hello_is_an_error() {
     let keys = config_list("public.example");
     for http3 in [Http3Policy::Off, Http3Policy::Only] {
         let site = Site::start(http3);
@@ -93,7 +93,7 @@ fn rejected_encrypted_hello_is_an_error() {
 }
 
 #[test]
-fn rejection_under_a_foreign_name_is_refused() {
+fn ech_rejection_with_wrong_certificate_is_refused() {
     let site = Site::start(Http3Policy::Off);
     for driver in DRIVERS {
         let keys = Some(config_list("elsewhere.example"));
@@ -103,7 +103,7 @@ fn rejection_under_a_foreign_name_is_refused() {
 }
 
 #[test]
-fn grease_is_accepted_by_every_server() {
+fn grease_ech_is_accepted_by_every_server() {
     for http3 in [Http3Policy::Off, Http3Policy::Only] {
         let site = Site::start(http3);
         for driver in DRIVERS {
@@ -114,7 +114,7 @@ fn grease_is_accepted_by_every_server() {
 }
 
 #[test]
-fn missing_key_is_an_error_only_if_required() {
+fn missing_ech_key_is_an_error_only_if_required() {
     let site = Site::start(Http3Policy::Off);
     for driver in DRIVERS {
         // The second list has a key of an unknown version.
@@ -128,7 +128,7 @@ fn missing_key_is_an_error_only_if_required() {
 }
 
 #[test]
-fn encrypted_hello_needs_tls13() {
+fn encrypted_client_hello_needs_tls13() {
     let mut site = Site::start(Http3Policy::Off);
     site.options.tls.max_version = TlsVersion::V1_2;
     let got = site.get(DriverKind::Blocking, ech(EchPolicy::Grease, None), Vec::new());

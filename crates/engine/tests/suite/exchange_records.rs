@@ -1,5 +1,5 @@
-//! Tests of the records of exchanges (`RequestOptions::recorder`): what a recorder sees, and what its
-//! errors do.
+//! Tests of the records of exchanges (`RequestOptions::recorder`): what a recorder receives, and
+//! the effects of its errors.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Result};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// An exchange as a recorder has seen it.
+/// An exchange as a recorder has received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SeenExchange {
     url: String,
@@ -33,9 +33,9 @@ impl SeenExchange {
 #[derive(Debug, Default)]
 struct MemoryRecorder {
     seen: Arc<Mutex<Vec<SeenExchange>>>,
-    /// True to refuse the bytes after the head of a response.
+    /// True to return an error for the bytes after the head of a response.
     refuses_bodies: bool,
-    /// True to refuse the end of a record.
+    /// True to return an error at the end of a record.
     refuses_ends: bool,
     has_failed: Arc<AtomicBool>,
 }
@@ -113,7 +113,7 @@ fn recording(options: &RequestOptions) -> (RequestOptions, Arc<MemoryRecorder>) 
 }
 
 #[test]
-fn recorder_sees_bytes_as_on_the_wire() {
+fn recorder_receives_bytes_as_on_the_wire() {
     let reply = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX:y\r\n\r\n\
                  3 ; a\r\nabc\r\n0\r\nT: 1\r\n\r\n";
     let (_, recorded) = reply.split_at(reply.find("HTTP/1.1 200").unwrap());
@@ -149,7 +149,7 @@ fn each_exchange_of_a_transfer_has_a_record() {
 }
 
 #[test]
-fn broken_response_is_recorded_with_its_reason() {
+fn broken_response_is_recorded_as_truncated() {
     let partial = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
     for driver in DRIVERS {
         let server = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(partial)]]);
@@ -165,7 +165,7 @@ fn broken_response_is_recorded_with_its_reason() {
 }
 
 #[test]
-fn http2_records_have_heads_of_http1() {
+fn http2_records_have_http1_heads() {
     let origin = Origin::builder().http2(10).start().unwrap();
     for driver in DRIVERS {
         let (options, recorder) = recording(&RequestOptions { prior_knowledge: true, ..RequestOptions::default() });
@@ -180,7 +180,7 @@ fn http2_records_have_heads_of_http1() {
 }
 
 #[test]
-fn error_of_the_recorder_fails_transfers() {
+fn recorder_error_fails_transfers() {
     for (refuses_bodies, refuses_ends) in [(true, false), (false, true)] {
         let origin = start_origin();
         let recorder = Arc::new(MemoryRecorder { refuses_bodies, refuses_ends, ..MemoryRecorder::default() });
@@ -194,7 +194,7 @@ fn error_of_the_recorder_fails_transfers() {
 }
 
 #[test]
-fn error_of_the_recorder_stops_a_fleet() {
+fn recorder_error_stops_a_fleet() {
     let origin = start_origin();
     let recorder = Arc::new(MemoryRecorder { refuses_ends: true, ..MemoryRecorder::default() });
     let options = RequestOptions { recorder: Some(Arc::clone(&recorder) as _), ..RequestOptions::default() };

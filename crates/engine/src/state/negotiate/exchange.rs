@@ -1,4 +1,4 @@
-//! The rounds of Negotiate with one server or proxy.
+//! The exchange of Negotiate tokens with one server or proxy.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind};
 
 use super::{NegotiateError, NegotiateOptions, SecurityContext};
 
-/// The state of Negotiate with one server or proxy.
+/// The state of the Negotiate exchange with one server or proxy.
 ///
 /// ```text
 ///  authorization ──▶ request ──▶ 401, token ──▶ on_challenge ──▶ authorization ...
@@ -17,19 +17,20 @@ use super::{NegotiateError, NegotiateOptions, SecurityContext};
 #[derive(Default)]
 pub(crate) struct Negotiation {
     context: Option<Box<dyn SecurityContext>>,
-    /// The token for the next request on the same connection, after a challenge with a token.
+    /// The token for the next request on the same connection, if the last challenge contained a
+    /// token.
     next_token: Option<Vec<u8>>,
-    /// True if no token can be made, or the peer has refused one. No further one is sent.
+    /// True if no token can be made, or if the peer has refused one. No further tokens are sent.
     is_over: bool,
 }
 
 impl Negotiation {
-    /// Returns the value of Authorization for the next request. Continues the context only if
-    /// `is_same_connection` is true, since a server keeps it with the connection (RFC 4559 section
-    /// 6).
+    /// Returns the Authorization value for the next request. Continues the security context only if
+    /// `is_same_connection` is true, since the server's context belongs to the connection (RFC 4559
+    /// section 6).
     ///
     /// # Errors
-    /// There is no library, or no ticket.
+    /// There is no Kerberos library, or no ticket.
     pub(crate) fn authorization(
         &mut self,
         options: &NegotiateOptions,
@@ -45,8 +46,9 @@ impl Negotiation {
         Ok(authorization_value(&token))
     }
 
-    /// Handles the challenge of a 401 or 407; `token` is the server's, in base64. `has_sent` is true
-    /// if the refused request had a token. Returns true if the request should be sent again.
+    /// Handles the challenge of a 401 or 407. `token` is the server's token in base64. `has_sent`
+    /// is true if the refused request contained a token. Returns true if the request should be sent
+    /// again.
     ///
     /// # Errors
     /// The server's token is not genuine.
@@ -64,11 +66,11 @@ impl Negotiation {
         Ok(!self.is_over)
     }
 
-    /// Checks the token in the fields of a response that is no challenge: by it, the server proves
+    /// Checks the token in a response that is not a challenge. With this token, the server proves
     /// that it knows the key of its ticket. As in curl, a response without a token is accepted.
     ///
     /// # Errors
-    /// The token is not genuine, or proves nothing.
+    /// The token is not genuine, or does not complete the proof.
     pub(crate) fn check_proof<'f>(&mut self, fields: impl IntoIterator<Item = &'f [u8]>) -> Result<(), NegotiateError> {
         let found = parse_challenges(fields).into_iter().find(|challenge| challenge.scheme == AuthScheme::Negotiate);
         let (Some(found), Some(context)) = (found, self.context.as_mut()) else { return Ok(()) };
@@ -87,19 +89,20 @@ impl Negotiation {
         Err(NegotiateError::Refused("the server's last token does not prove its identity".to_owned()))
     }
 
-    /// Returns true if no further token is sent: none can be made, or the peer has refused one.
+    /// Returns true if no further tokens are sent, because none can be made or the peer has refused
+    /// one.
     pub(crate) fn sends_no_more_tokens(&self) -> bool {
         self.is_over
     }
 
-    /// Returns true if the next request continues the context of the last one, and so needs the
-    /// same connection.
+    /// Returns true if the next request continues the security context of the last one, and so must
+    /// use the same connection.
     pub(crate) fn awaits_token(&self) -> bool {
         self.next_token.is_some()
     }
 }
 
-/// Returns the error to report if no token can be made, or the peer's is not genuine.
+/// Returns the error to report if no token can be made, or if the peer's token is not genuine.
 pub(crate) fn missing_token_error(error: NegotiateError, message: &str) -> Error {
     let kind = if matches!(error, NegotiateError::Library(_)) { ErrorKind::Setup } else { ErrorKind::Auth };
     Error::with_source(kind, message, error)

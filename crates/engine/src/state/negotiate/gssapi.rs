@@ -1,9 +1,9 @@
-//! MIT's Kerberos library, opened at run time: the functions of the C bindings (RFC 2744) that
+//! MIT's Kerberos library, loaded at run time: those functions of the C bindings (RFC 2744) that
 //! Negotiate needs.
 //!
-//! This is the only module that calls the library. It passes pointers to the library that are valid
-//! for the call, and releases what the library allocated by the function that belongs to it. All
-//! other code sees [`SecurityContext`].
+//! Only this module calls the library. All pointers that it passes to the library are valid for the
+//! call. Memory that the library has allocated is released by the matching function of the library.
+//! All other code uses [`SecurityContext`].
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -13,15 +13,15 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::{Delegation, NegotiateError, SecurityContext, SecurityLibrary};
 
-/// The file name of the library. The number in the name is the version of its binary interface.
+/// The file name of the library. The number in it is the version of the library's binary interface.
 const LIBRARY_NAME: &str = "libgssapi_krb5.so.2";
 
 /// The object identifier of SPNEGO, 1.3.6.1.5.5.2 (RFC 4178).
 static SPNEGO: &[u8] = b"\x2b\x06\x01\x05\x05\x02";
 /// The object identifier of Kerberos, 1.2.840.113554.1.2.2 (RFC 1964).
 static KERBEROS: &[u8] = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02";
-/// The object identifier of names such as `HTTP@host`, 1.2.840.113554.1.2.1.4 (RFC 2744 section
-/// 4.1).
+/// The object identifier of host-based service names such as `HTTP@host`, 1.2.840.113554.1.2.1.4
+/// (RFC 2744 section 4.1).
 static HOST_BASED_SERVICE: &[u8] = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x01\x04";
 
 const GSS_C_DELEG_FLAG: u32 = 1;
@@ -29,9 +29,9 @@ const GSS_C_MUTUAL_FLAG: u32 = 2;
 const GSS_C_REPLAY_FLAG: u32 = 4;
 const GSS_C_DELEG_POLICY_FLAG: u32 = 32768;
 const GSS_S_COMPLETE: u32 = 0;
-/// A failure of the mechanism, which the minor status explains.
+/// The major status for a failure of the mechanism. The minor status contains the reason.
 const GSS_S_FAILURE: u32 = 13 << 16;
-/// The bits of errors in a major status (`GSS_ERROR`).
+/// The bits in a major status that indicate an error (`GSS_ERROR`).
 const ERROR_BITS: u32 = 0xffff_0000;
 const GSS_C_GSS_CODE: c_int = 1;
 const GSS_C_MECH_CODE: c_int = 2;
@@ -48,7 +48,7 @@ struct GssBuffer {
 impl GssBuffer {
     const EMPTY: Self = Self { length: 0, value: ptr::null_mut() };
 
-    /// Returns a buffer that points to `bytes`, which the library only reads.
+    /// Returns a buffer that points to `bytes`. The library only reads from it.
     fn borrowing(bytes: &[u8]) -> Self {
         Self { length: bytes.len(), value: bytes.as_ptr().cast_mut().cast() }
     }
@@ -93,7 +93,7 @@ type InitContext = unsafe extern "C" fn(
     actual_time: *mut u32,
 ) -> u32;
 
-/// The functions of the library. It is never closed, so they stay valid.
+/// The functions of the library. The library is never unloaded, so they stay valid.
 pub(super) struct GssLibrary {
     import_name: ImportName,
     release_name: ReleaseName,
@@ -105,10 +105,10 @@ pub(super) struct GssLibrary {
     unwrap: Unwrap,
 }
 
-/// Returns the library. Opens it in the first call.
+/// Returns the library. The first call loads it.
 ///
 /// # Errors
-/// [`NegotiateError::Library`] if it is not installed, or is not the expected one.
+/// [`NegotiateError::Library`] if the library is not installed, or lacks a function.
 pub(super) fn library() -> Result<&'static GssLibrary, NegotiateError> {
     static LIBRARY: OnceLock<Result<GssLibrary, NegotiateError>> = OnceLock::new();
     LIBRARY.get_or_init(|| GssLibrary::open().map_err(missing_library_error)).as_ref().map_err(Clone::clone)
@@ -144,7 +144,8 @@ impl GssLibrary {
         Ok(functions)
     }
 
-    /// Returns a copy of the bytes that the library wrote to `buffer`, and releases them.
+    /// Returns a copy of the bytes that the library wrote to `buffer`, and releases the library's
+    /// memory.
     fn take_buffer(&self, mut buffer: GssBuffer) -> Vec<u8> {
         if buffer.value.is_null() {
             return Vec::new();
@@ -158,7 +159,7 @@ impl GssLibrary {
         bytes
     }
 
-    /// Returns the library's messages for a status, in curl's form.
+    /// Returns the library's messages for a status code, formatted as in curl.
     fn messages(&self, status: u32, kind: c_int) -> String {
         let mut text = String::new();
         let mut more = 0;
@@ -241,7 +242,7 @@ impl SecurityLibrary for GssLibrary {
     }
 }
 
-/// A security context of the library.
+/// A GSS-API security context.
 struct GssContext {
     library: &'static GssLibrary,
     mechanism: &'static [u8],

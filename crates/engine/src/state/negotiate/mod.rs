@@ -1,8 +1,9 @@
-//! Authentication by Negotiate (RFC 4559): SPNEGO tokens, which prove the user's Kerberos ticket.
+//! Authentication by Negotiate (RFC 4559) with SPNEGO tokens, which prove that the user has a
+//! Kerberos ticket.
 //!
-//! The Kerberos library is opened when the first token is needed (`libgssapi_krb5.so.2`). No build
-//! links it, and programs that never negotiate do not load it. Every request gets a new token, and
-//! a server that sends a token with its reply proves its identity by it.
+//! The Kerberos library (`libgssapi_krb5.so.2`) is loaded when the first token is needed. No build
+//! links to it, and programs that never use Negotiate do not load it. Every request gets a new
+//! token. A server that sends a token with its response proves its identity by it.
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -33,20 +34,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use exchange::{Negotiation, missing_token_error};
 
-/// The settings for Negotiate. Clones of a value stand for the same user. Requests of the same user
-/// may share a connection if service and delegation are equal, too. Each
-/// [`NegotiateOptions::default`] stands for another user.
+/// The settings for Negotiate. A value and its clones stand for one user. Requests of the same user
+/// may share a connection if their service and delegation are equal, too. Each call of
+/// [`NegotiateOptions::default`] makes a value for a different user.
 #[derive(Clone)]
 pub struct NegotiateOptions {
-    /// The service in the name of the server's Kerberos principal (`--service-name`). Default: HTTP.
+    /// The service name in the server's Kerberos principal (`--service-name`). Default: HTTP.
     pub service: String,
-    /// The delegation of the user's ticket to the server (`--delegation`). Default: none.
+    /// The delegation of the user's ticket to the server (`--delegation`). Default: no delegation.
     pub delegation: Delegation,
     library: Option<Arc<dyn SecurityLibrary>>,
     user: u64,
 }
 
-/// The permission for the server to act as the user towards other servers.
+/// The rule for whether the server gets a ticket with which it can act as the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Delegation {
     /// The server gets no ticket of the user.
@@ -59,10 +60,10 @@ pub enum Delegation {
     Always,
 }
 
-/// A Kerberos library: the maker of security contexts (RFC 2743).
+/// A Kerberos library, which makes security contexts (RFC 2743).
 pub trait SecurityLibrary: Send + Sync {
     /// Makes a context that authenticates the user of the default credentials to `service` on
-    /// `host`. Does not ask any server yet.
+    /// `host`. Sends nothing to a server yet.
     ///
     /// # Errors
     /// The name of the server cannot be used.
@@ -73,10 +74,10 @@ pub trait SecurityLibrary: Send + Sync {
         delegation: Delegation,
     ) -> Result<Box<dyn SecurityContext>, NegotiateError>;
 
-    /// Makes a context for a SOCKS proxy (RFC 1961): by Kerberos itself, without SPNEGO.
+    /// Makes a context for a SOCKS proxy (RFC 1961). It uses Kerberos directly, without SPNEGO.
     ///
     /// # Errors
-    /// The name of the proxy cannot be used, or the library has no such contexts.
+    /// The name of the proxy cannot be used, or the library does not support such contexts.
     fn socks_context(
         &self,
         service: &str,
@@ -88,20 +89,20 @@ pub trait SecurityLibrary: Send + Sync {
     }
 }
 
-/// The security context between the user and one server, while it is being established.
+/// The security context between the user and one server. It is established in several steps.
 pub trait SecurityContext: Send {
-    /// Handles the server's token (`None` in the first round), and returns the token to send. The
-    /// token is empty if the server needs none. The library may ask the key distribution center
-    /// for a ticket, and waits for its answer.
+    /// Handles the server's token (`None` in the first step), and returns the token to send. The
+    /// returned token is empty if the server needs no further token. The library may request a
+    /// ticket from the key distribution center, and waits for the answer.
     ///
     /// # Errors
     /// There is no ticket for the server, or the server's token is not genuine.
     fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError>;
 
-    /// Returns true if the context is established, so that the server has proved its identity.
+    /// Returns true if the context is established. The server has then proved its identity.
     fn is_established(&self) -> bool;
 
-    /// Protects a message against changes, and returns it in the library's form.
+    /// Protects a message against modification, and returns it in the library's format.
     ///
     /// # Errors
     /// The context is not established, or cannot protect messages.
@@ -110,10 +111,11 @@ pub trait SecurityContext: Send {
         Err(NegotiateError::Library("the Kerberos library does not protect messages".to_owned()))
     }
 
-    /// Returns the message that the peer's [`wrap`](Self::wrap) protected.
+    /// Checks a message that the peer's [`wrap`](Self::wrap) has protected, and returns the
+    /// original message.
     ///
     /// # Errors
-    /// The message was changed, or the context cannot check it.
+    /// The message was modified, or the context cannot check it.
     fn unwrap(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, NegotiateError> {
         let _ = wrapped;
         Err(NegotiateError::Library("the Kerberos library does not protect messages".to_owned()))
@@ -124,10 +126,11 @@ pub trait SecurityContext: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NegotiateError {
-    /// There is no Kerberos library, or this build cannot open one. The text says why, and names
-    /// the remedy.
+    /// There is no Kerberos library, or this build cannot load one. The text contains the reason
+    /// and the remedy.
     Library(String),
-    /// The library refused, for example because there is no ticket. The text is the library's.
+    /// The library returned an error, for example because there is no ticket. The text is the
+    /// library's message.
     Refused(String),
     /// The token in the server's challenge is not base64.
     Token,
@@ -151,14 +154,14 @@ impl NegotiateOptions {
         Self { library: Some(library), ..Self::default() }
     }
 
-    /// Makes options for the user of a program that has only one user. All such options stand for
-    /// the same user.
+    /// Makes options for a program that has only one user. All options made by this function stand
+    /// for the same user.
     #[must_use]
     pub fn with_system_library() -> Self {
         Self { user: 0, ..Self::default() }
     }
 
-    /// Makes a security context for the SOCKS proxy at this host.
+    /// Makes a security context for the SOCKS proxy on this host.
     pub(crate) fn socks_context(&self, host: &str) -> Result<Box<dyn SecurityContext>, NegotiateError> {
         match &self.library {
             Some(library) => library.socks_context(&self.service, host, self.delegation),
@@ -166,7 +169,7 @@ impl NegotiateOptions {
         }
     }
 
-    /// Makes a security context for this host.
+    /// Makes a security context for the server on this host.
     fn context(&self, host: &str) -> Result<Box<dyn SecurityContext>, NegotiateError> {
         match &self.library {
             Some(library) => library.context(&self.service, host, self.delegation),
@@ -180,7 +183,7 @@ fn system_library() -> Result<&'static dyn SecurityLibrary, NegotiateError> {
     gssapi::library().map(|library| library as &dyn SecurityLibrary)
 }
 
-/// Returns the error of a build that cannot open a Kerberos library.
+/// Fails, because this build cannot load a Kerberos library.
 #[cfg(not(all(feature = "negotiate", target_os = "linux", not(target_feature = "crt-static"))))]
 fn system_library() -> Result<&'static dyn SecurityLibrary, NegotiateError> {
     let why = if cfg!(target_feature = "crt-static") {

@@ -1,7 +1,7 @@
 use super::*;
 
-/// A library whose tokens are words: `first` or `HTTP@host first`, then `second`. The server has to
-/// say `more`, then `done`.
+/// A test library whose tokens are words: it sends `first` or `HTTP@host first`, and then `second`.
+/// The server must send `more`, and then `done`.
 struct ScriptedLibrary;
 
 struct ScriptedContext {
@@ -44,7 +44,7 @@ fn options() -> NegotiateOptions {
     NegotiateOptions::with_library(Arc::new(ScriptedLibrary))
 }
 
-/// Returns a negotiation that has sent its first token.
+/// Returns a negotiation that has already sent its first token.
 fn begun() -> Negotiation {
     let mut negotiation = Negotiation::default();
     let value = negotiation.authorization(&options(), "a", false).unwrap();
@@ -53,7 +53,7 @@ fn begun() -> Negotiation {
 }
 
 #[test]
-fn context_continues_on_the_same_connection_only() {
+fn context_continues_only_on_the_same_connection() {
     for (is_same, expected) in [(true, "Negotiate c2Vjb25k"), (false, "Negotiate SFRUUEBh")] {
         let mut negotiation = begun();
         assert_eq!(negotiation.on_challenge(b"bW9yZQ==", true), Ok(true));
@@ -76,7 +76,7 @@ fn challenge_without_token_ends_the_negotiation() {
 }
 
 #[test]
-fn hostile_tokens_are_errors() {
+fn hostile_negotiate_tokens_are_errors() {
     for token in ["====", "bW9yZQ", "*", "Zm9yZ2Vk", "bW9yZQ==bW9yZQ=="] {
         let mut negotiation = begun();
         assert!(negotiation.on_challenge(token.as_bytes(), true).is_err(), "{token}");
@@ -90,7 +90,7 @@ fn hostile_tokens_are_errors() {
 }
 
 #[test]
-fn proof_of_the_server_is_checked() {
+fn server_proof_of_identity_is_checked() {
     let check = |fields: &[&[u8]]| begun().check_proof(fields.iter().copied());
     assert_eq!(check(&[b"Negotiate ZG9uZQ=="]), Ok(()));
     assert_eq!(check(&[b"Basic realm=x, Negotiate ZG9uZQ=="]), Ok(()));
@@ -111,7 +111,7 @@ fn missing_ticket_ends_the_negotiation() {
 }
 
 #[test]
-fn clones_stand_for_the_same_user() {
+fn only_clones_of_negotiate_options_are_equal() {
     let (one, other) = (options(), options());
     assert_eq!(one, one.clone());
     assert_ne!(one, other);
