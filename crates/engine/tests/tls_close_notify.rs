@@ -1,5 +1,5 @@
-//! Tests of close_notify (RFC 8446 section 6.1): sent to the proxy and to the origin when a
-//! connection closes, but not by a forked child.
+//! Tests of close_notify (RFC 8446 section 6.1): it is sent to the proxy and to the origin when a
+//! connection is closed, but not by a forked child.
 #![cfg(unix)]
 
 mod common;
@@ -28,13 +28,13 @@ fn head(from: &mut impl Read) {
     }
 }
 
-/// Reads the connection to its end. An end without close_notify is an error.
+/// Reads the connection to its end. Returns an error if it ends without close_notify.
 fn end(of: &mut impl Read) -> io::Result<usize> {
     of.read_to_end(&mut Vec::new())
 }
 
-/// Starts a server for one request. The returned receiver gets, for each TLS layer of the
-/// connection, whether it ended with close_notify. The outer layer belongs to a proxy.
+/// Starts a server for one request. For each TLS layer of the connection, the returned receiver
+/// gets whether the layer ended with close_notify. The outer layer belongs to a proxy.
 fn serve(
     identity: &TestCertificates,
     is_proxied: bool,

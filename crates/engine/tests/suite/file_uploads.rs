@@ -1,4 +1,4 @@
-//! Tests of request content from files that are large enough for the kernel to send them.
+//! Tests of request content from files that are large enough for the kernel to send them directly.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use haul::{Client, Error, ErrorKind, Response};
 use tempfile::TempDir;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// The size of the uploaded file: larger than a socket's buffers.
+/// The size of the uploaded file in bytes: larger than a socket's buffers.
 const SIZE: usize = 9_000_000;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -31,7 +31,8 @@ fn body(path: &Path) -> RequestBody {
     RequestBody::file(path).unwrap()
 }
 
-/// Sends content by both drivers: that of a single call, and the event loop.
+/// Sends content with both drivers: the blocking one, and the one with an event loop. Returns both
+/// responses.
 fn by_both_drivers(url: &str, body: &RequestBody) -> [Result<(u16, Vec<u8>), Error>; 2] {
     let client = Client::new();
     let put = || client.put(url).header("Expect", "").body(body.clone());
@@ -44,13 +45,14 @@ fn by_both_drivers(url: &str, body: &RequestBody) -> [Result<(u16, Vec<u8>), Err
     [put().send().and_then(read), by_loop]
 }
 
-/// A peer that reads one request with a body of `size` bytes on each connection, and replies.
+/// Starts a peer that reads one request with a body of `size` bytes on each connection, and
+/// responds.
 fn reader(size: usize) -> RawPeer {
     let ends = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
     RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(size), ScriptStep::send(ends)])
 }
 
-/// Returns the body of the request on a connection.
+/// Returns the body of the request that was received on a connection.
 fn received(peer: &RawPeer, connection: usize) -> Vec<u8> {
     let bytes = peer.received(connection);
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
@@ -58,7 +60,7 @@ fn received(peer: &RawPeer, connection: usize) -> Vec<u8> {
 }
 
 #[test]
-fn large_file_arrives_whole() {
+fn large_file_upload_arrives_whole() {
     with_time_limit("a large file", || {
         let dir = TempDir::new().unwrap();
         let sent = content(SIZE);
@@ -99,7 +101,7 @@ fn files_between_other_pieces_arrive_in_order() {
 }
 
 #[test]
-fn connection_is_used_again_after_a_file() {
+fn connection_is_reused_after_a_file_upload() {
     with_time_limit("two files", || {
         let dir = TempDir::new().unwrap();
         let sent = content(1_000_000);
@@ -116,7 +118,7 @@ fn connection_is_used_again_after_a_file() {
 }
 
 #[test]
-fn file_that_became_shorter_fails_the_request() {
+fn file_that_became_shorter_fails_the_upload() {
     with_time_limit("a shorter file", || {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
@@ -132,7 +134,7 @@ fn file_that_became_shorter_fails_the_request() {
 }
 
 #[test]
-fn bytes_that_were_appended_are_not_sent() {
+fn bytes_appended_during_upload_are_not_sent() {
     with_time_limit("a longer file", || {
         let dir = TempDir::new().unwrap();
         let sent = content(1_000_000);
@@ -148,7 +150,7 @@ fn bytes_that_were_appended_are_not_sent() {
 }
 
 #[test]
-fn early_response_to_a_file_is_delivered() {
+fn early_response_to_a_file_upload_is_delivered() {
     with_time_limit("an early response", || {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
@@ -162,7 +164,7 @@ fn early_response_to_a_file_is_delivered() {
 }
 
 #[test]
-fn reset_connection_fails_without_a_signal() {
+fn reset_during_file_upload_raises_no_signal() {
     with_time_limit("a closed connection", || {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
@@ -175,7 +177,7 @@ fn reset_connection_fails_without_a_signal() {
 }
 
 #[test]
-fn redirect_sends_file_again_from_its_start() {
+fn redirect_sends_file_again_from_its_beginning() {
     with_time_limit("a redirect", || {
         let dir = TempDir::new().unwrap();
         let sent = content(1_000_000);

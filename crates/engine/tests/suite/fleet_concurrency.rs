@@ -1,5 +1,5 @@
-//! The number of connections to one host: it grows for a distant host, stays for a near one, and
-//! falls for one that refuses requests.
+//! Tests of the number of connections to one host: it grows for a distant host, does not change for
+//! a near host, and falls for a host that refuses requests.
 
 use crate::common;
 
@@ -16,7 +16,8 @@ use haul::fleet::FleetOptions;
 use haul::request::RetryRules;
 use haul::{Client, RequestOptions};
 
-/// A server that answers some requests at a time, each after a delay, and refuses the others.
+/// A server that answers a limited number of requests at a time, each after a delay, and refuses
+/// all others.
 struct BoundedServer {
     address: String,
     counts: Arc<ServerCounts>,
@@ -30,7 +31,7 @@ struct ServerCounts {
     most: AtomicUsize,
 }
 
-/// The reaction of a [`BoundedServer`] to a request beyond those that it bears.
+/// The reaction of a [`BoundedServer`] to a request beyond its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverloadReply {
     Unavailable,
@@ -100,7 +101,7 @@ fn distant_host_gets_up_to_fifty_connections() {
 }
 
 #[test]
-fn given_limit_does_not_adapt() {
+fn given_per_host_limit_does_not_adapt() {
     let origin = start_origin();
     let urls: Vec<_> = (0..100).map(|number| origin.url(&format!("/delay/30/small/{number}"))).collect();
     let got = fetch(FleetOptions { per_host: Some(6), ..one_thread() }, urls);
@@ -110,7 +111,7 @@ fn given_limit_does_not_adapt() {
 }
 
 #[test]
-fn batch_of_a_distant_host_uses_more_connections() {
+fn batch_opens_more_connections_to_a_distant_host() {
     let origin = start_origin();
     let client = Client::new();
     let requests =
@@ -121,7 +122,7 @@ fn batch_of_a_distant_host_uses_more_connections() {
 }
 
 #[test]
-fn requests_refused_for_load_are_repeated() {
+fn requests_refused_by_overloaded_host_are_repeated() {
     for (bears, refusal, retries) in
         [(12, OverloadReply::Unavailable, 0), (12, OverloadReply::Close, 0), (3, OverloadReply::Close, 10)]
     {
@@ -143,7 +144,7 @@ fn requests_refused_for_load_are_repeated() {
 }
 
 #[test]
-fn refusal_without_growth_is_final_without_retries() {
+fn refused_request_at_base_limit_is_not_repeated() {
     let server = BoundedServer::start(2, Duration::from_millis(40), OverloadReply::Unavailable);
     let retry = RetryRules { max: 0, ..RetryRules::default() };
     let options = RequestOptions { fail: true, retry, ..RequestOptions::default() };

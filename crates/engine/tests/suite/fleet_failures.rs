@@ -1,5 +1,5 @@
 //! Tests of failures in a long list of URLs: the other URLs succeed, and the first failure in input
-//! order sets the exit code.
+//! order determines the exit code.
 
 use crate::common;
 
@@ -107,7 +107,7 @@ fn empty_and_all_broken_lists_finish() {
 }
 
 #[test]
-fn broken_urls_are_not_read_ahead_unboundedly() {
+fn invalid_urls_are_not_read_ahead_without_limit() {
     // With unbounded reading ahead, all items would be taken before the first report.
     struct ReadAheadReport(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
     impl haul::fleet::TransferReporter for ReadAheadReport {
@@ -160,7 +160,7 @@ fn unresolvable_hosts_do_not_delay_others() {
 }
 
 #[test]
-fn stalled_peers_fail_and_others_succeed() {
+fn stalled_peers_fail_while_others_succeed() {
     let origin = start_origin();
     let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..RequestOptions::default() };
@@ -185,7 +185,7 @@ fn transient_failures_are_retried_in_a_fleet() {
 }
 
 #[test]
-fn retry_after_pauses_one_host_and_not_others() {
+fn retry_after_pauses_only_its_host() {
     let (busy, other) = (start_origin(), start_origin());
     let options = retrying(1);
     let mut urls = vec![busy.url("/retry-after/1/small/0")];
@@ -229,7 +229,7 @@ fn read_all(mut pipe: std::io::PipeReader) -> Vec<u8> {
 }
 
 #[test]
-fn panicking_report_ends_the_run() {
+fn panicking_report_ends_the_fleet_run() {
     struct PanickingReport;
     impl TransferReporter for PanickingReport {
         fn finished(&self, _: &FleetJob, _: &TransferOutcome) -> Option<Vec<u8>> {
@@ -253,7 +253,7 @@ fn panicking_report_ends_the_run() {
 }
 
 #[test]
-fn panicking_input_iterator_is_a_failure() {
+fn panicking_input_iterator_fails_the_run() {
     let origin = start_origin();
     let url = origin.url("/small");
     let items: FleetItems =

@@ -1,4 +1,4 @@
-//! Tests of listings in a fleet: the order of pages, memory, retries, and credentials.
+//! Tests of paginated listings in a fleet: the order of pages, memory, retries, and credentials.
 
 use crate::common;
 
@@ -19,7 +19,8 @@ fn stages(options: &RequestOptions, pagination: Pagination) -> Vec<FleetStage> {
         .collect()
 }
 
-/// Returns the pages of `/api/page` with this many items, and the empty page at the end.
+/// Returns the pages of `/api/page` for `total` items in pages of `size`, and the empty page at the
+/// end.
 fn pages(total: u64, size: u64) -> Vec<String> {
     let item = |id: u64| format!("{{\"id\":{id},\"name\":\"item {id}\"}}");
     let page = |from: u64| format!("[{}]\n", (from..(from + size).min(total)).map(item).collect::<Vec<_>>().join(","));
@@ -27,7 +28,7 @@ fn pages(total: u64, size: u64) -> Vec<String> {
 }
 
 #[test]
-fn random_listings_come_in_order_within_any_memory() {
+fn listings_keep_page_order_with_any_memory() {
     let origin = Origin::builder().threads(2).start().unwrap();
     for seed in 0..24 {
         let mut rng = Rng::new(seed);
@@ -90,7 +91,7 @@ fn page_that_broke_off_is_fetched_again() {
 }
 
 #[test]
-fn encoded_pages_are_decoded_before_the_search() {
+fn compressed_pages_are_decoded_before_the_search() {
     let origin = Origin::builder().start().unwrap();
     // A text that is no JSON: the search fails, and the page is printed.
     let options = RequestOptions { decode: true, ..RequestOptions::default() };

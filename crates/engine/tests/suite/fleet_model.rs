@@ -1,7 +1,7 @@
-//! Compares fleets with a serial model, with faults, memory limits and order made from a seed: the
-//! output equals that of a serial run.
+//! Compares fleets with a serial model. Faults, memory limits and output order are made from a
+//! seed. The output must equal that of a serial run.
 //!
-//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
+//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats the seed 17.
 
 use crate::common;
 use crate::support::seeds;
@@ -60,7 +60,7 @@ fn read(mut pipe: io::PipeReader, is_slow: bool) -> Vec<u8> {
     }
 }
 
-/// Returns true if `output` consists of these bodies, each once and whole, in any order.
+/// Returns true if `output` consists of these bodies, each complete and exactly once, in any order.
 fn is_made_of(mut output: &[u8], mut bodies: Vec<Vec<u8>>) -> bool {
     bodies.retain(|body| !body.is_empty());
     while let Some(next) = bodies.iter().position(|body| output.starts_with(body)) {

@@ -1,4 +1,5 @@
-//! Tests of many URLs into one output: input order, whole bodies, limits of memory and connections.
+//! Tests of many URLs with one output: input order, complete bodies, limits of memory and
+//! connections.
 
 use crate::common;
 
@@ -20,7 +21,8 @@ use haul::{Client, ErrorKind, RequestOptions};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// Returns `count` sizes of bodies: most are small, some are 0, some are much larger than a buffer.
+/// Returns `count` body sizes in bytes. Most are small, some are 0, some are much larger than a
+/// buffer.
 fn sizes(count: usize) -> Vec<usize> {
     (0..count)
         .map(|i| match i % 50 {
@@ -170,7 +172,7 @@ fn bodies_larger_than_memory_reach_a_slow_reader() {
     }
 }
 
-/// Asserts that the fleet's output consists of whole bodies of these sizes, in any order.
+/// Asserts that the fleet's output consists of complete bodies of these sizes, in any order.
 #[track_caller]
 fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     // All bodies start with the same bytes and differ in length, so the longest that fits is the
@@ -188,9 +190,9 @@ fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     assert!(left.is_empty(), "missing: {left:?}");
 }
 
-/// Fetches `count` bodies of `size` bytes by a fleet whose output is not read at first. The output
-/// is read when no more requests arrive. Returns the numbers of requests sent, and of URLs taken
-/// from the input, before that.
+/// Fetches `count` bodies of `size` bytes by a fleet whose output is not read until no more
+/// requests arrive. Returns two numbers at that time: the requests sent, and the URLs taken from
+/// the input.
 fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions) -> (u64, u64) {
     let origin = Arc::new(Origin::builder().threads(2).start().unwrap());
     let taken = Arc::new(AtomicU64::new(0));
@@ -218,7 +220,7 @@ fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions)
 }
 
 #[test]
-fn stopped_reader_bounds_what_is_fetched() {
+fn unread_output_limits_what_is_fetched() {
     // A fixed number of connections, since the machine's speed would change an adaptive one.
     let options = FleetOptions { max_memory: 1 << 20, per_host: Some(6), ..one_thread() };
     let (fetched, taken) = fetched_while_nothing_is_read(100_000, 2000, options);
@@ -228,7 +230,7 @@ fn stopped_reader_bounds_what_is_fetched() {
 }
 
 #[test]
-fn stopped_reader_bounds_complete_small_bodies() {
+fn unread_output_limits_small_bodies_that_are_fetched() {
     for unordered in [false, true] {
         let options = FleetOptions { max_memory: 1 << 20, unordered, ..one_thread() };
         let (fetched, _) = fetched_while_nothing_is_read(3000, 20_000, options);
@@ -251,7 +253,7 @@ fn unordered_bodies_are_not_interleaved() {
 }
 
 #[test]
-fn report_text_follows_its_body() {
+fn report_text_follows_the_body_of_its_transfer() {
     struct JobNumberReport;
     impl TransferReporter for JobNumberReport {
         fn finished(&self, job: &FleetJob, _outcome: &TransferOutcome) -> Option<Vec<u8>> {
@@ -299,7 +301,7 @@ fn parallel_and_per_host_limits_hold() {
 }
 
 #[test]
-fn slow_input_is_fetched_as_it_arrives() {
+fn slow_input_urls_are_fetched_as_they_arrive() {
     let origin = start_origin();
     let (give, given) = channel::<String>();
     let items = given.into_iter().map(|url| Ok(item(url)));
@@ -355,7 +357,7 @@ fn slow_input_that_ends_wakes_idle_workers() {
 }
 
 #[test]
-fn files_appear_whole_or_not_at_all() {
+fn downloaded_files_appear_whole_or_not_at_all() {
     let origin = start_origin();
     let dir = tempfile::tempdir().unwrap();
     let broken = RawPeer::always(vec![
@@ -431,7 +433,7 @@ fn closed_output_pipe_ends_the_run() {
 }
 
 #[test]
-fn close_delimited_body_waits_for_a_slow_reader() {
+fn close_delimited_body_survives_a_slow_reader() {
     // The connection ends long before the output has room for the last bytes.
     let origin = start_origin();
     let sizes = [1_000_000, 5, 900_000];

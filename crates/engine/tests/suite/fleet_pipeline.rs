@@ -1,4 +1,5 @@
-//! Tests of HTTP/1.1 pipelining: the same bytes at any depth, and no loss when a connection breaks.
+//! Tests of HTTP/1.1 pipelining: the output is the same at any depth, and no response is lost when
+//! a connection breaks.
 
 use crate::common;
 
@@ -87,7 +88,7 @@ fn post_and_put_are_never_pipelined() {
 }
 
 #[test]
-fn server_that_announces_close_is_pipelined_again() {
+fn server_announcing_close_is_still_pipelined() {
     let server = PipelineServer::start(|_, served| PipelineReply {
         body: None,
         close: if served == 5 { CloseMode::Announced } else { CloseMode::No },
@@ -124,7 +125,7 @@ fn broken_pipeline_loses_nothing_and_stops_pipelining() {
 }
 
 #[test]
-fn surplus_response_never_counts_for_another_url() {
+fn surplus_response_is_never_used_for_another_url() {
     // The surplus appears after the last expected response, which may take a while.
     let shifts = AtomicUsize::new(0);
     let server = PipelineServer::start(move |_, served| {
@@ -147,7 +148,7 @@ fn surplus_response_never_counts_for_another_url() {
 }
 
 #[test]
-fn content_of_a_204_harms_no_later_url() {
+fn content_of_a_204_does_not_affect_later_urls() {
     // The content of the 204 stands where the head of the next response should be.
     let server = PipelineServer::start(|_, served| PipelineReply {
         body: None,
@@ -185,7 +186,7 @@ fn silent_server_fails_every_pipelined_request() {
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (0, 50, 52));
 }
 
-/// The treatment of a connection by the test server after a response.
+/// The server's treatment of the connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     No,
@@ -204,17 +205,17 @@ enum CloseMode {
 }
 
 struct PipelineReply {
-    /// The body of the response. `None` stands for the text `small N`, where N is the number of the
-    /// request. If it is empty, the server sends nothing at all, not even a head.
+    /// The body of the response; `None` for the text `small N`, where N is the number of the
+    /// request. If the body is empty, the server sends nothing at all, not even a head.
     body: Option<Vec<u8>>,
     close: CloseMode,
 }
 
-/// A server that records how many requests on each connection it has received but not answered.
+/// A server that records how many requests it has received but not answered, for each connection.
 struct PipelineServer {
     address: SocketAddr,
-    /// For each connection, the largest number of requests that were received but not answered at
-    /// one time.
+    /// The maximum number of requests that were received but not answered at the same time, for
+    /// each connection.
     depths: Arc<Mutex<Vec<usize>>>,
 }
 

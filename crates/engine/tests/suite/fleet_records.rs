@@ -1,4 +1,4 @@
-//! Tests of a fleet's records: the checksums of files, which do not hold other transfers back.
+//! Tests of a fleet's records: the checksums of files, which do not delay other transfers.
 
 use crate::common;
 
@@ -22,11 +22,12 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 /// The URL and the checksum of each reported transfer, in the order of the reports.
 type Reports = Arc<Mutex<Vec<(String, Option<Vec<u8>>)>>>;
 
-/// A reporter that notes the checksums, and truncates a file at the report about another one.
+/// A reporter that records the checksums, and truncates a file when it reports another transfer.
 #[derive(Clone, Default)]
 struct ChecksumReporter {
     reports: Reports,
-    /// The file that is being hashed, and the URL of the transfer whose report truncates it.
+    /// The file to truncate while it is being hashed, and the URL of the transfer whose report
+    /// triggers that.
     truncates: Option<(PathBuf, String)>,
 }
 
@@ -86,7 +87,7 @@ fn files_are_hashed_while_written() {
 }
 
 #[test]
-fn completed_files_are_hashed_as_a_whole() {
+fn completed_partial_files_are_hashed_as_a_whole() {
     let origin = start_origin();
     let dir = tempfile::tempdir().unwrap();
     let (path, url) = (dir.path().join("f"), origin.url("/bytes/5000000"));
@@ -97,9 +98,9 @@ fn completed_files_are_hashed_as_a_whole() {
     assert_eq!(reports, [(url, whole)]);
 }
 
-/// The file of 64 GiB is hashed until the other transfer has ended.
+/// Hashes a file of 64 GiB until the other transfer has ended.
 #[test]
-fn hashing_a_file_stalls_no_transfer() {
+fn hashing_a_large_file_delays_no_transfer() {
     const LENGTH: u64 = 64 << 30;
 
     let dir = tempfile::tempdir().unwrap();

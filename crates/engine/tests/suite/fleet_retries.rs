@@ -1,4 +1,5 @@
-//! Transfers that wait to be tried again hold no slot: other URLs are fetched meanwhile.
+//! Tests of transfers that wait to be tried again: they hold no slot, so other URLs are fetched in
+//! the meantime.
 
 use crate::common;
 
@@ -12,27 +13,28 @@ use haul::{Client, RequestOptions};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// The wait before a retry: longer than all good pages can take.
+/// The pause before a retry. It is longer than the time in which all good pages are fetched.
 const LONG: Duration = Duration::from_secs(12);
 
-/// Starts an origin that has all addresses of the loopback net.
+/// Starts an origin on all addresses of the loopback network.
 fn many_hosts() -> Origin {
     Origin::builder().ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED)).start().unwrap()
 }
 
-/// Returns the URL of a path on the host with this number.
+/// Returns the URL of a path on the host number `host`.
 fn on_host(origin: &Origin, host: usize, path: &str) -> String {
     format!("http://127.0.{}.{}:{}{path}", 1 + host / 200, 1 + host % 200, origin.http_addr().port())
 }
 
-/// Returns options with this many retries and this wait before each.
+/// Returns options with at most `times` retries and the pause `wait` before each retry.
 fn retrying_after(times: u32, wait: Duration) -> RequestOptions {
     let mut options = retrying(times);
     options.retry.delay = Some(wait);
     options
 }
 
-/// Asserts that the server got all good requests before the first retry of a failing one.
+/// Asserts that the server received all requests for good pages before the first retry of a failed
+/// request.
 #[track_caller]
 fn assert_good_pages_first(origin: &Origin, failing: usize, good: usize) {
     let targets: Vec<_> = origin.log().into_iter().map(|request| request.target).collect();
@@ -43,7 +45,7 @@ fn assert_good_pages_first(origin: &Origin, failing: usize, good: usize) {
 }
 
 #[test]
-fn failing_hosts_do_not_hold_good_pages_back() {
+fn failing_hosts_do_not_delay_good_pages() {
     for (count, unordered) in [(1, false), (1, true), (4, false)] {
         let origin = many_hosts();
         let failing = (0..20).map(|i| on_host(&origin, i, &format!("/flaky/1/small/{}", 1000 + i)));
@@ -86,7 +88,7 @@ fn sequential_fleet_waits_for_a_retry() {
 }
 
 #[test]
-fn retries_of_a_fed_stage_finish() {
+fn retries_of_a_later_stage_finish() {
     use haul::body::delivery::SearchInputKind;
     use haul::extraction::ExtractPattern;
     use haul::fleet::FleetStage;
@@ -134,7 +136,7 @@ fn waiting_retry_fails_at_its_deadline() {
 }
 
 #[test]
-fn start_rate_counts_retries() {
+fn start_rate_limit_includes_retries() {
     let origin = many_hosts();
     let urls: Vec<_> = (0..10).map(|i| on_host(&origin, i, &format!("/flaky/1/small/{i}"))).collect();
     for parallel in [1, 8] {
@@ -151,7 +153,7 @@ fn start_rate_counts_retries() {
 }
 
 #[test]
-fn host_start_rate_limits_each_host() {
+fn host_start_rate_limits_each_host_separately() {
     let origin = many_hosts();
     // 12 starts on each of 5 hosts, in turn.
     let urls = || (0..60).map(|i| on_host(&origin, i % 5, &format!("/small/{i}"))).collect::<Vec<_>>();
@@ -175,7 +177,7 @@ fn host_start_rate_limits_each_host() {
 }
 
 #[test]
-fn batch_fetches_good_pages_before_retries() {
+fn batch_fetches_other_pages_before_retries() {
     for order in [BatchOrder::Input, BatchOrder::Completion] {
         let origin = many_hosts();
         let failing = (0..20).map(|i| on_host(&origin, i, &format!("/flaky/1/small/{}", 1000 + i)));
@@ -195,7 +197,7 @@ fn batch_fetches_good_pages_before_retries() {
 }
 
 #[test]
-fn cancelled_request_of_a_batch_does_not_retry() {
+fn cancelled_batch_request_is_not_retried() {
     let origin = many_hosts();
     let client = Client::builder().options(|options| *options = retrying_after(1, Duration::from_secs(3600))).build();
     let batch = client.batch(BatchOptions { order: BatchOrder::Completion, ..BatchOptions::default() });
@@ -217,7 +219,7 @@ fn cancelled_request_of_a_batch_does_not_retry() {
 }
 
 #[test]
-fn batch_start_rates_hold() {
+fn batch_obeys_start_rate_limits() {
     let origin = many_hosts();
     let client = Client::new();
     for per_host in [false, true] {

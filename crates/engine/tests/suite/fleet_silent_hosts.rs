@@ -1,4 +1,5 @@
-//! Hosts that accept connections and do not answer: URLs of other hosts are fetched meanwhile.
+//! Tests of hosts that accept connections but do not answer: URLs of other hosts are fetched in the
+//! meantime.
 
 use crate::common;
 
@@ -13,18 +14,18 @@ use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::origin::Origin;
 
-/// Starts an origin that has all addresses of the loopback net.
+/// Starts an origin on all addresses of the loopback network.
 fn good_hosts() -> Arc<Origin> {
     Arc::new(Origin::builder().ip(IpAddr::V4(Ipv4Addr::UNSPECIFIED)).start().unwrap())
 }
 
-/// A server at all addresses of the loopback net that answers nothing before it is released.
+/// A server on all addresses of the loopback network that does not answer before it is released.
 struct SilentServer {
     port: u16,
 }
 
 impl SilentServer {
-    /// Starts a server that answers once `origin` has got this number of requests.
+    /// Starts a server that answers only after `origin` has received this number of requests.
     fn until(origin: &Arc<Origin>, requests: usize) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -66,7 +67,7 @@ fn good_urls(origin: &Origin, count: usize) -> impl Iterator<Item = String> {
     (0..count).map(move |number| format!("http://127.0.78.{}:{port}/small/{number}", 1 + number % 50))
 }
 
-/// Runs a fleet without an order, and returns the numbers of transfers that succeeded and failed.
+/// Runs a fleet with unordered output. Returns the numbers of successful and failed transfers.
 fn outcome(options: FleetOptions, urls: Vec<String>) -> (u64, u64) {
     let options = FleetOptions { unordered: true, ..options };
     let work = move || run(&Client::new(), single_stage(&RequestOptions::default()), options, urls);
@@ -75,7 +76,7 @@ fn outcome(options: FleetOptions, urls: Vec<String>) -> (u64, u64) {
 }
 
 #[test]
-fn silent_hosts_do_not_hold_others_back() {
+fn silent_hosts_do_not_delay_other_hosts() {
     let origin = good_hosts();
     let silent = SilentServer::until(&origin, 100);
     let urls = (0..8).map(|host| silent.url(host, 0)).chain(good_urls(&origin, 100)).collect();
@@ -83,7 +84,7 @@ fn silent_hosts_do_not_hold_others_back() {
 }
 
 #[test]
-fn many_urls_of_silent_host_hide_no_others() {
+fn many_urls_of_silent_host_block_no_others() {
     for count in [1, 2] {
         let origin = good_hosts();
         let silent = SilentServer::until(&origin, 50);

@@ -1,5 +1,5 @@
-//! Tests of a fleet's stages: extraction, templates, unique and sorted values, compared with the
-//! values that the test site is known to contain.
+//! Tests of a fleet's stages: extraction, templates, unique and sorted values. The results are
+//! compared with the known content of the test site.
 
 use crate::common;
 
@@ -42,7 +42,7 @@ fn site_of(pages: usize) -> Origin {
 }
 
 #[test]
-fn unique_sorted_values_match_the_known_answer() {
+fn unique_sorted_values_match_the_test_site() {
     let origin = site_of(150);
     let answer = origin.site().known_answer();
     for (count, memory) in [(1, 64 << 20), (4, 64 << 20), (4, 256 << 10)] {
@@ -96,7 +96,7 @@ fn in_order_of_first_mention(origin: &Origin) -> Vec<String> {
 }
 
 #[test]
-fn unordered_values_are_the_same_set() {
+fn unordered_output_contains_the_same_values() {
     let origin = site_of(60);
     let mut stages = site_stages(&origin);
     stages[1].unique = true;
@@ -149,7 +149,7 @@ fn more_links_than_the_queue_holds_are_fetched() {
 }
 
 #[test]
-fn values_making_no_valid_url_fail_alone() {
+fn values_without_valid_url_fail_alone() {
     let origin = start_origin();
     let index = RawPeer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
     let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
@@ -159,7 +159,7 @@ fn values_making_no_valid_url_fail_alone() {
 }
 
 #[test]
-fn later_stage_failure_keeps_its_place_in_order() {
+fn later_stage_failure_keeps_its_output_position() {
     // The second link of the first index fails with 22, and the second index fails with 7.
     let origin = start_origin();
     for (first, second) in [(0, 60), (60, 0)] {
@@ -224,9 +224,9 @@ fn extraction_faster_than_the_reader_loses_nothing() {
     }
 }
 
-/// Starts a server with a page of `count` links on long lines, which arrives in several pieces. The
-/// page ends with one link that is repeated often: these copies fill the memory for values that are
-/// not yet known to be duplicates.
+/// Starts a server with a page of `count` links on long lines, which arrives in several pieces. At
+/// its end, the page repeats one link many times. The copies fill the memory for values that may be
+/// duplicates.
 fn page_of_links(count: usize) -> RawPeer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
@@ -234,7 +234,7 @@ fn page_of_links(count: usize) -> RawPeer {
 }
 
 #[test]
-fn full_first_stage_leaves_next_stage_a_slot() {
+fn full_first_stage_does_not_block_next_stage() {
     const LINKS: usize = 5000;
     let origin = start_origin();
     let index = page_of_links(LINKS);

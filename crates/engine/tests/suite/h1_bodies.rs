@@ -1,4 +1,4 @@
-//! Tests of HTTP/1 bodies of every framing, plain and over TLS, by both drivers, on as few
+//! Tests of HTTP/1 bodies with every framing, plain and over TLS, with both drivers, on as few
 //! connections as possible.
 
 use crate::common;
@@ -191,8 +191,8 @@ fn early_error_response_is_delivered() {
     }
 }
 
-/// Checks that a successful response to an upload does not end the upload if the connection stays
-/// open: the server reads the rest of the request body.
+/// Checks that a successful response that arrives during an upload does not end the upload if the
+/// connection stays open: the server reads the rest of the request body.
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 20 << 20;
@@ -257,7 +257,7 @@ fn early_success_does_not_stop_the_upload() {
 }
 
 #[test]
-fn fleet_opens_at_most_the_given_connections() {
+fn fleet_opens_at_most_per_host_connections() {
     let origin = start_origin();
     let client = Client::new();
     for round in 0..2 {
@@ -273,9 +273,9 @@ fn fleet_opens_at_most_the_given_connections() {
     assert_eq!(origin.connections(), opened, "the blocking driver takes a connection that the fleet left");
 }
 
-/// Checks that a request without a body announces a length of 0 if its method defines a meaning for
-/// a body (RFC 9110 section 8.6). Also checks that a body of known length that can be read once
-/// does not wait for 100 (Continue).
+/// Checks that a request without a body announces a length of 0, if its method defines a meaning
+/// for a body (RFC 9110 section 8.6). Also checks that a one-shot body of known length does not
+/// wait for 100 (Continue).
 #[test]
 fn empty_post_sends_content_length_zero() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -325,8 +325,8 @@ impl Sink for SmallCreditSink {
     }
 }
 
-/// Checks that body bytes that arrive together with a head obey the sink's limit. Otherwise, 400
-/// connections would hold 128 KiB each.
+/// Checks that the sink's limit also applies to body bytes that arrive together with a head.
+/// Otherwise, 400 connections would keep 128 KiB each.
 #[test]
 fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;

@@ -1,4 +1,4 @@
-//! Tests of violations of HTTP/1 framing: both drivers refuse them, and never report a success.
+//! Tests of violations of HTTP/1 framing: both drivers refuse them, and never report success.
 
 use crate::common;
 
@@ -127,7 +127,7 @@ fn chunked_overrides_content_length_and_closes_the_connection() {
     );
 }
 
-/// Asserts that the body `hello` of `reply` is delivered, and that the next request uses another
+/// Asserts that the body `hello` of `reply` is delivered, and that the next request uses a new
 /// connection.
 fn assert_delivered_and_closed(reply: &str) {
     for driver in DRIVERS {
@@ -204,7 +204,7 @@ fn malformed_heads_are_refused() {
 }
 
 #[test]
-fn endless_heads_and_trailers_are_capped() {
+fn endless_heads_and_trailers_are_refused() {
     let endless = |start: &str, more: &str| {
         [ScriptStep::ReadHead, ScriptStep::send(start), ScriptStep::SendRepeatedly(more.repeat(100).into(), 1 << 20)]
     };
@@ -224,7 +224,7 @@ fn endless_heads_and_trailers_are_capped() {
 }
 
 #[test]
-fn bytes_on_an_idle_connection_close_it() {
+fn bytes_on_an_idle_connection_close_the_connection() {
     for driver in DRIVERS {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

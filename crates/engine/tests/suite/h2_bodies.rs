@@ -1,4 +1,4 @@
-//! Tests of HTTP/2 with a correct origin: bodies, fields and uploads arrive as over HTTP/1.1, on
+//! Tests of HTTP/2 with a correct origin: bodies, fields and uploads arrive as with HTTP/1.1, on
 //! one connection.
 
 use crate::common;
@@ -15,7 +15,7 @@ use haul::{Client, ProtocolVersion, RequestOptions};
 use testkit::byte_pattern::compressible_text;
 use testkit::origin::Origin;
 
-/// Runs `test` with HTTP/2 by prior knowledge without TLS, and again with HTTP/2 by ALPN over TLS.
+/// Runs `test` twice: with HTTP/2 by prior knowledge without TLS, and with HTTP/2 by ALPN over TLS.
 fn both(origin: &Origin, test: impl Fn(&str, &dyn Fn(&str) -> String, &RequestOptions)) {
     test("prior knowledge", &|path| origin.url(path), &with_prior_knowledge(RequestOptions::default()));
     let (options, _ca) = trusting_ca(origin.ca_pem());

@@ -1,5 +1,5 @@
 //! Tests of connection coalescing (RFC 9113 section 9.1.1): several hosts share a connection only
-//! if certificate, address and settings match and the server does not answer 421.
+//! if certificate, address and settings match, and the server does not answer 421.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use haul::{Client, RequestOptions};
 use testkit::frames::{FrameConnection, FramePeer, FrameRequest, data, headers};
 use testkit::test_certificates::TestCertificates;
 
-/// Answers a request; the body of the response is the requested host and path.
+/// Answers a request. The body of the response is the requested host and path.
 fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     let body = format!("{}{} ", host(asked), asked.path());
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &body.len().to_string())]))?;
@@ -39,7 +39,7 @@ fn answering() -> (FramePeer, TestCertificates) {
     (peer, identity)
 }
 
-/// Makes a client whose resolver gives each host of `hosts` the address that stands beside it.
+/// Makes a client whose resolver returns for each host in `hosts` the address in the same pair.
 fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     let client = Client::new();
     for (host, address) in hosts {
@@ -75,7 +75,7 @@ fn hosts_with_same_certificate_and_address_share_connection() {
 }
 
 #[test]
-fn host_missing_from_certificate_is_never_asked() {
+fn host_missing_from_certificate_gets_no_request() {
     let (peer, identity) = answering();
     let client = client(&peer, &[("a.test", HERE), ("c.test", HERE), ("deep.x.wild.test", HERE)]);
     let (options, _ca) = trusting_ca(identity.ca_pem());
@@ -134,7 +134,7 @@ fn status_421_moves_host_to_its_own_connection() {
 }
 
 #[test]
-fn repeated_421_is_delivered() {
+fn second_421_for_a_request_is_delivered() {
     for driver in DRIVERS {
         let identity = TestCertificates::for_names(&["a.test"]);
         let peer = FramePeer::start_tls(&identity, |_, conn| {

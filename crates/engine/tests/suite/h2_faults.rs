@@ -28,7 +28,7 @@ fn ranges(peer: &FramePeer) -> Vec<Option<String>> {
 }
 
 #[test]
-fn goaway_resends_only_streams_after_its_last() {
+fn goaway_resends_only_streams_after_last_stream_id() {
     let peer = FramePeer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 {
@@ -51,7 +51,7 @@ fn goaway_resends_only_streams_after_its_last() {
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
 }
 
-/// Checks that all URLs are fetched from servers like nginx with `keepalive_timeout 0` or few
+/// Checks that all URLs are fetched from servers like nginx with `keepalive_timeout 0` or a small
 /// `keepalive_requests`, and from a server that announces a low stream limit late.
 #[test]
 fn one_request_per_connection_server_serves_all() {
@@ -121,7 +121,7 @@ fn http_1_1_required_falls_back_to_http1() {
 }
 
 #[test]
-fn goaway_moves_waiting_requests_to_another_connection() {
+fn goaway_moves_queued_requests_to_another_connection() {
     // One stream at a time, so the others wait for the connection. It goes away, but its first
     // response ends only after the others have arrived elsewhere.
     let peer = FramePeer::start(|number, conn| {
@@ -252,7 +252,7 @@ fn repeatedly_refused_request_moves_to_another_connection() {
 }
 
 #[test]
-fn endless_refused_streams_end_with_error() {
+fn endlessly_refused_streams_end_with_an_error() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -313,7 +313,7 @@ fn broken_stream_without_retries_delivers_exact_prefix() {
 }
 
 #[test]
-fn send_failure_does_not_hide_response_truncation() {
+fn failed_send_does_not_hide_response_truncation() {
     for ends in [true, false] {
         let (closed, is_closed) = mpsc::channel();
         let peer = FramePeer::start(move |_, conn| {
@@ -344,7 +344,7 @@ fn send_failure_does_not_hide_response_truncation() {
 }
 
 #[test]
-fn lost_connection_resumes_on_another() {
+fn body_resumes_on_a_new_connection() {
     for driver in DRIVERS {
         let all = body(100_000);
         let peer = FramePeer::start(move |number, conn| {
@@ -361,7 +361,7 @@ fn lost_connection_resumes_on_another() {
 }
 
 #[test]
-fn broken_connection_resumes_all_its_transfers() {
+fn broken_connection_resumes_all_its_http2_streams() {
     let all = body(50_000);
     let peer = FramePeer::start(move |number, conn| {
         conn.greet(&[])?;
@@ -384,7 +384,7 @@ fn broken_connection_resumes_all_its_transfers() {
 }
 
 #[test]
-fn connection_closed_while_idle_uses_no_retry() {
+fn connection_closed_while_idle_costs_no_retry() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
@@ -459,9 +459,9 @@ fn response_before_upload_end_is_delivered() {
     }
 }
 
-/// Checks two requests on a connection that the server closes during the response to one of them
-/// and before the response to the other. The one without a response is sent again, and does not
-/// fail with exit code 18.
+/// Sends two requests on a connection that the server closes in the middle of one response and
+/// before the other response. Checks that the request without a response is sent again, and does
+/// not fail with exit code 18.
 #[test]
 fn request_without_response_is_resent_after_connection_loss() {
     let serve = |number: usize, conn: &mut FrameConnection| {
@@ -486,9 +486,9 @@ fn request_without_response_is_resent_after_connection_loss() {
     assert_eq!(exits, [18, 52]);
 }
 
-/// Checks uploads to servers that respond successfully before they have read the whole body. A
-/// server may then end the upload by RST_STREAM with NO_ERROR (RFC 9113 section 8.1), and the
-/// response is a success. Without RST_STREAM, the upload continues to its end.
+/// Checks uploads to servers that send a successful response before they have read the whole body.
+/// Such a server may end the upload by RST_STREAM with NO_ERROR (RFC 9113 section 8.1); the
+/// response is then a success. Without RST_STREAM, the upload continues to its end.
 #[test]
 fn early_success_does_not_stop_the_upload() {
     const LEN: usize = 2 << 20;

@@ -1,6 +1,6 @@
 //! Tests of hostile HTTP/2 peers: the client ends with the right error after a bounded number of
-//! frames, never with a success. Other transfers fail with the connection, or continue if only a
-//! stream is at fault.
+//! frames, and never reports success. If the whole connection is at fault, its other transfers
+//! fail, too. If only a stream is at fault, they continue.
 
 use crate::common;
 
@@ -18,7 +18,8 @@ use testkit::frames::{
 const OK: (&str, &str) = (":status", "200");
 const FOREVER: u64 = 200_000;
 
-/// Starts a peer that reads the request on HTTP/2 stream 1, and then attacks by calling `worst`.
+/// Starts a peer that reads the request on HTTP/2 stream 1, and then attacks the client by calling
+/// `worst`.
 fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
     FramePeer::start(move |_, conn| {
         conn.greet(&[])?;
@@ -28,8 +29,8 @@ fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send +
     })
 }
 
-/// Asserts for both drivers that a fetch from `peer` ends with the exit code `exit`, that its
-/// message contains `says`, and that exactly `delivered` is delivered.
+/// Asserts for both drivers that a transfer from `peer` ends with the exit code `exit`, that the
+/// error message contains `says`, and that exactly `delivered` is delivered.
 #[track_caller]
 fn assert_ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
     for driver in DRIVERS {
@@ -208,7 +209,7 @@ fn data_beyond_the_window_ends_the_connection() {
 }
 
 #[test]
-fn non_http2_reply_is_named_in_the_error() {
+fn non_http2_response_is_named_in_the_error() {
     for (what, bytes, says) in [
         ("HTTP/1.1", &b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], "HTTP/1"),
         ("noise", &b"220 mail.example ESMTP ready for you\r\n"[..], "not HTTP/2"),
@@ -224,7 +225,7 @@ fn non_http2_reply_is_named_in_the_error() {
 }
 
 #[test]
-fn malformed_responses_end_their_stream() {
+fn malformed_http2_responses_end_their_stream() {
     type ResponseFields = &'static [(&'static str, &'static str)];
     let cases: [(&str, ResponseFields); 14] = [
         ("no status", &[("content-length", "0")]),
@@ -288,7 +289,7 @@ fn frames_in_wrong_order_are_refused() {
 }
 
 #[test]
-fn endless_goaways_and_resets_are_bounded() {
+fn endless_goaways_and_resets_end_with_an_error() {
     // Each connection announces at once that it processed nothing.
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
@@ -312,7 +313,7 @@ fn endless_goaways_and_resets_are_bounded() {
 }
 
 #[test]
-fn close_after_preface_is_an_error() {
+fn connection_close_after_preface_is_an_error() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| conn.preface());
         let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));

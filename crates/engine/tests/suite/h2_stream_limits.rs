@@ -1,5 +1,5 @@
-//! Tests of limits on concurrent HTTP/2 streams: announced late, changed, and enforced by refusing
-//! streams.
+//! Tests of limits on concurrent HTTP/2 streams: limits that are announced late or changed, and
+//! limits that the server enforces by refusing streams.
 
 use crate::common;
 
@@ -33,7 +33,7 @@ fn head(conn: &mut FrameConnection, asked: &FrameRequest, length: usize) -> io::
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
 }
 
-/// Sends bytes of a body in DATA frames on a stream. If `ends` is true, the last frame ends the
+/// Sends bytes of a body in DATA frames on a stream. `ends` is true if the last frame ends the
 /// stream.
 fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
     let mut left = bytes.len();
@@ -43,13 +43,13 @@ fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> 
     })
 }
 
-/// Answers a request; the body of the response is the request's path.
+/// Answers a request. The body of the response is the request's path.
 fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     head(conn, asked, asked.path().len())?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
-/// Answers every request on the connection; the body of each response is the request's path.
+/// Answers every request on the connection. The body of each response is the path of its request.
 fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
@@ -95,8 +95,8 @@ fn refused_requests_wait_for_a_free_stream() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
 }
 
-/// Refuses the first two of four requests on the first connection. The bodies of the other two are
-/// larger than the client can buffer while the first two are missing in its output.
+/// Refuses the first two of four requests on the first connection. The bodies of the other two
+/// requests are so large that the client cannot buffer them while it waits for the first two.
 fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;
@@ -124,7 +124,7 @@ fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) 
 }
 
 #[test]
-fn first_body_in_output_gets_own_connection() {
+fn first_body_in_output_order_gets_own_connection() {
     let body = BytePattern::new(3).slice(0, 200_000);
     let identity = TestCertificates::generate();
     // With TLS, the full connection could be shared, because certificate and address match.
@@ -163,7 +163,7 @@ fn ordered_bodies_with_few_streams_use_one_connection() {
 }
 
 #[test]
-fn paused_bodies_are_delivered_without_waiting_for_more() {
+fn paused_http2_bodies_are_delivered_without_new_data() {
     const STREAMS: usize = 20;
     const LENGTH: usize = 100_000;
     let body = BytePattern::new(5).slice(0, LENGTH);

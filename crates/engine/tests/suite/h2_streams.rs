@@ -1,4 +1,5 @@
-//! Tests of concurrent HTTP/2 streams: a wait or a limit of one stream does not affect the others.
+//! Tests of concurrent HTTP/2 streams: if one stream waits or reaches a limit, the others are not
+//! affected.
 
 use crate::common;
 use crate::support::http2;
@@ -35,9 +36,9 @@ fn http2_interim_responses_are_skipped() {
     }
 }
 
-/// Fills the memory of a fleet without output order, so that all other bodies wait for one that is
-/// being output. Checks that, when this body breaks off, its retry is sent before requests that
-/// come earlier in the input.
+/// Fills the memory of a fleet with unordered output, so that all other bodies wait for the one
+/// that is being output. Checks that, when this body breaks off, its retry is sent before requests
+/// that come earlier in the input.
 #[test]
 fn broken_body_blocking_the_output_is_retried_first() {
     let peer = FramePeer::start(|_, conn| {
@@ -76,7 +77,7 @@ fn broken_body_blocking_the_output_is_retried_first() {
 }
 
 #[test]
-fn time_limits_end_their_own_stream_only() {
+fn time_limits_end_only_their_own_stream() {
     let mut late = defaults();
     late.max_time = Some(Duration::from_secs(2));
     let mut slow = defaults();
@@ -122,7 +123,7 @@ fn limit_rate_applies_to_each_transfer() {
     assert!(run.output == expected);
 }
 
-/// Checks that the initial HTTP/2 window of a connection is what its rate limit allows in a
+/// Checks that the initial HTTP/2 window of a connection is only what its rate limit allows in a
 /// fraction of a second. When a request without a rate limit shares the connection, the window
 /// grows.
 #[test]
@@ -155,8 +156,8 @@ fn initial_window_respects_limit_rate() {
 }
 
 /// Checks a body that exactly fills the window of its stream. A server like Apache sends the end of
-/// the stream in an empty DATA frame, and only while the window is not 0, so the client must open
-/// the window.
+/// the stream in an empty DATA frame, but only while the window is greater than 0. So the client
+/// must enlarge the window.
 #[test]
 fn body_filling_its_window_can_end() {
     for driver in DRIVERS {
@@ -178,8 +179,8 @@ fn body_filling_its_window_can_end() {
     }
 }
 
-/// Checks that the client announces the next window before it waits for data. The server sends a
-/// whole window at once, and the client consumes it later, at its limited rate.
+/// Checks that the client enlarges the window before it waits for data. The server sends a whole
+/// window at once, and the client consumes it later, at its limited rate.
 #[test]
 fn rate_limited_window_is_updated_before_receiving() {
     const WINDOWS: usize = 8;
@@ -239,7 +240,7 @@ fn begins(frame: &Frame) -> Option<ClientFrame> {
 }
 
 #[test]
-fn full_output_stops_only_its_stream() {
+fn full_output_stops_only_its_own_stream() {
     let origin = http2_origin(100);
     let dir = tempfile::tempdir().unwrap();
     let paths: Vec<_> = (0..5).map(|n| dir.path().join(n.to_string())).collect();
@@ -274,7 +275,7 @@ fn full_output_stops_only_its_stream() {
 }
 
 #[test]
-fn http2_response_parses_in_any_piece_size() {
+fn http2_response_is_parsed_in_any_piece_size() {
     for driver in DRIVERS {
         for size in [1, 7, 1 << 20] {
             let peer = FramePeer::start(move |_, conn| {
@@ -299,7 +300,7 @@ fn http2_response_parses_in_any_piece_size() {
 }
 
 #[test]
-fn padding_is_not_part_of_the_body() {
+fn http2_padding_is_not_part_of_the_body() {
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;

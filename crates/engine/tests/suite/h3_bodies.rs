@@ -1,4 +1,4 @@
-//! Tests of HTTP/3 with a correct origin: bodies, fields and uploads arrive as over HTTP/2, on one
+//! Tests of HTTP/3 with a correct origin: bodies, fields and uploads arrive as with HTTP/2, on one
 //! QUIC connection.
 
 use crate::common;
@@ -19,7 +19,8 @@ fn http3_origin(settings: Http3Settings) -> Origin {
     Origin::builder().http3(settings).start().expect("an origin")
 }
 
-/// Returns options that use only HTTP/3 and trust the origin.
+/// Returns options that use only HTTP/3 and trust the origin, and the file with the CA certificate.
+/// The file must outlive the options.
 fn only_http3(origin: &Origin) -> (RequestOptions, tempfile::NamedTempFile) {
     let (options, ca) = trusting_ca(origin.ca_pem());
     (RequestOptions { http3: Http3Policy::Only, ..options }, ca)
@@ -173,7 +174,7 @@ fn early_hints_over_http3_precede_the_response() {
 }
 
 #[test]
-fn client_answers_a_retry_packet() {
+fn client_answers_a_quic_retry_packet() {
     let origin = http3_origin(Http3Settings::new().retry());
     let (options, _ca) = only_http3(&origin);
     for driver in DRIVERS {

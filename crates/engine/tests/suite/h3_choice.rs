@@ -1,5 +1,5 @@
-//! Tests of the choice between HTTP/3 and TCP: the race, what Alt-Svc fields and HTTPS records
-//! teach, and the memory of failures.
+//! Tests of the choice between HTTP/3 and TCP: the race between them, the use of Alt-Svc fields and
+//! HTTPS records, and the memory of failures.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ use testkit::test_certificates::TestCertificates;
 const HTTP3: Option<ProtocolVersion> = Some(ProtocolVersion::Http3);
 const HTTP2: Option<ProtocolVersion> = Some(ProtocolVersion::Http2);
 
-/// An origin, with options that trust it and have this policy.
+/// An origin, and options that trust it and use the given HTTP/3 policy.
 struct Site {
     origin: Origin,
     options: RequestOptions,
@@ -44,13 +44,13 @@ impl Site {
         Self::start(Origin::builder().http3(Http3Settings::new().fault(fault)), Http3Policy::Race)
     }
 
-    /// Makes TCP start so late that HTTP/3 wins on the slowest machine.
+    /// Delays TCP so long that HTTP/3 wins the race even on a slow machine.
     fn with_patience(mut self) -> Self {
         self.options.connect.attempt_delay = Duration::from_secs(60);
         self
     }
 
-    /// Forgets what was learned, for another driver.
+    /// Empties the HTTP/3 cache, before the test of another driver.
     fn reset(&mut self) {
         self.options.http3_cache = Http3Cache::new();
     }
@@ -85,7 +85,7 @@ fn http3_wins_although_tcp_is_refused() {
     }
 }
 
-/// Counts the datagrams that have arrived at a socket.
+/// Returns the number of datagrams that have arrived at a socket.
 fn datagrams(socket: &UdpSocket) -> usize {
     socket.set_nonblocking(true).unwrap();
     let mut buffer = [0; 2048];
@@ -93,7 +93,7 @@ fn datagrams(socket: &UdpSocket) -> usize {
 }
 
 #[test]
-fn silent_endpoint_is_tried_once() {
+fn silent_http3_endpoint_is_tried_once() {
     for driver in DRIVERS {
         let site = Site::start(Origin::builder(), Http3Policy::Race);
         let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
@@ -120,7 +120,7 @@ fn closed_udp_port_falls_back_to_tcp() {
 }
 
 #[test]
-fn broken_http3_never_fails_a_request() {
+fn failing_http3_never_fails_a_request() {
     for fault in [
         Http3Fault::Silent,
         Http3Fault::Refused,
@@ -142,7 +142,7 @@ fn broken_http3_never_fails_a_request() {
 }
 
 #[test]
-fn broken_http3_stops_no_run() {
+fn failing_http3_does_not_stop_a_fleet() {
     for fault in [Http3Fault::Silent, Http3Fault::WrongAlpn, Http3Fault::Closed(0x102)] {
         let site = Site::with_fault(fault);
         let urls = (0..50).map(|n| site.origin.https_url(&format!("/small/{n}")));
@@ -200,7 +200,7 @@ fn requests_stay_on_http2_until_http3_is_open() {
 }
 
 #[test]
-fn silent_offer_of_http3_delays_no_request() {
+fn silent_http3_alternative_delays_no_request() {
     let site = Site::start(Origin::builder().advertise_http3(), Http3Policy::Learned).with_patience();
     let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
     let urls = (0..20).map(|n| site.origin.https_url(&format!("/small/{n}")));
@@ -290,7 +290,7 @@ fn https_record_leads_to_http3() {
 }
 
 #[test]
-fn only_http3_needs_https_without_a_proxy() {
+fn http3_only_policy_requires_https_without_proxy() {
     let mut options = RequestOptions { http3: Http3Policy::Only, ..RequestOptions::default() };
     for driver in DRIVERS {
         let got = driver.get(&Client::new(), "http://127.0.0.1:9/", &options);
@@ -313,7 +313,7 @@ fn only_http3_needs_https_without_a_proxy() {
 }
 
 #[test]
-fn unrepeatable_request_is_sent_once() {
+fn post_broken_off_over_http3_is_sent_once() {
     for driver in DRIVERS {
         let mut site = Site::with_fault(Http3Fault::Closed(0x102));
         site.options.method = "POST".into();

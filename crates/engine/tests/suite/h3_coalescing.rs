@@ -1,5 +1,5 @@
-//! Tests of several hosts on one HTTP/3 connection (RFC 9114 section 3.3): each request names its own
-//! origin, and failures count for the origin for which the connection was made.
+//! Tests of several hosts on one HTTP/3 connection (RFC 9114 section 3.3): each request names its
+//! own origin, and failures are recorded for the origin for which the connection was opened.
 
 use crate::common;
 
@@ -17,8 +17,9 @@ use testkit::test_certificates::TestCertificates;
 
 const HOSTS: [&str; 2] = ["a.test", "b.test"];
 
-/// Returns options that trust the servers of `identity` and have this policy. TCP starts so late that
-/// HTTP/3 wins on the slowest machine.
+/// Returns options that trust the servers of `identity` and use this HTTP/3 policy, and the file
+/// with the CA certificate. TCP is delayed so long that HTTP/3 wins the race even on a slow
+/// machine.
 fn options(identity: &TestCertificates, policy: Http3Policy) -> (RequestOptions, NamedTempFile) {
     let (options, ca) = trusting_ca(identity.ca_pem());
     let mut options = RequestOptions { http3: policy, retry: retrying(0).retry, ..options };
@@ -35,14 +36,14 @@ fn client(port: u16) -> Client {
     client
 }
 
-/// Fetches a page of each of these hosts, one after the other.
+/// Fetches a page from each of these hosts, one after the other.
 fn one_by_one(client: &Client, options: &RequestOptions, port: u16, hosts: &[&str]) -> FleetRunResult {
     let urls = hosts.iter().enumerate().map(|(number, host)| format!("https://{host}:{port}/small/{number}"));
     run(client, single_stage(options), FleetOptions { parallel: 1, ..one_thread() }, urls)
 }
 
 #[test]
-fn coalesced_requests_name_no_alternative_service() {
+fn coalesced_requests_send_no_alt_used() {
     let identity = TestCertificates::for_names(&HOSTS);
     let builder = Origin::builder().record(true).identity(identity.clone()).http3(Http3Settings::new());
     let origin = builder.start().expect("an origin");
@@ -57,7 +58,7 @@ fn coalesced_requests_name_no_alternative_service() {
 }
 
 #[test]
-fn coalesced_failure_counts_for_the_connections_origin() {
+fn coalesced_failure_is_recorded_for_connections_origin() {
     let identity = TestCertificates::for_names(&HOSTS);
     let peer = H3Peer::start_with(Http3Settings::new(), &identity, |number, conn| {
         conn.greet(&[])?;

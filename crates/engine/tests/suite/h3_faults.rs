@@ -1,4 +1,4 @@
-//! Tests of QUIC connections that fail: each failure has its kind and curl's exit code.
+//! Tests of QUIC connections that fail: each failure has the right error kind and curl's exit code.
 
 use crate::common;
 

@@ -1,5 +1,6 @@
-//! Tests of HTTP/3 servers that break the protocol on purpose. Each is answered with its error code
-//! (RFC 9114 section 8.1, RFC 9204 section 6), and the request fails with its kind of error.
+//! Tests of HTTP/3 servers that violate the protocol on purpose. The client closes the connection
+//! or the stream with the right error code (RFC 9114 section 8.1, RFC 9204 section 6), and the
+//! request fails with the right kind of error.
 
 use crate::common;
 
@@ -24,7 +25,8 @@ const QPACK_ENCODER_STREAM_ERROR: u64 = 0x201;
 
 type Script = fn(&mut H3ScriptConnection) -> io::Result<()>;
 
-/// A violation: its name, the code with which the client closes the connection, and the script.
+/// A protocol violation: its name, the error code with which the client closes the connection, and
+/// the server's script.
 type Violation = (&'static str, u64, Script);
 
 /// Opens the control stream, and waits for the request.
@@ -33,13 +35,14 @@ fn asked(conn: &mut H3ScriptConnection) -> io::Result<H3Request> {
     conn.request()
 }
 
-/// Sends these bytes on the request's stream.
+/// Sends these bytes on the stream of the request.
 fn answer(conn: &mut H3ScriptConnection, bytes: &[u8]) -> io::Result<()> {
     let request = asked(conn)?;
     conn.send(request.stream, bytes)
 }
 
-/// Opens a unidirectional stream of this type with these bytes, after the request.
+/// Waits for the request, and then opens a unidirectional stream of this type and sends these bytes
+/// on it.
 fn open(conn: &mut H3ScriptConnection, kind: u64, bytes: &[u8]) -> io::Result<()> {
     asked(conn)?;
     conn.open(kind, bytes).map(|_| ())
@@ -96,7 +99,7 @@ const VIOLATIONS: &[Violation] = &[
     }),
 ];
 
-/// Returns a peer that runs this script and then waits for the client's end of the connection.
+/// Starts a peer that runs this script and then waits until the client closes the connection.
 fn peer(script: Script) -> H3Peer {
     H3Peer::start(move |_, conn| {
         // The client may have closed the connection in the middle.
@@ -111,7 +114,7 @@ fn only_http3(peer: &H3Peer) -> (haul::RequestOptions, tempfile::NamedTempFile) 
 }
 
 #[test]
-fn violations_close_the_connection_with_their_code() {
+fn http3_violations_close_the_connection_with_their_code() {
     for (name, code, script) in VIOLATIONS {
         for driver in DRIVERS {
             let peer = peer(*script);
@@ -125,7 +128,7 @@ fn violations_close_the_connection_with_their_code() {
 }
 
 #[test]
-fn endless_interim_responses_end_one_request() {
+fn endless_http3_interim_responses_end_one_request() {
     for driver in DRIVERS {
         let peer = peer(|conn| {
             let request = asked(conn)?;
@@ -144,7 +147,7 @@ fn endless_interim_responses_end_one_request() {
 }
 
 #[test]
-fn decoded_fields_are_bounded() {
+fn size_of_decoded_http3_fields_is_limited() {
     for driver in DRIVERS {
         let peer = peer(|conn| {
             conn.greet(&[])?;
@@ -163,7 +166,7 @@ fn decoded_fields_are_bounded() {
 }
 
 #[test]
-fn reset_of_a_waiting_response_is_seen() {
+fn reset_of_an_awaited_http3_response_is_an_error() {
     for driver in DRIVERS {
         let peer = peer(|conn| {
             let request = asked(conn)?;
@@ -179,7 +182,7 @@ fn reset_of_a_waiting_response_is_seen() {
 }
 
 #[test]
-fn version_fallback_without_tcp_is_an_error() {
+fn http3_version_fallback_without_tcp_is_an_error() {
     let peer = peer(|conn| {
         let request = asked(conn)?;
         conn.reset(request.stream, VERSION_FALLBACK)
@@ -190,7 +193,8 @@ fn version_fallback_without_tcp_is_an_error() {
     assert!(got.message.contains("H3_VERSION_FALLBACK"), "{}", got.message);
 }
 
-/// Violations on the control stream, with their codes. The peer sends them as soon as it can.
+/// Protocol violations on the control stream, with the client's error codes. The peer sends them as
+/// soon as it can.
 const EARLY_VIOLATIONS: &[(u64, Script)] = &[
     (SETTINGS_ERROR, |conn| conn.greet(&[(0x2, 1)]).map(|_| ())),
     (MISSING_SETTINGS, |conn| conn.open(h3_peer::CONTROL_STREAM, h3_peer::goaway(0)).map(|_| ())),
@@ -202,7 +206,7 @@ const EARLY_VIOLATIONS: &[(u64, Script)] = &[
 ];
 
 #[test]
-fn violations_before_the_request_are_seen() {
+fn http3_violations_before_the_request_are_detected() {
     for (code, script) in EARLY_VIOLATIONS {
         for driver in DRIVERS {
             let peer = peer(*script);

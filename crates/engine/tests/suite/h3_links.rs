@@ -1,5 +1,5 @@
-//! Tests of HTTP/3 over a bad link: lost, reordered and duplicated datagrams, a NAT that forgets its
-//! flows, and datagrams that neither end has sent.
+//! Tests of HTTP/3 over a bad link: lost, reordered and duplicated datagrams, a NAT that forgets
+//! its flows, and forged datagrams.
 
 use crate::common;
 
@@ -14,7 +14,8 @@ use testkit::packet_link::LinkConditions;
 use testkit::test_certificates::TestCertificates;
 use testkit::udp_relay::{DatagramVerdict, Direction, UdpRelay};
 
-/// Starts an origin, and returns options that use only HTTP/3 and connect to it through the relay.
+/// Starts an origin and a relay in front of it. Returns options that use only HTTP/3 and connect
+/// through the relay.
 fn relayed(relay: impl FnOnce(&Origin) -> UdpRelay) -> (Origin, UdpRelay, RequestOptions, tempfile::NamedTempFile) {
     let origin = Origin::builder().http3(Http3Settings::new()).start().expect("an origin");
     let relay = relay(&origin);
@@ -26,7 +27,7 @@ fn relayed(relay: impl FnOnce(&Origin) -> UdpRelay) -> (Origin, UdpRelay, Reques
 }
 
 #[test]
-fn bodies_survive_a_lossy_link() {
+fn http3_bodies_survive_a_lossy_link() {
     let link = LinkConditions::new()
         .rtt(Duration::from_millis(4))
         .loss(0.03)
@@ -42,7 +43,7 @@ fn bodies_survive_a_lossy_link() {
 }
 
 #[test]
-fn uploads_survive_a_lossy_link() {
+fn http3_uploads_survive_a_lossy_link() {
     let link = LinkConditions::new().rtt(Duration::from_millis(4)).loss(0.03);
     let (origin, _relay, mut options, _ca) =
         relayed(|origin| UdpRelay::to(origin.https_addr()).conditions(link).start().unwrap());
@@ -57,7 +58,7 @@ fn uploads_survive_a_lossy_link() {
 }
 
 #[test]
-fn connection_survives_a_nat_that_forgets_its_flows() {
+fn quic_connection_survives_a_nat_rebinding() {
     let (origin, relay, options, _ca) = relayed(|origin| UdpRelay::to(origin.https_addr()).start().unwrap());
     for driver in DRIVERS {
         let client = Client::new();
@@ -71,7 +72,7 @@ fn connection_survives_a_nat_that_forgets_its_flows() {
 }
 
 #[test]
-fn handshake_survives_the_loss_of_its_first_datagram() {
+fn quic_handshake_survives_loss_of_first_datagram() {
     let (origin, _relay, options, _ca) = relayed(|origin| {
         let filter = |direction: Direction, number: u64, _: &[u8]| match direction {
             Direction::Up if number == 0 => DatagramVerdict::Drop,
@@ -85,7 +86,7 @@ fn handshake_survives_the_loss_of_its_first_datagram() {
 }
 
 #[test]
-fn forged_datagrams_do_not_disturb_a_transfer() {
+fn forged_quic_datagrams_do_not_disturb_a_transfer() {
     let noise = |number: u64, datagram: &[u8]| {
         let mut forged = datagram.to_vec();
         for (at, byte) in forged.iter_mut().enumerate().skip(1) {
@@ -116,7 +117,7 @@ fn forged_datagrams_do_not_disturb_a_transfer() {
 }
 
 #[test]
-fn forty_requests_survive_a_lossy_link() {
+fn forty_http3_requests_survive_a_lossy_link() {
     let link = LinkConditions::new().rtt(Duration::from_millis(2)).loss(0.05);
     let (origin, _relay, options, _ca) =
         relayed(|origin| UdpRelay::to(origin.https_addr()).conditions(link).start().unwrap());
@@ -128,7 +129,7 @@ fn forty_requests_survive_a_lossy_link() {
 }
 
 #[test]
-fn stateless_reset_leads_to_a_new_connection() {
+fn quic_stateless_reset_leads_to_new_connection() {
     let identity = TestCertificates::generate();
     let start = |port: u16| {
         let settings = Http3Settings::new().reset_key([7; 64]);

@@ -90,8 +90,8 @@ fn max_size_bounds_every_body() {
     }
 }
 
-/// Checks that requests with different connect timeouts share a connection. Programs that have a
-/// deadline pass a shorter timeout with each request.
+/// Checks that requests with different connect timeouts share a connection. (A program with a
+/// deadline passes a shorter timeout with each request.)
 #[test]
 fn different_connect_timeouts_share_a_connection() {
     let exchange = || [ScriptStep::ReadHead, ScriptStep::send(OK)];
@@ -123,7 +123,7 @@ fn dripping_tls_handshake_ends_at_connect_timeout() {
 }
 
 #[test]
-fn infinite_time_limits_are_no_limits() {
+fn maximum_duration_means_no_time_limit() {
     let origin = common::start_origin();
     for driver in DRIVERS {
         let mut options = with_connect_timeout(Duration::MAX);

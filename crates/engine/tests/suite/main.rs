@@ -1,6 +1,6 @@
-//! The engine's tests, one module for each subject, in one program, because every further program
-//! links the engine again. Tests that change their process (limits, forks, allocator) are programs
-//! beside this folder.
+//! The engine's tests. Each subject has a module. All modules are in one program, because every
+//! further program would link the engine again. Tests that change their process (limits, forks,
+//! allocator) are separate programs beside this folder.
 //!
 //! `cargo test -p httphaul --test suite resume` runs one module.
 

@@ -1,4 +1,4 @@
-//! Runs over many hosts: their connections are kept, and dead hosts hold up no live ones.
+//! Tests of runs over many hosts: connections are kept, and dead hosts do not delay live hosts.
 
 use crate::common;
 
@@ -14,17 +14,17 @@ use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 use testkit::origin::Origin;
 
-/// The number of hosts: more than a run has connections at a time.
+/// The number of hosts: more than the number of connections that a run opens at the same time.
 const HOSTS: usize = 150;
 const ROUNDS: usize = 4;
 
-/// A client for which every name is this machine.
+/// Returns a client that resolves every name to this machine.
 fn client_with(limits: PoolLimits) -> Client {
     let here = |_: &str| Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]);
     Client::builder().resolver(Resolver::with_lookup(DnsCacheOptions::default(), here)).pool(limits).build()
 }
 
-/// Fetches a page of each host in turn, several times.
+/// Fetches a page from each host in turn, several times.
 fn fetch_in_turn(client: &Client, scheme: &str, address: SocketAddr) {
     let urls = (0..HOSTS * ROUNDS).map(|i| format!("{scheme}://h{}.test:{}/small", i % HOSTS, address.port()));
     let mut options = RequestOptions::default();
@@ -58,7 +58,7 @@ fn session_tickets_of_many_hosts_are_kept() {
 }
 
 #[test]
-fn pool_limit_bounds_connections_of_a_run() {
+fn pool_limit_applies_to_connections_of_a_fleet() {
     const KEPT: usize = 20;
     let origin = start_origin();
     let client = client_with(PoolLimits { connections: KEPT, ..PoolLimits::default() });
@@ -75,7 +75,8 @@ fn pool_limit_bounds_connections_of_a_run() {
     assert_eq!(open, KEPT as u64);
 }
 
-/// Name lookups that get no answer before the origin has served some requests.
+/// A resolver whose look-ups of dead names get no answer before the origin has served some
+/// requests.
 struct DeadNames {
     origin: Origin,
     served: u64,
@@ -106,7 +107,7 @@ impl DeadNames {
 }
 
 #[test]
-fn dead_hosts_do_not_block_live_hosts() {
+fn dead_hosts_do_not_delay_live_hosts() {
     const DEAD: usize = 9;
     const LIVE: usize = 30;
     let origin = start_origin();
@@ -131,7 +132,7 @@ fn dead_hosts_do_not_block_live_hosts() {
 }
 
 #[test]
-fn late_attempts_are_bounded() {
+fn simultaneous_slow_connection_attempts_are_limited() {
     // Its queue of connections is full: further SYNs get no answer.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();

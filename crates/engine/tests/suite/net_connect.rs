@@ -1,5 +1,5 @@
-//! Tests of the connector: races between addresses on loopback. The tests pass the time as an
-//! argument, so that they need not wait.
+//! Tests of the connector: races between addresses on the loopback network. Most tests pass the
+//! time as an argument, so that they need not wait.
 
 use std::{
     io::{Read, Write},
@@ -18,8 +18,8 @@ use haul::{
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{self, AddressFamily, SocketType};
 
-/// Runs the connector until a connection is established or all addresses have failed. Each wait is
-/// a `poll`.
+/// Runs the connector until a connection is established or all addresses have failed. It waits with
+/// `poll`.
 fn race(addresses: Vec<SocketAddr>, options: &ConnectOptions) -> haul::Result<(Socket, SocketAddr)> {
     let mut connector = ConnectRace::new("host.test", addresses, options, Instant::now());
     loop {
@@ -87,8 +87,8 @@ impl BlackHole {
     }
 }
 
-/// Steps the connector at the fixed time `now`, until it has a result or waits for a timer. Adds
-/// the descriptors that it opens to `shown`.
+/// Runs the connector at the fixed time `now`, until it has a result or waits for a timer. Adds the
+/// descriptors that it opens to `shown`.
 fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> ConnectRaceStatus {
     for _ in 0..1000 {
         match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {
@@ -138,7 +138,7 @@ fn silent_address_starts_next_after_attempt_delay() {
 }
 
 #[test]
-fn infinite_attempt_delay_tries_one_address() {
+fn infinite_attempt_delay_tries_only_one_address() {
     let (hole, (_listener, good)) = (BlackHole::new(), open());
     let options = ConnectOptions { attempt_delay: Duration::MAX, ..ConnectOptions::default() };
     let now = Instant::now();
@@ -232,7 +232,7 @@ fn address_race_finds_the_second_address() {
 }
 
 #[test]
-fn idle_peek_distinguishes_silent_readable_and_closed() {
+fn peek_at_idle_socket_distinguishes_silent_readable_closed() {
     let (listener, address) = open();
     let (socket, _) = race(vec![address], &ConnectOptions::default()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -249,7 +249,7 @@ fn idle_peek_distinguishes_silent_readable_and_closed() {
 }
 
 #[test]
-fn rcvlowat_delays_readability() {
+fn rcvlowat_delays_socket_readability() {
     let (listener, address) = open();
     let (socket, _) = race(vec![address], &ConnectOptions::default()).unwrap();
     let (mut server, _) = listener.accept().unwrap();
@@ -270,7 +270,7 @@ fn rcvlowat_delays_readability() {
 }
 
 #[test]
-fn with_port_adds_port_to_each_address() {
+fn with_port_adds_the_port_to_each_address() {
     let addresses = ["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
     assert_eq!(with_port(&addresses, 80), ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse::<SocketAddr>().unwrap()]);
 }

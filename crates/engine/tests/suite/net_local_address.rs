@@ -1,4 +1,4 @@
-//! Tests of the local ends of connections: Unix sockets, interfaces, local addresses and ports.
+//! Tests of the local end of connections: Unix sockets, interfaces, local addresses and ports.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ use haul::net::socket::TcpKeepalive;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 
-/// Answers every request that arrives at the Unix socket; the body of each response is the
+/// Answers every request that arrives at the Unix socket. The body of each response is the
 /// request's path.
 fn serve(listener: UnixListener) {
     thread::spawn(move || {

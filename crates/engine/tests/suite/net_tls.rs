@@ -1,5 +1,5 @@
-//! Tests of TLS against rustls' own server, in memory: handshakes, verification, records in pieces
-//! of any size, close_notify.
+//! Tests of TLS against rustls' server, in memory: handshakes, verification, records in pieces of
+//! any size, close_notify.
 
 mod certificates;
 mod tls_pair;
@@ -106,7 +106,7 @@ fn close_notify_is_distinguished_from_plain_close() {
 }
 
 #[test]
-fn key_updates_are_followed_and_answered() {
+fn tls_key_updates_are_followed_and_answered() {
     let authority = CertificateAuthority::new();
     let mut pair = TlsPair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
     pair.complete_handshake().unwrap();
@@ -129,7 +129,7 @@ fn key_updates_are_followed_and_answered() {
 }
 
 #[test]
-fn key_update_flood_is_answered_once_and_refused() {
+fn key_update_flood_is_refused() {
     let authority = CertificateAuthority::new();
     let mut pair = TlsPair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
     pair.complete_handshake().unwrap();
@@ -189,7 +189,7 @@ fn every_changed_record_byte_is_detected() {
 }
 
 #[test]
-fn alert_instead_of_data_is_an_error() {
+fn tls_alert_instead_of_data_is_an_error() {
     let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup { version: Some(version), ..ServerSetup::new(authority.issue("localhost")) };
@@ -334,7 +334,7 @@ fn certificate_in_the_ca_file_is_trusted() {
 }
 
 #[test]
-fn common_name_counts_only_when_allowed_without_alternatives() {
+fn common_name_is_used_only_if_allowed_without_alternatives() {
     let authority = CertificateAuthority::new();
     let shake = |identity: tls_pair::ServerIdentity, trust: TlsOptions, common_name, name| {
         let mut options = trust;
@@ -363,7 +363,7 @@ fn common_name_counts_only_when_allowed_without_alternatives() {
 }
 
 #[test]
-fn unverified_peer_must_still_prove_its_key() {
+fn unverified_peer_must_still_prove_its_private_key() {
     let authority = CertificateAuthority::new();
     let stolen = authority.issue("localhost").with_other_key();
     let mut anyone = TlsOptions::default();

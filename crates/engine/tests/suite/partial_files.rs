@@ -1,5 +1,5 @@
-//! Tests of partial files: the next run completes them if the content is surely the same. Also
-//! tests the names of files, and what remains after failures.
+//! Tests of partial files: the next run completes them if the content is certainly the same. Also
+//! tests the names of files, and the files that remain after failures.
 #![expect(clippy::single_range_in_vec_init, reason = "one span is meant")]
 
 use crate::common;
@@ -49,8 +49,8 @@ fn download_paths() -> (TempDir, PathBuf, PathBuf) {
     (dir, file, beside)
 }
 
-/// Creates the partial file that a killed run would leave: it contains these spans of the content
-/// of this URL.
+/// Creates the partial file of a killed run. It contains the ranges `spans` of the content of this
+/// URL.
 fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     let target = Target::parse(url).unwrap();
     let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();
@@ -64,7 +64,7 @@ fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::R
     }
 }
 
-/// Changes the newest checkpoint in a partial file, by calling `change`.
+/// Modifies the newest checkpoint in a partial file by calling `change`.
 fn rewrite_checkpoint(beside: &Path, change: impl FnOnce(&mut checkpoint::Checkpoint)) {
     use std::os::unix::fs::FileExt;
     let bytes = fs::read(beside).unwrap();
@@ -138,7 +138,7 @@ fn redirected_download_resumes_its_partial_file() {
 }
 
 #[test]
-fn partial_file_of_unsure_origin_is_discarded() {
+fn partial_file_of_uncertain_content_is_discarded() {
     let origin = origin();
     let elsewhere = origin.url("/f/elsewhere");
     type MakePartialFile<'a> = &'a dyn Fn(&Path, &str);
@@ -206,7 +206,7 @@ fn changed_etag_restarts_the_download() {
 }
 
 #[test]
-fn partial_file_in_use_is_left_alone() {
+fn partial_file_in_use_is_not_modified() {
     let origin = origin();
     let (dir, file, beside) = download_paths();
     let url = origin.url(&origin.serve("locked", FaultPlan::default()));
@@ -250,7 +250,7 @@ fn partial_file_is_not_written_through_links() {
 
 #[test]
 #[cfg(linux_calls)]
-fn too_small_disk_fails_before_fetching() {
+fn too_small_disk_is_an_error_before_fetching() {
     let origin = origin();
     let (dir, file, _) = download_paths();
     let path = origin.serve("huge", FaultPlan { size: 1 << 62, rate: Some(MIB), ..FaultPlan::default() });
@@ -272,7 +272,7 @@ fn named(clobber: ClobberMode) -> FileOptions {
 }
 
 #[test]
-fn response_named_file_replaces_none_by_default() {
+fn response_named_file_replaces_no_file_by_default() {
     let (dir, file, _) = download_paths();
     let peer = peer_suggesting_name("suggested.txt");
     let get = |clobber| {
@@ -304,7 +304,7 @@ fn suggested_file_name_stays_in_its_directory() {
 }
 
 #[test]
-fn clobber_numbers_stop_at_one_hundred() {
+fn clobber_mode_number_stops_at_one_hundred() {
     let origin = origin();
     let (dir, file, _) = download_paths();
     fs::write(&file, "mine").unwrap();
@@ -411,7 +411,7 @@ fn remove_on_error_leaves_no_files() {
 }
 
 #[test]
-fn old_file_stays_until_replacement_is_whole() {
+fn old_file_remains_until_replacement_is_complete() {
     let origin = origin();
     let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
     let url = origin.url(&origin.serve("broken", FaultPlan { breaks, ..FaultPlan::default() }));
@@ -454,7 +454,7 @@ fn failed_download_reserves_only_received_bytes() {
 }
 
 #[test]
-fn announced_length_is_reserved_step_by_step() {
+fn announced_length_is_reserved_in_steps() {
     let (_dir, _, beside) = download_paths();
     let target = Target::parse("http://h/x").unwrap();
     let validator = Validator::strong(Some(b"\"x\""), None, None).unwrap();

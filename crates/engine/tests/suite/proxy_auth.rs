@@ -15,7 +15,7 @@ use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
-fn digest_proxy_auth_works_tunnelled_and_forwarded() {
+fn digest_proxy_auth_works_in_tunnels_and_forwarding() {
     let origin = start_origin();
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {
@@ -52,7 +52,7 @@ fn digest_proxy_auth_works_tunnelled_and_forwarded() {
 }
 
 #[test]
-fn digest_answer_uses_new_connection_after_close() {
+fn digest_answer_uses_new_connection_after_proxy_close() {
     let challenge = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
     for driver in DRIVERS {
         let closes = "Connection: close\r\nContent-Length: 2\r\n\r\nno";
@@ -86,7 +86,7 @@ fn digest_answer_uses_new_connection_after_close() {
     }
 }
 
-/// Returns the step of a scripted proxy that answers a CONNECT with a Digest challenge (407).
+/// Returns a script step with which a proxy answers a CONNECT with a Digest challenge (407).
 fn challenge(nonce: usize, fields: &str) -> ScriptStep {
     ScriptStep::send(format!(
         "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"
@@ -106,7 +106,7 @@ fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
 }
 
 #[test]
-fn stale_nonce_with_close_is_answered_on_reconnect() {
+fn stale_proxy_nonce_is_answered_on_new_connection() {
     let leaves = |nonce: usize| {
         let fields = if nonce == 0 { "" } else { ", stale=true" };
         vec![ScriptStep::ReadHead, challenge(nonce, &format!("{fields}\r\nConnection: close")), ScriptStep::Close]
@@ -125,7 +125,7 @@ fn stale_nonce_with_close_is_answered_on_reconnect() {
 }
 
 #[test]
-fn proxy_closing_after_challenge_is_asked_again_once() {
+fn proxy_closing_after_challenge_is_retried_once() {
     for driver in DRIVERS {
         // The proxy closes after its 407, closes after it has read the answer, or resets.
         let closes = vec![ScriptStep::ReadHead, challenge(0, ""), ScriptStep::Close];

@@ -1,4 +1,4 @@
-//! Tests of proxies that refuse, stall or cannot be reached.
+//! Tests of proxies that refuse connections, stall, or cannot be reached.
 
 use crate::common;
 use crate::support::proxy;

@@ -1,5 +1,5 @@
-//! Tests of HTTP proxies: forwarded requests, CONNECT tunnels, TLS to the proxy, and what each
-//! proxy learns.
+//! Tests of HTTP proxies: forwarded requests, CONNECT tunnels, TLS to the proxy, and the
+//! information that each proxy receives.
 
 use crate::common;
 use crate::support::proxy;
@@ -188,7 +188,7 @@ fn proxy_close_notify_ends_a_tunnelled_plain_body() {
 }
 
 #[test]
-fn proxy_connection_field_of_proxy_is_obeyed() {
+fn proxy_connection_field_in_response_is_obeyed() {
     let ok = |version: &str, field: &str| {
         ScriptStep::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))
     };
@@ -212,7 +212,7 @@ fn proxy_connection_field_of_proxy_is_obeyed() {
 }
 
 #[test]
-fn body_following_connect_response_is_never_cut() {
+fn body_after_connect_response_is_never_truncated() {
     // A body larger than one read, half of it in the segment of the CONNECT response: splicing must
     // not skip bytes read ahead.
     let body = testkit::byte_pattern::BytePattern::new(7).slice(0, 400_000);
@@ -267,7 +267,7 @@ fn bytes_after_connect_response_belong_to_tunnel() {
     }
 }
 
-/// Checks that no request uses a connection that was opened with other proxy settings.
+/// Checks that a request never uses a connection that was opened with other proxy settings.
 #[test]
 fn pool_separates_connections_by_proxy_settings() {
     let origin = start_origin();

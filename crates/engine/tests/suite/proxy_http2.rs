@@ -1,5 +1,5 @@
-//! Tests of tunnels through HTTP/2 proxies (RFC 9113 section 8.5). A scripted proxy plays the
-//! origin as well, and misbehaves. `proxy_third_party.rs` tests tunnels through nghttpx.
+//! Tests of tunnels through HTTP/2 proxies (RFC 9113 section 8.5). A scripted proxy also plays the
+//! origin, and may violate the protocol. `proxy_third_party.rs` tests tunnels through nghttpx.
 
 use crate::common;
 
@@ -27,7 +27,7 @@ fn proxy(
     (FramePeer::start_tls(&identity, move |_, conn| serve(conn)), folder)
 }
 
-/// Accepts a CONNECT, reads the head of a request from the tunnel, and returns the CONNECT request.
+/// Accepts a CONNECT, and reads the head of a request from the tunnel. Returns the CONNECT request.
 fn opened(conn: &mut FrameConnection) -> io::Result<FrameRequest> {
     let asked = conn.request()?;
     conn.send(headers(asked.stream, false, &[OK]))?;
@@ -51,8 +51,8 @@ fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOpti
     DRIVERS.map(|driver| driver.get(&Client::new(), "http://origin.test/", &options)).into()
 }
 
-/// Asserts for both drivers that a fetch through the proxy ends with the exit code `exit`, that its
-/// message contains `says`, and that exactly `delivered` is delivered.
+/// Asserts for both drivers that a transfer through the proxy ends with the exit code `exit`, that
+/// the error message contains `says`, and that exactly `delivered` is delivered.
 #[track_caller]
 fn assert_ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
     for got in through(peer, |_| ()) {
@@ -180,7 +180,7 @@ fn proxy_challenge_is_answered_on_the_same_connection() {
 }
 
 #[test]
-fn broken_tunnel_is_an_error() {
+fn broken_http2_tunnel_is_an_error() {
     let half: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello";
     let cut = |end: fn(&mut FrameConnection, u32) -> io::Result<()>| {
         proxy(move |conn| {

@@ -58,7 +58,7 @@ fn wrong_socks_credentials_and_refusals_exit_97() {
 }
 
 #[test]
-fn preproxy_is_connected_before_the_proxy() {
+fn preproxy_connects_to_the_proxy() {
     let origin = start_origin();
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {

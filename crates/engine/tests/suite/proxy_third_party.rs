@@ -1,5 +1,5 @@
-//! Tests of third-party proxies: tinyproxy, nghttpx and microsocks. A test whose proxy is not
-//! installed prints that and passes.
+//! Tests with third-party proxies: tinyproxy, nghttpx and microsocks. If a proxy is not installed,
+//! its tests print that and pass.
 
 use crate::common;
 
@@ -58,7 +58,7 @@ fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option
 }
 
 #[test]
-fn tinyproxy_forwards_and_tunnels() {
+fn tinyproxy_forwards_and_tunnels_requests() {
     let folder = tempfile::tempdir().unwrap();
     let running = start("tinyproxy", |port| {
         let path = folder.path().join("conf");
@@ -86,7 +86,7 @@ fn tinyproxy_forwards_and_tunnels() {
 }
 
 #[test]
-fn microsocks_connects_with_credentials() {
+fn microsocks_accepts_credentials() {
     let running = start("microsocks", |port| {
         ["-i", "127.0.0.1", "-p", &port.to_string(), "-u", "me", "-P", "secret"].map(str::to_owned).to_vec()
     });
@@ -118,7 +118,7 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-/// A running `nghttpx` that stands in front of an HTTP/1.1 proxy or server.
+/// A running `nghttpx` in front of an HTTP/1.1 proxy or server.
 struct NghttpxFront {
     running: ProxyProcess,
     folder: tempfile::TempDir,
@@ -145,8 +145,8 @@ impl NghttpxFront {
         Some(NghttpxFront { running, folder })
     }
 
-    /// Returns a copy of `options` in which nghttpx is the proxy. `http2` says whether it is
-    /// reached by HTTP/2.
+    /// Returns a copy of `options` that uses nghttpx as the proxy. `http2` is true to connect to it
+    /// with HTTP/2.
     fn before(&self, options: &RequestOptions, http2: bool) -> RequestOptions {
         let mut options = with_proxy(&format!("https://localhost:{}", self.running.port), options);
         if let Some(proxy) = &mut options.proxy {

@@ -61,7 +61,7 @@ fn relative_location_is_resolved_against_the_target() {
 }
 
 #[test]
-fn too_many_redirects_and_foreign_schemes_fail() {
+fn too_many_redirects_or_other_schemes_fail() {
     let origin = start_origin();
     for driver in DRIVERS {
         let mut options = following();

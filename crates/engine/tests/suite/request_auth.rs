@@ -1,4 +1,4 @@
-//! Tests of authentication with origins: Basic, Digest and tokens against a scripted server, by
+//! Tests of authentication with origins: Basic, Digest and tokens against a scripted server, with
 //! both drivers.
 
 mod negotiate;
@@ -28,7 +28,7 @@ struct RequestRecord {
 }
 
 /// A server that answers each request with the status line and the fields that `decide` returns for
-/// it.
+/// the request.
 struct ChallengeServer {
     url: String,
     log: Arc<Mutex<Vec<RequestRecord>>>,
@@ -125,7 +125,7 @@ fn parameter(seen: &RequestRecord, name: &str) -> Option<String> {
     challenges.first()?.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// Returns true if a request contains a right Digest answer for the user `me` with the password
+/// Returns true if a request contains a correct Digest answer for the user `me` with the password
 /// `secret` and this nonce (RFC 7616 section 3.4.1).
 fn proves(seen: &RequestRecord, nonce: &str, content_hash: Option<&str>) -> bool {
     let get = |name| parameter(seen, name).unwrap_or_default();
@@ -187,7 +187,7 @@ fn stale_nonce_is_retried_unlike_wrong_password() {
 }
 
 #[test]
-fn nextnonce_of_the_server_is_used() {
+fn digest_nextnonce_of_the_server_is_used() {
     let server = ChallengeServer::start(|seen, before| {
         let nonce = if before.len() < 2 { "n1" } else { "n2" };
         if proves(seen, nonce, None) {

@@ -1,5 +1,5 @@
 //! Tests of request bodies with both drivers: files, forms and readers, Expect: 100-continue, and
-//! sending a body again.
+//! sending a body a second time.
 
 use crate::common;
 
@@ -159,9 +159,9 @@ fn large_body_is_announced_with_expect_100_continue() {
     }
 }
 
-/// Checks that a challenge to a request whose body the server may not have read is answered on a
-/// new connection. A server like Squid reads neither that body nor a later request on the
-/// connection, and the socket buffers hold both completely.
+/// Checks that a challenge is answered on a new connection if the server may not have read the body
+/// of the request. A server like Squid reads neither that body nor a later request on the
+/// connection, although the socket buffers can hold both completely.
 #[test]
 fn challenge_with_unread_body_gets_new_connection() {
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
@@ -186,8 +186,8 @@ fn challenge_with_unread_body_gets_new_connection() {
     }
 }
 
-/// Checks that the connection stays open when a server refuses a request with a small body, even a
-/// body from a reader. Otherwise, NTLM, which authenticates a connection, would not work.
+/// Checks that the connection stays open when a server refuses a request with a small body, even if
+/// the body comes from a reader. Otherwise, NTLM, which authenticates a connection, would not work.
 #[test]
 fn refused_small_reader_body_keeps_the_connection() {
     let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";
@@ -207,7 +207,7 @@ fn refused_small_reader_body_keeps_the_connection() {
 }
 
 #[test]
-fn ntlm_legs_with_large_bodies_share_one_connection() {
+fn ntlm_requests_with_large_bodies_share_a_connection() {
     const MUCH: usize = 200_000;
     let exchange = |answer: &str| [ScriptStep::ReadHead, ScriptStep::ReadBytes(MUCH), ScriptStep::send(answer)];
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: NTLM abc\r\nContent-Length: 0\r\n\r\n";

@@ -1,5 +1,5 @@
-//! Tests of servers that limit requests: for each connection, at once, or for a time. Every request
-//! succeeds, and few are sent in vain.
+//! Tests of servers that limit requests: per connection, in parallel, or for some time. Every
+//! request succeeds, and few are sent in vain.
 
 use crate::common;
 use crate::support::http2;
@@ -18,7 +18,8 @@ use testkit::frames::{FrameConnection, FramePeer, goaway, settings};
 
 const MANY: usize = 2000;
 
-/// Fetches the paths `/0`, `/1` and so on by a fleet, and asserts that each body is the path.
+/// Fetches the paths `/0`, `/1` and so on by a fleet, and asserts that the body of each response is
+/// its path.
 fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, base: &str) {
     let FleetRunResult { result, output, reports } =
         run(client, single_stage(options), fleet, (0..MANY).map(|n| format!("{base}/{n}")));
@@ -28,15 +29,15 @@ fn fetch_many(client: &Client, options: &RequestOptions, fleet: FleetOptions, ba
     assert!(output == expected.as_bytes(), "{reports:?}");
 }
 
-/// Returns the options without retries. A request that the server has not processed is still sent
-/// again, since that does not count as a retry.
+/// Returns a copy of the options without retries. A request that the server has not processed is
+/// still sent again, since that does not count as a retry.
 fn once(mut options: RequestOptions) -> RequestOptions {
     options.retry.max = 0;
     options
 }
 
-/// Answers `count` requests on a connection, one at a time. If `says` is true, a GOAWAY announces
-/// the last one; otherwise, the connection closes without notice.
+/// Answers `count` requests on a connection, one at a time. If `says` is true, announces the last
+/// one with a GOAWAY; otherwise, the connection closes without notice.
 fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {
@@ -50,7 +51,7 @@ fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool
 }
 
 #[test]
-fn few_http2_requests_must_be_sent_again() {
+fn limited_http2_connections_waste_few_requests() {
     for (at_once, count, says) in
         [(100, 1, true), (1, 3, true), (100, 3, true), (100, 20, true), (1, 3, false), (100, 20, false)]
     {
@@ -69,7 +70,7 @@ fn few_http2_requests_must_be_sent_again() {
 }
 
 #[test]
-fn next_connection_grows_after_an_early_close() {
+fn next_connection_gets_more_requests_after_early_close() {
     let peer = FramePeer::start(|number, conn| match number {
         0 => answer_few(conn, 100, 1, true),
         _ => {
@@ -84,7 +85,7 @@ fn next_connection_grows_after_an_early_close() {
 }
 
 #[test]
-fn lost_requests_share_the_next_connection() {
+fn lost_requests_are_sent_on_one_new_connection() {
     let peer = FramePeer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 {
@@ -99,10 +100,10 @@ fn lost_requests_share_the_next_connection() {
     assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
 }
 
-/// Checks that the client waits for a server that starts with a limit of 0 streams, raises it, and
-/// lowers it a few times.
+/// Checks that the client waits for a server that begins with a limit of 0 streams, raises the
+/// limit, and lowers it a few times.
 #[test]
-fn zero_stream_limit_is_waited_for() {
+fn client_waits_for_a_zero_stream_limit() {
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[(MAX_CONCURRENT_STREAMS, 0)])?;
         conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
@@ -122,9 +123,9 @@ fn zero_stream_limit_is_waited_for() {
 }
 
 /// Checks a graceful shutdown by the server (RFC 9113 section 6.8). It sends a GOAWAY with the
-/// highest possible stream number, and then one with the last stream that it has read.
+/// highest possible stream ID, and then a GOAWAY with the ID of the last stream that it has read.
 #[test]
-fn two_step_goaway_answers_what_was_read() {
+fn graceful_goaway_answers_all_requests_read() {
     const TAKES: usize = 100;
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
@@ -144,7 +145,7 @@ fn two_step_goaway_answers_what_was_read() {
 }
 
 #[test]
-fn connection_answering_nothing_is_replaced_once() {
+fn connection_without_any_answer_is_replaced_once() {
     // The GOAWAY comes at once, or after the first request.
     for reads in [false, true] {
         let start = || {
@@ -173,7 +174,7 @@ fn connection_answering_nothing_is_replaced_once() {
 }
 
 #[test]
-fn close_after_settings_uses_one_retry() {
+fn connection_close_after_settings_costs_one_retry() {
     let peer = FramePeer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 { answer_all(conn) } else { Ok(()) }
@@ -183,7 +184,7 @@ fn close_after_settings_uses_one_retry() {
 }
 
 #[test]
-fn few_pipelined_requests_must_be_sent_again() {
+fn limited_pipelined_connections_waste_few_requests() {
     for count in [2, 3, 20] {
         let server = ClosingServer::start(count, "Connection: close\r\n");
         let client = Client::new();
@@ -203,7 +204,7 @@ struct ClosingServer {
 
 impl ClosingServer {
     /// Starts a server that closes each connection after `count` responses. The last response on a
-    /// connection has the field line `last`.
+    /// connection contains the field line `last`.
     fn start(count: usize, last: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -239,8 +240,8 @@ impl ClosingServer {
     }
 }
 
-/// Reads the next request from the connection, which has no body, and returns its path. `ahead`
-/// keeps bytes of further requests.
+/// Reads the next request, which has no body, from the connection, and returns its path. `ahead`
+/// stores the bytes of further requests.
 fn path_of_next(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> io::Result<String> {
     let mut buffer = [0; 4096];
     loop {

@@ -1,5 +1,5 @@
-//! Tests of downloads that break off on one connection: they resume at the exact byte, or fail with
-//! the reason.
+//! Tests of downloads that break off: they resume on a new connection at the exact byte, or fail
+//! with the reason.
 
 use crate::common;
 use crate::support::ranges;
@@ -63,7 +63,7 @@ fn broken_body_resumes_at_the_exact_byte() {
 }
 
 #[test]
-fn progress_restores_all_retries() {
+fn received_progress_restores_all_retries() {
     let origin = origin();
     let plan = FaultPlan { breaks: vec![after(400 << 10)], ..FaultPlan::default() };
     let path = origin.serve("far", plan.clone());
@@ -94,7 +94,7 @@ fn full_response_is_skipped_to_resume_offset() {
 }
 
 #[test]
-fn changed_content_is_an_error_or_restart() {
+fn content_changed_while_resuming_is_an_error_or_restart() {
     let origin = origin();
     let plan = FaultPlan {
         change: Some(ContentChange::Requests(1)),
@@ -161,7 +161,7 @@ fn status_503_while_resuming_is_retried() {
 }
 
 #[test]
-fn resume_from_delivers_the_rest() {
+fn resume_from_delivers_bytes_from_the_offset() {
     let origin = origin();
     let from = |offset| RequestOptions { resume_from: Some(offset), fail: true, ..retrying(1) };
     let path = origin.serve("from", FaultPlan::default());
@@ -187,7 +187,7 @@ fn resume_from_delivers_the_rest() {
     assert_eq!(origin.seen("broken").twice(), 0);
 }
 
-/// Checks resuming at a server like Apache and lighttpd, which sends 416 without Content-Range. A
+/// Checks resuming with a server like Apache and lighttpd, which sends 416 without Content-Range. A
 /// request for the last byte reveals the length of the content.
 #[test]
 fn status_416_without_length_probes_the_last_byte() {
@@ -213,7 +213,8 @@ fn status_416_without_length_probes_the_last_byte() {
     }
 }
 
-/// Starts a server that redirects the request of each connection to the next of these URLs in turn.
+/// Starts a server that redirects to these URLs in turn: the request on each connection to the next
+/// URL.
 fn redirecting(to: &[String]) -> RawPeer {
     let script = |to: &String| {
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -228,13 +229,14 @@ fn following(retries: u32) -> RequestOptions {
     options
 }
 
-/// Returns a response that announces a body of ten bytes and sends only `body`.
+/// Returns a script step that sends a response with an announced length of ten bytes and the body
+/// `body`.
 fn ten(status: &str, fields: &str, body: &str) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 10\r\n\r\n{body}"))
 }
 
 #[test]
-fn retry_starts_at_the_first_url() {
+fn retry_after_redirect_starts_at_the_first_url() {
     let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     for driver in DRIVERS {
         let cut = ten("200 OK", "", "01234");
@@ -257,7 +259,7 @@ fn retry_starts_at_the_first_url() {
 }
 
 #[test]
-fn resume_after_redirect_keeps_its_range() {
+fn resume_after_redirect_keeps_the_range() {
     for driver in DRIVERS {
         let once = RawPeer::start(vec![vec![ScriptStep::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
         let fields = "ETag: \"v\"\r\nContent-Range: bytes 5-9/10\r\n";
@@ -274,7 +276,7 @@ fn resume_after_redirect_keeps_its_range() {
 }
 
 #[test]
-fn retry_after_303_stays_at_its_target() {
+fn retry_after_303_requests_only_the_target() {
     for driver in DRIVERS {
         let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
         let target = RawPeer::start(vec![vec![
@@ -295,7 +297,7 @@ fn retry_after_303_stays_at_its_target() {
 }
 
 #[test]
-fn other_range_than_the_caller_asked_is_refused() {
+fn range_other_than_the_requested_one_is_refused() {
     for (asked, sent, is_right) in [
         ("0-4", "bytes 0-4/100", true),
         ("0-4", "bytes 0-4/*", true),
@@ -323,7 +325,7 @@ fn other_range_than_the_caller_asked_is_refused() {
 }
 
 #[test]
-fn restarts_count_as_retries() {
+fn body_restarts_count_as_retries() {
     let script = |node: usize, sent: usize| {
         vec![ScriptStep::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
     };

@@ -67,10 +67,10 @@ fn retry_after_delay_is_honoured_and_capped() {
     }
 }
 
-/// A response without a head (HTTP/0.9) counts on a fresh connection only: on a used one, the bytes
-/// may be the rest of another response.
+/// Checks that a response without a head (HTTP/0.9) is accepted only on a new connection. On a
+/// reused one, the bytes may be the rest of another response.
 #[test]
-fn headless_response_counts_on_a_fresh_connection_only() {
+fn headless_response_is_accepted_only_on_new_connections() {
     for driver in DRIVERS {
         for (method, exit, connections) in [("GET", 0, 2), ("POST", 8, 1)] {
             let headless = [ScriptStep::ReadHead, ScriptStep::send("no head"), ScriptStep::Close];
@@ -155,8 +155,8 @@ fn broken_response_is_retried_when_retries_are_set() {
     }
 }
 
-/// Checks that a body without a validator is fetched from the beginning at each retry, and that its
-/// progress does not renew the number of retries.
+/// Checks that a body without a validator is fetched from the beginning at each retry, and that
+/// received bytes do not restore the number of retries.
 #[test]
 fn body_that_always_breaks_off_exhausts_retries() {
     let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
@@ -169,7 +169,7 @@ fn body_that_always_breaks_off_exhausts_retries() {
 }
 
 /// Fetches a URL as the second one of a fleet. The body of the first URL is streamed to the output,
-/// while that of the second is buffered and can be restarted.
+/// while the body of the second URL is buffered and can be restarted.
 fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome {
     let slow = RawPeer::start(vec![vec![
         ScriptStep::ReadHead,
@@ -277,7 +277,8 @@ fn protocol_violation_is_not_retried() {
     }
 }
 
-/// Sends the request of a transfer to nobody, and passes the response head `reply` to the transfer.
+/// Makes a transfer send its request without a connection, and passes the response head `reply` to
+/// the transfer.
 fn answered(transfer: &mut Transfer, reply: &str) {
     let mut conn = H1Machine::new(H1Config::default());
     transfer.enqueue(&mut conn, Instant::now()).unwrap();

@@ -1,4 +1,4 @@
-//! Follows random chains of redirects with secrets over real connections: the logs of the servers
+//! Follows random chains of redirects with secrets over real connections. The logs of the servers
 //! must show each secret at the first origin and at no other.
 
 use crate::common;
@@ -17,15 +17,16 @@ use testkit::rng::Rng;
 
 const CHAINS: u64 = 400;
 
-/// The kinds of secrets that a test adds to a request, named after their place in the request.
+/// The types of secrets that a test adds to a request, named after the part of the request that
+/// contains them.
 const SECRETS: [&str; 5] = ["authorization", "userinfo", "cookie", "field", "own-authorization"];
 
-/// The test servers. Each serves http on one port and https on another, which are two origins.
+/// The test servers. Each serves http on one port and https on another, so each is two origins.
 struct HttpAndHttpsOrigins {
     origins: Vec<Origin>,
 }
 
-/// An origin: the number of the server, and whether it is the server's TLS port.
+/// An origin: the index of the server, and true for the server's TLS port.
 type OriginId = (usize, bool);
 
 impl HttpAndHttpsOrigins {
@@ -46,7 +47,7 @@ impl HttpAndHttpsOrigins {
         self.origins.iter().for_each(Origin::forget);
     }
 
-    /// Returns a URL from which redirects lead through these origins in order.
+    /// Returns a URL from which redirects lead through the origins `places` in order.
     fn chain(&self, rng: &mut Rng, places: &[OriginId]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for pair in places.windows(2).rev() {
@@ -78,7 +79,7 @@ fn place(rng: &mut Rng) -> OriginId {
     (rng.below(3) as usize, rng.below(3) == 0)
 }
 
-/// Adds a secret of the kind `secret`, with the text `mark`, to the options or to the URL. Returns
+/// Adds a secret of the type `secret`, with the text `mark`, to the options or to the URL. Returns
 /// the URL.
 fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions) -> String {
     match secret {
@@ -92,7 +93,7 @@ fn with_secret(secret: &str, mark: &str, url: &str, options: &mut RequestOptions
     url.to_owned()
 }
 
-/// Returns true if a request contains the secret text `mark`, plain or in Base64.
+/// Returns true if a request contains the secret text `mark`, plain or in base64.
 fn carries(request: &LoggedRequest, mark: &str) -> bool {
     let coded = haul::request::basic_authorization(b"user", mark.as_bytes());
     let coded = String::from_utf8(coded).unwrap();
@@ -181,7 +182,7 @@ fn custom_host_field_stays_with_first_origin() {
 }
 
 #[test]
-fn links_of_pages_get_no_secret() {
+fn links_in_pages_get_no_secret() {
     let world = HttpAndHttpsOrigins::new();
     let (base, _ca) = options_for(&world);
     let mut strangers = 0;
@@ -248,8 +249,8 @@ fn links_of_pages_get_no_secret() {
     assert!(strangers > 50, "{strangers}");
 }
 
-/// Returns the secret that the test stores, in the cookie jar and in the netrc text, for one of two
-/// hosts. One host is that of all http origins, the other that of all https origins (`tls`).
+/// Returns the secret that the test stores for one of two hosts, in the cookie jar and in the netrc
+/// text. If `tls` is true, it is the host of all https origins, otherwise that of all http origins.
 fn mark_of(tls: bool) -> &'static str {
     if tls { "theirs-localhost" } else { "theirs-127" }
 }

@@ -1,7 +1,7 @@
-//! Tests of secrets on every route: direct, forwarded, tunnelled, TLS to the proxy and SOCKS 4 to
-//! 5h, with HTTP/1.1 and HTTP/2. Random sequences of redirects run over real connections of one
-//! client. Servers and proxies record what they receive, and the seed determines what each may
-//! receive.
+//! Tests of secrets on every route: direct, forwarded, tunnelled, with TLS to the proxy, and
+//! through SOCKS 4 to 5h, with HTTP/1.1 and HTTP/2. Random sequences of redirects run over real
+//! connections of one client. Servers and proxies record what they receive, and the seed determines
+//! what each of them may receive.
 
 use crate::common;
 use crate::support::proxy;
@@ -24,8 +24,8 @@ use testkit::test_certificates::TestCertificates;
 
 const SEQUENCES: u64 = 1_280;
 
-/// The routes to an origin: the scheme of the proxy (empty for none), and whether plain http is
-/// tunnelled.
+/// The routes to an origin: the scheme of the proxy (empty for a direct connection), and true if
+/// plain http is tunnelled, too.
 const WAYS: [(&str, bool); 8] = [
     ("", false),
     ("http", false),
@@ -37,14 +37,14 @@ const WAYS: [(&str, bool); 8] = [
     ("socks5h", false),
 ];
 
-/// The kinds of secrets that a sequence of redirects begins with. The text of each contains the
-/// mark of its sequence.
+/// The types of secrets with which a sequence of redirects begins. The text of each secret contains
+/// the mark of its sequence.
 const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
 
 /// The user names and passwords of the two proxies. Each proxy has a plain and a TLS port.
 const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-two-pw")];
 
-/// An origin: the number of the server, and whether it is the server's TLS port.
+/// An origin: the index of the server, and true for the server's TLS port.
 type OriginPort = (usize, bool);
 
 struct OriginsAndProxies {
@@ -91,15 +91,15 @@ impl OriginsAndProxies {
         url
     }
 
-    /// Returns the origin of a request that a proxy forwards. The port in its target determines the
-    /// origin.
+    /// Returns the origin of a request that a proxy forwards. The port in the request's target
+    /// determines the origin.
     fn place_of(&self, target: &str) -> OriginPort {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)
     }
 
-    /// Returns the requests that each proxy has received since the last call, with the number of
-    /// the proxy. `seen` keeps the counts of those that were returned before.
+    /// Returns the requests that the proxies have received since the last call, each with the
+    /// number of its proxy. `seen` stores how many were returned before.
     fn received(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
         let mut all = Vec::new();
         for (number, pair) in self.proxies.iter().enumerate() {
@@ -113,7 +113,7 @@ impl OriginsAndProxies {
     }
 
     /// Returns the URL of proxy `number` with its user name and password. Returns `None` if
-    /// `scheme` is empty, i.e. for no proxy.
+    /// `scheme` is empty.
     fn proxy_url(&self, number: usize, scheme: &str) -> Option<String> {
         let (user, password) = LOGINS[number];
         let port = self.proxies[number][usize::from(scheme == "https")].addr.port();
@@ -165,8 +165,8 @@ fn given(
     (options, url)
 }
 
-/// Returns the text with the decoded form of every Base64 word in it appended, so that Basic
-/// credentials can be searched for.
+/// Returns the text, followed by the decoded form of every base64 word in it, so that Basic
+/// credentials can be found in it.
 fn readable(text: &str) -> String {
     let decoded = text.split_whitespace().filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
     format!("{text} {}", decoded.collect::<Vec<_>>().join(" "))
@@ -177,9 +177,9 @@ fn readable_request(request: &LoggedRequest) -> String {
     readable(&format!("{} {}", request.target, fields.join(" ")))
 }
 
-/// Returns true if the origin `place` must receive the secret. If the value is false, it must not.
-/// `first` is the first origin of the sequence.
-fn may_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
+/// Returns true if the origin `place` must receive the secret, and false if it must not. `first` is
+/// the first origin of the sequence.
+fn must_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
     match secret {
         // The entry names `localhost`, which is the host of all https origins and of no http
         // origin.
@@ -197,11 +197,11 @@ fn check(text: &str, secret: &str, mark: &str, place: OriginPort, first: OriginP
         assert_eq!(text.contains(&format!("{cookie}{mark}")), expected, "{what}: {cookie} at {place:?}: {text}");
     }
     let without_cookies = text.replace(&format!("1-{mark}"), "").replace(&format!("localhost-{mark}"), "");
-    assert_eq!(without_cookies.contains(mark), may_have(secret, place, first), "{what}: at {place:?}: {text}");
+    assert_eq!(without_cookies.contains(mark), must_have(secret, place, first), "{what}: at {place:?}: {text}");
 }
 
 #[test]
-fn no_route_reveals_a_secret_to_others() {
+fn no_route_reveals_a_secret_to_other_hosts() {
     let world = OriginsAndProxies::new();
     let clients = DRIVERS.map(|_| Client::new());
     let mut seen = [[0; 2]; 2];

@@ -1,8 +1,8 @@
-//! Tests sessions of random requests by one client, made from a seed, some of them abandoned.
-//! However servers treat connections, each request gets its own whole response or an error, and its
-//! body arrives whole.
+//! Tests sessions of random requests by one client, made from a seed. Some requests are abandoned.
+//! However the servers treat connections, each request must get its own complete response or an
+//! error, and its body must arrive complete.
 //!
-//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats one.
+//! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats the seed 17.
 
 mod call_styles;
 mod route;
@@ -25,7 +25,7 @@ use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, FaultPlan, FaultyOr
 use testkit::origin::Origin;
 use testkit::rng::Rng;
 
-/// A random HTTP/1.1 request to [`ScriptedServer`], and what the server is to answer.
+/// A random HTTP/1.1 request to [`ScriptedServer`], and the server's script for it.
 #[derive(Clone)]
 struct Http1Request {
     server: ScriptedServer,
@@ -36,7 +36,7 @@ struct Http1Request {
     way: CallStyle,
 }
 
-/// The size of a request body in bytes, and the kind of its source.
+/// The size of a request body in bytes, and the type of its source.
 #[derive(Clone, Copy, Debug)]
 struct UploadPlan(usize, UploadKind);
 
@@ -213,22 +213,24 @@ fn requests_by_any_route_get_their_own_responses() {
     each(200, 2, try_routes);
 }
 
-/// A random request over HTTP/2, and the response that is expected.
+/// A random request over HTTP/2, and the expected response.
 #[derive(Clone)]
 struct Http2Request {
     url: String,
     asks: RequestedBody,
     way: CallStyle,
-    /// True if the request may fail, because its connection may break and the request cannot be
+    /// True if the request may fail, because its connection may break and the request must not be
     /// sent again.
     may_fail: bool,
 }
 
 #[derive(Clone, Copy)]
 enum RequestedBody {
-    /// A response body: the given number of bytes of the byte pattern with this seed.
+    /// A response body: a number of bytes of the byte pattern with a seed. The fields are the seed
+    /// and the number.
     Content(u64, usize),
-    /// A response body that repeats the request's body, which is made from this number.
+    /// A response body that repeats the request's body. The fields are the number of the request
+    /// and the plan of its body.
     Echo(u64, UploadPlan),
 }
 
@@ -314,6 +316,6 @@ fn try_http2(seed: u64) {
 }
 
 #[test]
-fn each_http2_stream_gets_its_own_response() {
+fn each_http2_request_gets_its_own_response() {
     each(60, 2, try_http2);
 }

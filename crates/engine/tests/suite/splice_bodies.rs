@@ -1,5 +1,5 @@
 //! Tests of bodies of known length that are spliced from the socket to their destination, or copied
-//! if that is impossible: every byte is exact.
+//! if splicing is impossible: every byte is correct.
 
 use crate::common;
 use crate::support::splice;
@@ -245,8 +245,8 @@ fn fleet_splices_bodies_to_files_and_devices() {
     }
 }
 
-/// Returns a script of a server that sends `first` bytes at full speed, then one byte. It sends the
-/// `rest` only after the client has received that byte.
+/// Returns the script of a server that sends `first` bytes at full speed, then one byte, and then,
+/// only after the client has received that byte, `rest` bytes.
 fn pausing_script(first: usize, rest: usize) -> Vec<ScriptStep> {
     let all = body(first + 1 + rest);
     vec![

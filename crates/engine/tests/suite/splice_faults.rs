@@ -1,4 +1,5 @@
-//! Tests of faults during a spliced body: the exact prefix is delivered, and the transfer fails.
+//! Tests of faults during the splicing of a body: the exact prefix is delivered, and the transfer
+//! fails.
 
 use crate::common;
 use crate::support::splice;
@@ -15,7 +16,7 @@ use tempfile::TempDir;
 use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
 
 /// Returns the script of a server that announces a body of 3 MiB, sends `sent` bytes of it, and
-/// then does `end`.
+/// then performs `end`.
 fn broken_off(sent: usize, end: ScriptStep) -> PeerScript {
     vec![ScriptStep::ReadHead, head(3 * MIB), ScriptStep::Await(1), ScriptStep::Send(body(sent)), end]
 }
@@ -51,7 +52,7 @@ fn connection_reset_is_an_error_with_exact_prefix() {
 }
 
 #[test]
-fn discarded_body_is_counted_and_its_faults_reported() {
+fn discarded_body_reports_its_size_and_faults() {
     for sent in [70_000, MIB + 17, 3 * MIB - 1] {
         let peer = Arc::new(RawPeer::start(vec![broken_off(sent, ScriptStep::Close)]));
         let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
@@ -77,7 +78,7 @@ fn failed_download_leaves_no_file() {
 }
 
 #[test]
-fn retried_file_restarts_from_its_beginning() {
+fn retry_into_a_file_starts_from_the_beginning() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("file");
     let again = vec![ScriptStep::ReadHead, head(3 * MIB), ScriptStep::Send(body(3 * MIB))];
@@ -88,7 +89,7 @@ fn retried_file_restarts_from_its_beginning() {
 }
 
 #[test]
-fn bytes_in_a_pipe_are_not_fetched_again() {
+fn bytes_already_in_a_pipe_are_not_fetched_again() {
     let peer = Arc::new(RawPeer::always(broken_off(MIB, ScriptStep::Close)));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &common::retrying(3));
@@ -98,7 +99,7 @@ fn bytes_in_a_pipe_are_not_fetched_again() {
 }
 
 #[test]
-fn stalled_body_ends_at_max_time() {
+fn stalled_spliced_body_ends_at_max_time() {
     let peer = Arc::new(RawPeer::start(vec![broken_off(MIB + 1, ScriptStep::ReadToEnd)]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &within(400));
@@ -109,7 +110,7 @@ fn stalled_body_ends_at_max_time() {
 }
 
 #[test]
-fn reader_that_never_reads_ends_at_max_time() {
+fn output_pipe_never_read_ends_at_max_time() {
     let chunked = |len: usize| {
         let mut bytes = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{len:x}\r\n").into_bytes();
         bytes.extend(body(len));
@@ -128,7 +129,7 @@ fn reader_that_never_reads_ends_at_max_time() {
 }
 
 #[test]
-fn closed_pipe_ends_the_transfer() {
+fn closed_output_pipe_ends_the_transfer() {
     // The peer sends a part, and then nothing until the connection is closed.
     let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, ScriptStep::ReadToEnd)]));
     let (writer, reading) = pipe_read_by(|mut reader| {

@@ -1,5 +1,5 @@
-//! Tests of split downloads: one body over several connections, in closed ranges of one
-//! representation, and a fallback to one stream.
+//! Tests of split downloads: one body is fetched over several connections, as closed ranges of one
+//! representation. If that is impossible, it is fetched as one stream.
 
 use crate::common;
 use crate::support::ranges;
@@ -47,7 +47,7 @@ fn assert_split(seen: &FaultyRequestLog) {
 }
 
 #[test]
-fn split_bytes_are_equal_in_every_sink() {
+fn split_download_is_identical_in_every_sink() {
     let origin = origin();
     let (options, _file) = ranges::splitting_over_tls(&origin);
     let expected = content(&rate_limited_plan(), 0);
@@ -97,8 +97,8 @@ fn single_connection_requests_no_range() {
     assert_eq!((origin.seen("one").requests.len(), ranges(&origin.seen("one")).len()), (1, 0));
 }
 
-/// Returns plans of an origin with faulty answers to range requests, and their names. With each
-/// plan, the first stream must deliver the whole body, which is sent once.
+/// Returns fault plans with wrong answers to range requests, and their names. With each plan, the
+/// first stream must deliver the whole body, which is sent only once.
 fn refusals() -> Vec<(&'static str, FaultPlan)> {
     vec![
         ("ignores Range", FaultPlan { ignore_range: true, ..rate_limited_plan() }),
@@ -182,7 +182,7 @@ fn weak_validator_prevents_splitting() {
 }
 
 #[test]
-fn broken_part_resumes_at_its_exact_byte() {
+fn broken_part_resumes_at_the_exact_byte() {
     let places = [MIB + MIB / 2, 2 * MIB + 7, 3 * MIB + 1];
     let dir = TempDir::new().unwrap();
     for to_file in [false, true] {
@@ -249,7 +249,7 @@ fn stalled_part_or_first_stream_is_refetched() {
 }
 
 #[test]
-fn changed_content_is_an_error_or_restart() {
+fn changed_content_in_a_split_is_error_or_restart() {
     let plan = FaultPlan { change: Some(testkit::faulty::ContentChange::Bytes(MIB)), ..rate_limited_plan() };
     let origin = origin();
     let path = origin.serve("pipe", plan.clone());
@@ -275,7 +275,7 @@ fn changed_content_is_an_error_or_restart() {
 }
 
 #[test]
-fn parts_use_all_addresses_of_a_host() {
+fn split_download_uses_all_addresses_of_a_host() {
     let origin = origin();
     let path = origin.serve("spread", FaultPlan { size: SIZE, ..FaultPlan::default() });
     let one = Relay::to(origin.http_addr()).rate(RATE).start().unwrap();
@@ -294,7 +294,7 @@ fn parts_use_all_addresses_of_a_host() {
     assert!(one.connections() > 0 && two.connections() > 0, "{} and {}", one.connections(), two.connections());
 }
 
-/// Fetches a URL with secrets in the request over a slow link, so that the body is fetched in
+/// Fetches a URL with secrets in the request, over a slow link, so that the body is fetched in
 /// parts.
 fn with_secrets(origin: &Origin, url: &str) {
     let mut options = splitting();
@@ -366,7 +366,7 @@ impl Sink for ReadAheadSink {
 }
 
 #[test]
-fn parts_stay_within_the_memory_limit() {
+fn split_parts_stay_within_the_memory_limit() {
     let origin = Arc::new(origin());
     let path = origin.serve("ahead", rate_limited_plan());
     let memory = MIB;
@@ -378,7 +378,7 @@ fn parts_stay_within_the_memory_limit() {
     assert!(*most.lock().unwrap() > 0, "it was not split");
 }
 
-/// A sink that keeps the processor busy for each piece, so that the client is what limits the rate.
+/// A sink that keeps the processor busy for each piece, so that the client limits the rate.
 struct BusySink(NonRestartableSink);
 
 impl Sink for BusySink {

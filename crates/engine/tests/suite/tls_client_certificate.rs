@@ -1,5 +1,5 @@
-//! Tests of client certificates: sent on request, part of the pool key, and named in errors if
-//! unusable.
+//! Tests of client certificates: they are sent on request, are part of the pool key, and are named
+//! in errors if unusable.
 
 use crate::common;
 
@@ -106,8 +106,8 @@ fn client_certificate_is_sent_when_requested() {
     }
 }
 
-/// Checks that the refusal of a client certificate by the server is not retried. In TLS 1.3, the
-/// refusal arrives only after the handshake, and a retry would be refused as well.
+/// Checks that a request is not retried if the server refuses the client certificate. In TLS 1.3,
+/// the refusal arrives only after the handshake, and a retry would be refused, too.
 #[test]
 fn refused_client_certificate_is_not_retried() {
     let rig = ClientAuthServer::start();
@@ -121,7 +121,7 @@ fn refused_client_certificate_is_not_retried() {
 }
 
 #[test]
-fn certificate_refusal_as_response_is_tls_error() {
+fn certificate_refusal_as_response_is_a_tls_error() {
     let rig = ClientAuthServer::start();
     let client = Client::builder().options(|options| *options = rig.options(None, None)).build();
     let error = client.get(&rig.url).send().unwrap_err();

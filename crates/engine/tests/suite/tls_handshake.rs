@@ -14,7 +14,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
 /// Checks that the client answers a key update that the server requests in the middle of a body
-/// (RFC 8446 section 4.6.3). The server continues only after the client's answer.
+/// (RFC 8446 section 4.6.3). The server continues only after the client has answered.
 #[test]
 fn key_update_is_answered_while_awaiting_response() {
     let identity = TestCertificates::for_names(&["localhost"]);

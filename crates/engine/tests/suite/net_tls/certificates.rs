@@ -1,4 +1,5 @@
-//! Tests of the verification of certificates, and of the replacement of certificate files.
+//! Tests of the verification of certificates, and of the replacement of certificate files while in
+//! use.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,8 @@ use super::tls_pair::{self, CertificateAuthority, ServerIdentity, ServerSetup, T
 
 type CertificateParamsChange = fn(&mut CertificateParams);
 
-/// Returns the client's reason to refuse a server with this certificate. Returns `None` if it
-/// accepts the server.
+/// Returns the error with which a client refuses a server with this certificate. Returns `None` if
+/// it accepts the server.
 fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
     let error = TlsPair::new(&ServerSetup::new(identity), options, "localhost").complete_handshake().err()?;
     assert_eq!(error.kind(), ErrorKind::PeerCertificate, "{error}");
@@ -22,7 +23,7 @@ fn refusal(identity: ServerIdentity, options: &TlsOptions) -> Option<String> {
 }
 
 #[test]
-fn unfit_certificate_authorities_are_refused() {
+fn unsuitable_certificate_authorities_are_refused() {
     let changes: [(&str, CertificateParamsChange); 8] = [
         ("expired", |ca| ca.not_after = date_time_ymd(2002, 1, 1)),
         ("not valid yet", |ca| (ca.not_before, ca.not_after) = (date_time_ymd(3000, 1, 1), date_time_ymd(3001, 1, 1))),
@@ -48,7 +49,7 @@ fn unfit_certificate_authorities_are_refused() {
 }
 
 #[test]
-fn fit_certificate_authorities_are_accepted() {
+fn suitable_certificate_authorities_are_accepted() {
     let changes: [CertificateParamsChange; 5] = [
         |ca| ca.key_usages = vec![KeyUsagePurpose::KeyCertSign],
         |ca| ca.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
@@ -100,7 +101,7 @@ fn authority_without_crl_sign_usage_is_refused() {
 }
 
 #[test]
-fn renewed_authority_counts_beside_expired_one() {
+fn renewed_authority_is_used_beside_expired_one() {
     let authority = CertificateAuthority::with("test authority", |ca| ca.not_after = date_time_ymd(2002, 1, 1));
     let server = authority.issue("localhost");
     assert!(refusal(server.clone(), &options(&authority)).is_some());
@@ -109,7 +110,7 @@ fn renewed_authority_counts_beside_expired_one() {
 }
 
 #[test]
-fn listed_certificate_must_be_meant_for_servers() {
+fn listed_server_certificate_needs_server_usage() {
     let changes: [(bool, CertificateParamsChange); 6] = [
         (true, |own| own.key_usages = vec![KeyUsagePurpose::DigitalSignature]),
         (true, |own| own.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth]),
@@ -131,7 +132,7 @@ fn listed_certificate_must_be_meant_for_servers() {
 }
 
 #[test]
-fn name_constraints_beside_long_serial_are_enforced() {
+fn name_constraints_apply_despite_long_serial_number() {
     let bound = CertificateAuthority::with("bound", |ca| {
         ca.serial_number = Some(SerialNumber::from(vec![1; 40]));
         ca.name_constraints = Some(tls_pair::permitting("example.test"));

@@ -35,7 +35,7 @@ impl CertificateAuthority {
         Self::with(name, |_| {})
     }
 
-    /// Creates a certificate authority that may only issue certificates for names below `domain`.
+    /// Creates a certificate authority that may issue certificates only for names below `domain`.
     pub(crate) fn bound_to(domain: &str) -> Self {
         Self::with("bound", |params| params.name_constraints = Some(permitting(domain)))
     }
@@ -56,7 +56,7 @@ impl CertificateAuthority {
         params
     }
 
-    /// Creates an intermediate authority, whose certificate this authority issues.
+    /// Creates an intermediate authority, whose certificate is issued by this authority.
     pub(crate) fn below(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = Self::params(name);
         change(&mut params);
@@ -74,8 +74,8 @@ impl CertificateAuthority {
         std::fs::write(self.file.path(), both).unwrap();
     }
 
-    /// Returns an empty revocation list, signed by the authority's key under the name `name`, even
-    /// if its certificate does not allow signing such lists.
+    /// Returns an empty revocation list of the issuer `name`, signed by the authority's key, even
+    /// if its certificate does not allow it to sign such lists.
     pub(crate) fn revocation_list(&self, name: &str) -> tempfile::NamedTempFile {
         let list = CertificateRevocationListParams {
             this_update: date_time_ymd(2024, 1, 1),
@@ -121,8 +121,7 @@ impl CertificateAuthority {
     }
 }
 
-/// Returns the name constraints of an authority that may only issue certificates for names below
-/// `domain`.
+/// Returns name constraints that permit certificates only for names below `domain`.
 pub(crate) fn permitting(domain: &str) -> NameConstraints {
     NameConstraints {
         permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
@@ -174,7 +173,7 @@ impl ServerIdentity {
         std::fs::write(key, self.key.secret_der()).unwrap();
     }
 
-    /// Makes the server also send the certificate of the authority that issued its own certificate.
+    /// Makes the server also send the certificate of `authority`, which issued its certificate.
     pub(crate) fn shown_with(mut self, authority: &CertificateAuthority) -> Self {
         self.intermediates.push(authority.der());
         self
@@ -187,7 +186,7 @@ impl ServerIdentity {
         options
     }
 
-    /// Replaces the server's key, as if somebody had stolen only the certificate.
+    /// Replaces the server's key, as if an attacker had stolen only the certificate.
     pub(crate) fn with_other_key(mut self) -> Self {
         let key = KeyPair::generate().unwrap();
         self.key = Arc::new(PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap());
@@ -226,8 +225,8 @@ pub(crate) struct ServerSetup {
     pub(crate) suite: Option<&'static str>,
     pub(crate) alpn: Vec<Vec<u8>>,
     pub(crate) fragment: Option<usize>,
-    /// The certificate of the authority whose client certificates the server requests; `None` if it
-    /// requests none.
+    /// The certificate of the authority from which the server requests a client certificate; `None`
+    /// to request no client certificate.
     pub(crate) asks: Option<CertificateDer<'static>>,
 }
 
@@ -287,9 +286,9 @@ pub(crate) struct TlsPair {
     pub(crate) client: TlsConnection,
     pub(crate) server: ServerConnection,
     pub(crate) to_server: Vec<u8>,
-    /// The bytes from the server that have arrived at the client and that it has not used yet.
+    /// The bytes that have arrived from the server and that the client has not processed yet.
     pub(crate) inbox: Vec<u8>,
-    /// The maximum number of bytes that the client receives at a time.
+    /// The maximum number of bytes that the client receives in one call.
     pub(crate) piece: usize,
     pub(crate) last_state: TlsStreamState,
     received: Vec<u8>,
@@ -329,7 +328,7 @@ impl TlsPair {
         self.server.peer_certificates().unwrap()[0].clone().into_owned()
     }
 
-    /// Runs the handshake to its end, including the last handshake messages of the client.
+    /// Runs the handshake to its end, including the client's last handshake messages.
     pub(crate) fn complete_handshake(&mut self) -> haul::Result<()> {
         let mut wire: Vec<u8> = Vec::new();
         loop {
@@ -362,7 +361,7 @@ impl TlsPair {
         Ok(state)
     }
 
-    /// Returns the TLS bytes that the server wants to send.
+    /// Returns the TLS bytes that the server has to send.
     pub(crate) fn server_flight(&mut self) -> Vec<u8> {
         let mut wire = Vec::new();
         while self.server.wants_write() {
@@ -378,7 +377,7 @@ impl TlsPair {
         std::mem::take(&mut self.received)
     }
 
-    /// Sends `data` from the server to the client, which decrypts it piece by piece. Returns the
+    /// Sends `data` from the server to the client, which decrypts it in pieces. Returns the
     /// decrypted bytes.
     pub(crate) fn server_to_client(&mut self, mut data: &[u8]) -> haul::Result<Vec<u8>> {
         let mut plain = Vec::new();

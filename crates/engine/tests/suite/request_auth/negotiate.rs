@@ -1,5 +1,5 @@
-//! Tests of Negotiate with a scripted Kerberos library. `scripts/negotiate-suite.sh` runs a real
-//! one.
+//! Tests of Negotiate with a scripted Kerberos library. `scripts/negotiate-suite.sh` uses a real
+//! library.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use super::{ChallengeServer, RequestRecord};
 use crate::common::{DRIVERS, following, with_proxy};
 use crate::support::proxy::adjusted;
 
-/// `one`, `two` and `proof` in base64, the tokens of the client and that of the server.
+/// Authorization values of the client and of the server, with the tokens `one`, `two` and `proof`
+/// in base64.
 const ONE: &str = "Negotiate b25l";
 const TWO: &str = "Negotiate dHdv";
 const PROOF: &str = "Negotiate cHJvb2Y=";
 
-/// A library for a user with a ticket, or without one.
+/// A Kerberos library for a user with or without a ticket.
 struct ScriptedLibrary {
     has_ticket: bool,
 }
@@ -89,7 +90,7 @@ fn sent(log: &[RequestRecord]) -> Vec<(usize, Option<&str>)> {
 }
 
 #[test]
-fn token_is_sent_at_once_with_the_content() {
+fn negotiate_token_is_sent_immediately_with_the_content() {
     for driver in DRIVERS {
         let server = ChallengeServer::start(|_, _| format!("200 OK\r\nWWW-Authenticate: {PROOF}"));
         let options = RequestOptions {
@@ -105,7 +106,7 @@ fn token_is_sent_at_once_with_the_content() {
 }
 
 #[test]
-fn later_rounds_use_the_same_connection() {
+fn later_negotiate_tokens_use_the_same_connection() {
     for driver in DRIVERS {
         let server = ChallengeServer::start(|seen, _| match seen.authorization.as_deref() {
             Some(TWO) => format!("200 OK\r\nWWW-Authenticate: {PROOF}"),
@@ -120,7 +121,7 @@ fn later_rounds_use_the_same_connection() {
 }
 
 #[test]
-fn forged_proof_of_the_server_is_an_error() {
+fn forged_negotiate_proof_is_an_error() {
     for driver in DRIVERS {
         for status in ["200 OK", "404 Not Found", "302 Go\r\nLocation: /other"] {
             let server =
@@ -134,7 +135,7 @@ fn forged_proof_of_the_server_is_an_error() {
 }
 
 #[test]
-fn refused_token_is_not_sent_again() {
+fn refused_negotiate_token_is_not_sent_again() {
     for driver in DRIVERS {
         let server = ChallengeServer::start(|_, _| "401 No\r\nWWW-Authenticate: Negotiate".into());
         let got = driver.get(&Client::new(), &server.url("/"), &negotiating(AllowedAuthSchemes::NEGOTIATE));
@@ -144,7 +145,7 @@ fn refused_token_is_not_sent_again() {
 }
 
 #[test]
-fn another_scheme_is_used_without_a_ticket() {
+fn another_scheme_is_used_without_a_kerberos_ticket() {
     for driver in DRIVERS {
         let server = ChallengeServer::start(|seen, _| match seen.authorization.as_deref() {
             Some("Basic bWU6c2VjcmV0") => "200 OK".into(),
@@ -181,7 +182,7 @@ fn negotiated_connection_is_not_shared_between_users() {
 }
 
 #[test]
-fn redirect_to_another_origin_gets_no_token() {
+fn redirect_to_another_origin_gets_no_negotiate_token() {
     for driver in DRIVERS {
         let second = ChallengeServer::start(|_, _| "401 No\r\nWWW-Authenticate: Negotiate".into());
         let to = second.url("/");
@@ -226,8 +227,8 @@ fn proxy_gets_the_strongest_scheme_it_offers() {
     }
 }
 
-/// Returns the script of a SOCKS 5 proxy that chooses GSS-API, with this answer about the level of
-/// protection, of which the client's message has `length` bytes.
+/// Returns the script of a SOCKS 5 proxy that chooses GSS-API. `level` is its answer about the
+/// level of protection, and `length` the number of bytes of the client's message about it.
 fn socks_steps(level: &[u8], length: usize) -> Vec<ScriptStep> {
     vec![
         ScriptStep::ReadBytes(4),
@@ -245,7 +246,7 @@ fn socks_steps(level: &[u8], length: usize) -> Vec<ScriptStep> {
 }
 
 #[test]
-fn socks_proxy_gets_tokens_and_the_level_of_protection() {
+fn socks_gssapi_negotiates_the_level_of_protection() {
     for driver in DRIVERS {
         for (nec, level, sent, error) in [
             (false, &b"\x01\x02\0\x02w\0"[..], &b"\x01\x02\0\x02w\0"[..], None),

@@ -1,5 +1,5 @@
-//! The ways to use the API in a random session: how a request is sent and its response is read.
-//! Also contains the runner of whole sessions.
+//! The different uses of the API in a random session: methods of sending a request and reading its
+//! response. Also contains the runner of whole sessions.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, Read};
@@ -18,11 +18,11 @@ use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallStyle {
-    /// A blocking call that waits for the whole response ([`Client::call`]).
+    /// A blocking call that waits for the complete response ([`Client::call`]).
     Call,
-    /// A blocking read of up to this many bytes of the body, after which the response is dropped.
+    /// A blocking read of at most this many bytes of the body, after which the response is dropped.
     Read(usize),
-    /// An async read of up to this many bytes of the body, after which the response is dropped.
+    /// An async read of at most this many bytes of the body, after which the response is dropped.
     Await(usize),
     /// An async request whose future is dropped after this many polls.
     Drop(usize),
@@ -140,7 +140,7 @@ fn abandon(future: impl Future, mut polls: usize) {
     }));
 }
 
-/// Sends one request and reads its response in the way `way`. Returns `None` if the request was
+/// Sends one request and reads its response in the style `way`. Returns `None` if the request was
 /// dropped.
 fn run_one(client: &Client, request: RequestBuilder, way: CallStyle) -> Option<Result<SessionResponse, Error>> {
     match way {
@@ -175,7 +175,7 @@ pub(crate) fn a_batch(rng: &mut Rng) -> BatchOptions {
     }
 }
 
-/// One request of a random session, with the check of its response.
+/// One request of a random session, and the check of its response.
 pub(crate) trait SessionRequest: Clone + Send + Sync + 'static {
     fn way(&self) -> CallStyle;
     fn request(&self, client: &Client) -> RequestBuilder;
@@ -183,7 +183,7 @@ pub(crate) trait SessionRequest: Clone + Send + Sync + 'static {
 }
 
 /// Runs the requests of a session in several threads that share the client. Each thread first sends
-/// its single requests, and then those of its batch.
+/// its single requests, and then the requests of its batch.
 pub(crate) fn run_all(client: &Client, cases: Vec<impl SessionRequest>, threads: usize, batch: &BatchOptions) {
     let threads: Vec<_> = (0..threads)
         .map(|thread| {

@@ -1,6 +1,6 @@
 //! The routes of a session to a [`ScriptedServer`](super::scripted_server::ScriptedServer): plain
-//! or TLS, direct or through proxies that the server plays. The server records requests at the
-//! wrong peer and wrong credentials.
+//! or TLS, direct or through proxies that the server plays. The server records requests that arrive
+//! at the wrong peer, and wrong credentials.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -39,7 +39,7 @@ pub(crate) enum RequiredProxyAuth {
     Digest,
 }
 
-/// A count that no test reaches. It stands for no limit.
+/// A number of uses that no test reaches. It means: no limit.
 const FOR_EVER: u64 = 1000;
 
 #[derive(Clone, Debug)]
@@ -53,15 +53,15 @@ pub(crate) struct SessionRoute {
     /// True if the connection to the proxy uses TLS.
     pub(crate) proxy_tls: bool,
     pub(crate) login: RequiredProxyAuth,
-    /// True if the client is given a wrong password for the proxy.
+    /// True if the client has a wrong password for the proxy.
     pub(crate) is_stranger: bool,
     /// The number of requests for which one Digest nonce of the proxy is valid.
     pub(crate) uses: u64,
-    /// True if the proxy closes the connection after it has sent a challenge.
+    /// True if the proxy closes the connection after a challenge.
     pub(crate) leaves: bool,
-    /// The number of connections that the server breaks at a random byte.
+    /// The number of connections that the server breaks, each at a random byte.
     pub(crate) breaks: u64,
-    /// The number of requests that the proxy refuses although they are right.
+    /// The number of correct requests that the proxy refuses.
     pub(crate) refusals: u64,
     pub(crate) hosts: u64,
     pub(crate) seed: u64,
@@ -114,13 +114,13 @@ impl SessionRoute {
         }
     }
 
-    /// Returns true if the proxy's Digest nonces become stale.
+    /// Returns true if the proxy's Digest nonces become stale during the session.
     pub(crate) fn is_forgetful(&self) -> bool {
         self.login == RequiredProxyAuth::Digest && self.uses < FOR_EVER
     }
 
-    /// Returns true if the route uses TLS, which reveals whether a body that ends with the
-    /// connection was truncated.
+    /// Returns true if the route uses TLS. TLS reveals whether a body that is delimited by the end
+    /// of the connection was truncated.
     pub(crate) fn is_secure(&self) -> bool {
         self.tls || self.proxy_tls
     }
@@ -179,12 +179,11 @@ fn identity() -> &'static (TestCertificates, NamedTempFile, Arc<ServerConfig>) {
     })
 }
 
-/// A connection that consists of layers: a socket, and any number of TLS and buffer layers above
-/// it.
+/// A connection made of layers: a socket, and any number of TLS and buffer layers above it.
 pub(crate) trait LayeredStream: Read + Write + Send {
     /// Ends all TLS layers of the connection. Each sends close_notify if `notifies` is true.
     fn end(&mut self, notifies: bool);
-    /// Updates the keys of the outermost TLS layer, if there is one.
+    /// Updates the TLS keys of the outermost TLS layer, if there is one.
     fn renew(&mut self);
 }
 
@@ -303,13 +302,14 @@ struct ScriptedProxyState {
     rng: Rng,
     breaks: u64,
     refusals: u64,
-    /// The Digest answers that the proxy has received, as nonce and count. The same answer must not
-    /// occur twice.
+    /// The Digest answers that the proxy has received, as nonce and nonce count. The same pair must
+    /// not occur twice.
     counted: HashSet<(u64, String)>,
     answers: u64,
 }
 
-/// A connection that the scripted server has accepted, after all proxy and TLS layers are set up.
+/// A connection that the scripted server has accepted and for which all proxy and TLS layers are
+/// set up.
 pub(crate) struct IncomingConnection {
     pub(crate) far: BufferedLayer,
     /// The host name for which the client opened the tunnel. `None` without a tunnel.
@@ -319,7 +319,7 @@ pub(crate) struct IncomingConnection {
 /// The scripted proxy's decision on a request.
 pub(crate) enum ProxyDecision {
     Yes,
-    /// The request is refused with this response. The `bool` says whether the proxy then closes the
+    /// The request is refused with this response. The `bool` is true if the proxy then closes the
     /// connection.
     No(Vec<u8>, bool),
 }
@@ -337,7 +337,7 @@ impl ScriptedProxy {
     }
 
     /// Accepts a connection of a client, and sets up all proxy and TLS layers up to the origin.
-    /// `note` records an error of the client.
+    /// Calls `note` with an error that the client has made.
     pub(crate) fn open(&self, stream: TcpStream, note: &dyn Fn(String) -> io::Error) -> io::Result<IncomingConnection> {
         let route = &self.route;
         let mut far = BufferedLayer::new(self.breaking(stream));
@@ -386,7 +386,7 @@ impl ScriptedProxy {
                     _ => return Err(note(format!("in a CONNECT: {field:?}"))),
                 }
             }
-            match self.word("CONNECT", authority, given.as_deref(), note)? {
+            match self.decide("CONNECT", authority, given.as_deref(), note)? {
                 ProxyDecision::Yes => {
                     far.write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
                     return Ok(authority.split(':').next().unwrap().to_owned());
@@ -446,7 +446,7 @@ impl ScriptedProxy {
     }
 
     /// Decides whether the proxy accepts a request.
-    pub(crate) fn word(
+    pub(crate) fn decide(
         &self,
         method: &str,
         uri: &str,
@@ -532,7 +532,7 @@ impl DigestAnswer {
         self.parts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns true if the Digest answer is right for this request (RFC 7616 section 3.4).
+    /// Returns true if the Digest answer is correct for this request (RFC 7616 section 3.4).
     fn is_right(&self, method: &str, uri: &str) -> bool {
         let hash = |text: String| {
             let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());

@@ -1,6 +1,6 @@
-//! An HTTP/1.1 server that follows a script for each request number N, which is the path `/N`. It
-//! records requests that it does not understand, credentials of other hosts or proxies, and
-//! repeated POSTs.
+//! An HTTP/1.1 server that follows a script for each request number N. The path of the request is
+//! `/N`. The server records requests that no correct client would send: unknown ones, credentials
+//! of other hosts or proxies, and repeated POSTs.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read, Write};
@@ -28,19 +28,19 @@ pub(crate) enum ScriptedFraming {
     NotModified,
 }
 
-/// The treatment of the connection by the scripted server after a response.
+/// The scripted server's treatment of the connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
     Keep,
     /// Closes the connection, as the response has announced by `Connection: close`.
     Say,
-    /// Closes the connection without having announced it.
+    /// Closes the connection without an announcement.
     Silent,
     /// Keeps the connection open, and sends a further response that no request asked for.
     Forged,
 }
 
-/// The way in which the scripted server makes an attempt at a request fail.
+/// The method with which the scripted server makes an attempt at a request fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScriptedFailure {
     /// Closes the connection before the request body is read.
@@ -53,21 +53,23 @@ pub(crate) enum ScriptedFailure {
     Half,
 }
 
-/// The script that the server follows for one request number.
+/// The script of the server for one request number.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplyScript {
     pub(crate) framing: ScriptedFraming,
     pub(crate) size: usize,
     pub(crate) interim: Vec<u16>,
-    /// The number of bytes of the response that each write sends. The server pauses between the
+    /// The number of response bytes that the server sends in each write. It pauses between the
     /// writes.
     pub(crate) step: usize,
     pub(crate) end: ConnectionEnd,
-    /// The number of first attempts that fail, and the way in which they fail.
+    /// The number of attempts that fail, from the first one on, and the method with which they
+    /// fail.
     pub(crate) fail: (u64, ScriptedFailure),
     /// True if the response is sent before the request body is read.
     pub(crate) early: bool,
-    /// If the response is a redirect: its status, and the request number to which it leads.
+    /// The status of a redirect response, and the request number to which it leads; `None` for a
+    /// response that is not a redirect.
     pub(crate) redirect: Option<(u16, u64)>,
 }
 
@@ -85,16 +87,16 @@ pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
 struct ScriptedServerState {
     scripts: HashMap<u64, ReplyScript>,
     attempts: HashMap<u64, u64>,
-    /// The whole request bodies that the server has received, by request number.
+    /// The complete request bodies that the server has received, by request number.
     uploads: HashMap<u64, Vec<Vec<u8>>>,
-    /// The POSTs that the server has received. Each is the number of the client's request (field
-    /// `X-Case`) and the number in the path.
+    /// The POSTs that the server has received: the number of the client's request (field `X-Case`),
+    /// and the number in the path.
     posts: HashSet<(u64, u64)>,
     misunderstood: Vec<String>,
 }
 
-/// A running scripted server. It stops when its last clone is dropped. Connections stay open until
-/// clients close them.
+/// A running scripted server. It stops when its last clone is dropped. Connections remain open
+/// until clients close them.
 #[derive(Clone)]
 pub(crate) struct ScriptedServer(Arc<ScriptedServerInner>);
 
@@ -143,7 +145,7 @@ impl ScriptedServer {
         &self.0.guard.route
     }
 
-    /// Returns true if the server has received `content` as the whole body of request number
+    /// Returns true if the server has received `content` as a complete body of request number
     /// `number`.
     pub(crate) fn got(&self, number: u64, content: &Vec<u8>) -> bool {
         self.0.state.lock().unwrap().uploads.get(&number).is_some_and(|all| all.contains(content))
@@ -229,15 +231,15 @@ impl ScriptedServer {
         if is_right { Ok(Some(asked)) } else { Err(self.note(format!("{authority} {:?}: {asked:?}", line.host))) }
     }
 
-    /// Lets the scripted proxy decide on a forwarded request. If it refuses, sends the refusal, and
-    /// returns whether another request may follow on the connection. Returns `None` if it does not
-    /// refuse.
+    /// Asks the scripted proxy whether it accepts a forwarded request. If it does not, sends the
+    /// refusal, and returns whether another request may follow on the connection. Returns `None` if
+    /// it accepts.
     fn refusal(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Option<bool>> {
         if self.route().via != RouteKind::Forward {
             return Ok(None);
         }
         let note = |what| self.note(what);
-        match self.0.guard.word(&asked.method, &asked.target, asked.login.as_deref(), &note)? {
+        match self.0.guard.decide(&asked.method, &asked.target, asked.login.as_deref(), &note)? {
             ProxyDecision::Yes => Ok(None),
             ProxyDecision::No(answer, closes) => {
                 if !closes && !asked.expects {
@@ -282,7 +284,7 @@ impl ScriptedServer {
         Ok(())
     }
 
-    /// Answers a request, and returns true if another request may follow on the connection.
+    /// Answers a request. Returns true if another request may follow on the connection.
     fn answer(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<bool> {
         if let Some(goes_on) = self.refusal(asked, far)? {
             return Ok(goes_on);
@@ -351,10 +353,9 @@ struct ReceivedRequest {
     target: String,
     number: u64,
     host: String,
-    /// The number of the client's request to which this request belongs, before redirects (field
-    /// `X-Case`).
+    /// The number of the client's original request, before redirects (field `X-Case`).
     case: Option<u64>,
-    /// The bearer token of the request, which only the first origin may receive.
+    /// The bearer token in the request. Only the first origin may receive it.
     bearer: Option<String>,
     login: Option<String>,
     length: usize,
@@ -363,7 +364,7 @@ struct ReceivedRequest {
 }
 
 impl ReplyScript {
-    /// Returns the bytes of the whole response, followed by a forged response if the script says
+    /// Returns the bytes of the complete response, followed by a forged response if the script says
     /// so.
     fn reply(&self, asked: &ReceivedRequest, route: &SessionRoute, port: u16) -> Vec<u8> {
         let mut out = Vec::new();

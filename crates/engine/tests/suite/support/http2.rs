@@ -22,14 +22,14 @@ pub(crate) fn defaults() -> RequestOptions {
     with_prior_knowledge(RequestOptions::default())
 }
 
-/// Answers a request; the body of the response is the request's path.
+/// Answers a request. The body of the response is the request's path.
 pub(crate) fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
     let length = asked.path().len().to_string();
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
-/// Answers every request on the connection; the body of each response is the request's path.
+/// Answers every request on the connection. The body of each response is the path of its request.
 pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
@@ -37,8 +37,8 @@ pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
     }
 }
 
-/// Answers a request with `all` from the requested offset up to the offset `to`. The stream ends
-/// only if that is the whole body.
+/// Answers a request with the bytes of `all` from the requested offset to the offset `to`. The
+/// stream ends only if that completes the body.
 pub(crate) fn send_from(conn: &mut FrameConnection, asked: &FrameRequest, all: &[u8], to: usize) -> io::Result<()> {
     let from = asked.get("range").map_or(0, |range| {
         range.trim_start_matches("bytes=").split('-').next().and_then(|from| from.parse().ok()).expect("a range")

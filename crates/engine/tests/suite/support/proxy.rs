@@ -1,5 +1,5 @@
-//! A test proxy on plain threads: HTTP (forwarding and CONNECT, plain or TLS) and SOCKS 4, 4a and
-//! 5. It records what it receives, and shares no code with the client.
+//! A test proxy with simple threads: HTTP (forwarding and CONNECT, plain or over TLS) and SOCKS 4,
+//! 4a and 5. It records what it receives, and shares no code with the client.
 
 use crate::common::FetchOutcome;
 
@@ -35,7 +35,7 @@ impl ProxyStream for StreamOwned<ServerConnection, TcpStream> {
 pub(crate) struct TestProxyBehavior {
     /// The user and password that the proxy requires; `None` if it requires none.
     pub(crate) login: Option<(&'static str, &'static str)>,
-    /// True to require Digest authentication and not Basic.
+    /// True to require Digest authentication instead of Basic.
     pub(crate) digest: bool,
     /// True to send the proxy's responses byte by byte.
     pub(crate) bytewise: bool,
@@ -43,7 +43,7 @@ pub(crate) struct TestProxyBehavior {
     pub(crate) tls: Option<Arc<ServerConfig>>,
 }
 
-/// A test proxy that is running on its own threads.
+/// A running test proxy.
 pub(crate) struct TestProxy {
     pub(crate) addr: SocketAddr,
     told: Arc<Mutex<Vec<String>>>,
@@ -78,8 +78,8 @@ impl TestProxy {
         Self { addr, told, connections }
     }
 
-    /// Returns what the proxy has received: the heads of requests, and SOCKS requests as `socks5
-    /// host:port` and `login user:password`.
+    /// Returns all that the proxy has received: the heads of requests, and SOCKS requests as
+    /// `socks5 host:port` and `login user:password`.
     pub(crate) fn received(&self) -> Vec<String> {
         self.told.lock().unwrap().clone()
     }
@@ -97,8 +97,8 @@ fn serve(client: &mut dyn ProxyStream, rules: &TestProxyBehavior, log: &Mutex<Ve
     }
 }
 
-/// Connects to the host and port `authority`. Names under `.test` are this machine, as for the
-/// client's resolver.
+/// Connects to the host and port in `authority`. Names under `.test` are resolved to this machine,
+/// as by the client's resolver.
 fn reach(authority: &str) -> io::Result<TcpStream> {
     match authority.split_once(".test:") {
         Some((_, port)) => TcpStream::connect(format!("127.0.0.1:{port}")),
@@ -263,8 +263,8 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
 
-/// Returns true if a Digest answer with SHA-256 (`given`) is right for this user and password (RFC
-/// 7616 section 3.4).
+/// Returns true if `given`, a Digest answer with SHA-256, is correct for this user and password
+/// (RFC 7616 section 3.4).
 fn is_digest(given: &str, method: &str, user: &str, password: &str) -> bool {
     let part = |name: &str| {
         let parts = given.strip_prefix("Digest ")?.split(", ");

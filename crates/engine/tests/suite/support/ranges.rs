@@ -1,4 +1,4 @@
-//! Helpers of tests of range requests: a rate-limited origin, a sink that cannot restart, and
+//! Helpers for tests of range requests: a rate-limited origin, a sink that cannot restart, and
 //! common checks.
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ pub(crate) const MIB: u64 = 1 << 20;
 /// The size in bytes of a body that takes two seconds at [`RATE`]. That is long enough for a split
 /// download on any machine.
 pub(crate) const SIZE: u64 = 4 * MIB;
-/// The rate to which the origin limits each connection, in bytes a second.
+/// The rate in bytes per second to which the origin limits each connection.
 pub(crate) const RATE: u64 = 2 * MIB;
 
 pub(crate) fn origin() -> FaultyOrigin {
     FaultyOrigin::builder().start().expect("an origin")
 }
 
-/// Returns the plan of an origin that limits the rate of each connection, without faults.
+/// Returns the plan of an origin without faults that limits the rate of each connection.
 pub(crate) fn rate_limited_plan() -> FaultPlan {
     FaultPlan { size: SIZE, rate: Some(RATE), ..FaultPlan::default() }
 }
 
-/// Returns the content that an origin with this plan serves: `version` is 0 before the plan's
-/// change of content, and 1 after it.
+/// Returns the content that an origin with this plan serves. `version` is 0 for the content before
+/// the change that the plan contains, and 1 for the content after it.
 pub(crate) fn content(plan: &FaultPlan, version: u64) -> Vec<u8> {
     BytePattern::new(plan.seed + version).slice(0, plan.size as usize)
 }
@@ -47,7 +47,7 @@ pub(crate) fn splitting_over_tls(origin: &FaultyOrigin) -> (RequestOptions, temp
     (RequestOptions { tls: trusting.tls, ..splitting() }, file)
 }
 
-/// A sink that cannot restart once it has bytes, like a pipe.
+/// A sink that cannot restart once it has received bytes, like a pipe.
 #[derive(Default, Clone)]
 pub(crate) struct NonRestartableSink(BufferSink);
 
@@ -67,7 +67,7 @@ impl Sink for NonRestartableSink {
     }
 }
 
-/// Fetches a URL into this sink with the blocking driver. A hang fails the test.
+/// Fetches a URL into this sink with the blocking driver. If this takes too long, the test fails.
 pub(crate) fn fetch(
     client: &Client,
     url: &str,

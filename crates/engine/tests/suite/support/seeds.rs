@@ -1,5 +1,5 @@
-//! The seeds of tests with random cases: selecting the seeds to run, and reporting the one that
-//! failed.
+//! The seeds for tests with random cases: selecting the seeds to run, and reporting the failed
+//! seed.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,7 +8,7 @@ use std::thread;
 
 use testkit::rng::Rng;
 
-/// Returns a random one of `choices`.
+/// Returns one of `choices` at random.
 pub(crate) fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
@@ -22,8 +22,8 @@ fn seeds(few: u64) -> Range<u64> {
     }
 }
 
-/// Calls `try_one` for each seed, in this many threads. By default, there are `few` seeds. The
-/// first seed that fails is printed, and fails the test.
+/// Calls `try_one` for each seed, in `threads` threads. By default, there are `few` seeds. The
+/// first seed that fails is printed, and the test fails.
 pub(crate) fn each(few: u64, threads: usize, try_one: fn(u64)) {
     let seeds = seeds(few);
     let next = AtomicU64::new(seeds.start);

@@ -1,5 +1,5 @@
-//! Helpers of the tests of spliced bodies: known bodies, sinks that count spliced and copied bytes,
-//! and scripted servers.
+//! Helpers for the tests of spliced bodies: known bodies, sinks that count spliced and copied
+//! bytes, and scripted servers.
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
@@ -31,8 +31,8 @@ pub(crate) fn head(len: impl Display) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n\r\n"))
 }
 
-/// Returns the script of a server that sends the head of a response, and the body of `len` bytes
-/// only after the sink has received the head ([`CountingSink::begin`]).
+/// Returns the script of a server that sends the head of a response, and then, only after the sink
+/// has received the head ([`CountingSink::begin`]), the body of `len` bytes.
 pub(crate) fn head_then_body(len: usize) -> PeerScript {
     vec![ScriptStep::ReadHead, head(len), ScriptStep::Await(1), ScriptStep::Send(body(len))]
 }
@@ -42,12 +42,12 @@ pub(crate) struct CountingSink<S> {
     sink: S,
     counts: SpliceCounts,
     peer: Arc<RawPeer>,
-    /// The numbers of body bytes at which the next step of the server's script is released, the
-    /// largest first.
+    /// The sizes of the received part of the body at which the next step of the server's script is
+    /// released, the largest first.
     marks: Vec<u64>,
 }
 
-/// The numbers of bytes of a body that were copied and spliced. Clones share the counts.
+/// The numbers of body bytes that were copied and that were spliced. Clones share the counts.
 #[derive(Default, Clone)]
 pub(crate) struct SpliceCounts {
     written: Arc<AtomicU64>,
@@ -55,7 +55,7 @@ pub(crate) struct SpliceCounts {
 }
 
 impl SpliceCounts {
-    /// Returns the number of body bytes that haul copied to the sink in place of splicing them.
+    /// Returns the number of body bytes that haul copied to the sink instead of splicing them.
     pub(crate) fn written(&self) -> usize {
         self.written.load(SeqCst) as usize
     }
@@ -67,8 +67,8 @@ impl SpliceCounts {
 }
 
 impl<S: Sink> CountingSink<S> {
-    /// Makes a counting sink around `sink`. It releases the next step of the server `peer` when the
-    /// head arrives, and when the received part of the body reaches each size in `marks`.
+    /// Makes a counting sink around `sink`. It releases the next step of the script of `peer` when
+    /// the head arrives, and when the received part of the body reaches each size in `marks`.
     pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
         let counts = SpliceCounts::default();
         let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
@@ -153,7 +153,7 @@ impl SpliceOutcome {
     }
 }
 
-/// Fetches from a scripted server into this sink with the blocking driver.
+/// Fetches from a scripted server into this sink, with the blocking driver.
 pub(crate) fn fetch(
     client: &Client,
     peer: &Arc<RawPeer>,
@@ -163,8 +163,8 @@ pub(crate) fn fetch(
     fetch_with_marks(client, peer, sink, options, &[])
 }
 
-/// Fetches like [`fetch`]. The next step of the server's script is released whenever the sink has
-/// received one of the sizes in `marks`.
+/// Fetches like [`fetch`]. Whenever the received part of the body reaches a size in `marks`, the
+/// next step of the server's script is released.
 pub(crate) fn fetch_with_marks(
     client: &Client,
     peer: &Arc<RawPeer>,
