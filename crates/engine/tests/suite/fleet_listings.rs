@@ -67,7 +67,7 @@ fn listings_keep_page_order_with_any_memory() {
 }
 
 #[test]
-fn page_that_broke_off_is_fetched_again() {
+fn broken_listing_page_is_fetched_again() {
     let json = ["{\"next\": \"/2\"}", "{\"next\": \"/3\"}", "{\"next\": null}"];
     let html = ["<a href='/2'>1</a>", "<a href='/3'>2</a>", "<a href='#'>top</a>"];
     let cases = [(Pagination::by_json("$.next"), json), (Pagination::by_css("a@href"), html)];
