@@ -35,8 +35,8 @@ impl Client {
 }
 
 impl ResponseInfo {
-    /// Returns the status, version and header fields as a response of the crate `http`, without a body:
-    /// `response.to_http()?.map(|()| body)`.
+    /// Returns the status, version and header fields as a response of the crate `http`, without a
+    /// body. To add a body, use `response.to_http()?.map(|()| body)`.
     ///
     /// # Errors
     /// [`ErrorKind::Protocol`] if the types of that crate cannot represent the status or a field.

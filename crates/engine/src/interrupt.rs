@@ -105,7 +105,7 @@ impl InterruptTimer {
     /// Calls the callback, because a signal has arrived.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] if the callback wants the wait to end.
+    /// [`ErrorKind::Interrupted`] if the callback returns true.
     pub(crate) fn on_signal(&mut self, now: Instant) -> Result<()> {
         self.last_call = Some(now);
         match &self.hook {

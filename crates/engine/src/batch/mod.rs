@@ -66,10 +66,10 @@ pub enum BatchOrder {
 
 /// Limits and settings of a [`Batch`].
 ///
-/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when it is sent. The wait for
-/// other requests of the batch, or for memory, does not count. The wait for a server that asked for
-/// a pause (`Retry-After`) does. [`RequestOptions::pool_timeout`](crate::RequestOptions::pool_timeout)
-/// limits these waits.
+/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when it is sent. The time in the
+/// queue behind other requests of the batch, or until memory is free, does not count. The pause of
+/// a host that asked for it (`Retry-After`) does.
+/// [`RequestOptions::pool_timeout`](crate::RequestOptions::pool_timeout) limits all of these.
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
     /// Maximum number of requests at a time. Default 64.
@@ -241,9 +241,10 @@ impl Batch {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
 
-    /// Returns the finished requests that can be taken now, at most `most`. If there is none, waits for
-    /// the first one, but at most until `deadline`. Returns an empty list if none finishes in time or
-    /// all have been returned. This is for programs in which each call into the library is expensive.
+    /// Returns the finished requests that can be taken now, at most `most`. If there is none, waits
+    /// for the first one, but at most until `deadline`. Returns an empty list if none finishes in
+    /// time, or if all have been returned. This is for programs in which each call into the library
+    /// is expensive.
     ///
     /// # Errors
     /// The errors of [`next`](Self::next).
@@ -257,7 +258,7 @@ impl Batch {
         self.queue.has_room(&self.queue.lock(), ahead)
     }
 
-    /// Waits like [`next_bunch`](Self::next_bunch), but with `ahead` also returns an empty list when
+    /// Waits like [`next_bunch`](Self::next_bunch). With `ahead`, also returns an empty list when
     /// the batch [has room](Self::has_room).
     fn next_or_room(
         &self,
@@ -295,9 +296,9 @@ impl Batch {
         }
     }
 
-    /// Returns a descriptor for `poll` and the like, which is readable while
-    /// [`try_next`](Self::try_next) has a result, or [`woken_tasks`](Self::woken_tasks) a task. Do
-    /// not read from it. It is created by the first call.
+    /// Returns a descriptor for `poll` and similar calls. It is readable while
+    /// [`try_next`](Self::try_next) has a result, or [`woken_tasks`](Self::woken_tasks) has a task.
+    /// Do not read from it. The first call creates it.
     ///
     /// # Errors
     /// The process or the system has no file descriptors left.

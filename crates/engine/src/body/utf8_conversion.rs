@@ -257,8 +257,8 @@ pub(super) fn media_type(content_type: Option<&[u8]>) -> Vec<u8> {
     media_type.trim_ascii().to_ascii_lowercase()
 }
 
-/// Returns true if bodies of this media type are UTF-8 without a declaration: JSON in all its forms,
-/// and event streams.
+/// Returns true if bodies of this media type are UTF-8 without a declaration: all JSON types, and
+/// event streams.
 fn is_always_utf8(media_type: &[u8]) -> bool {
     let subtype = media_type.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     memchr::memmem::find(subtype, b"json").is_some() || subtype == b"event-stream"

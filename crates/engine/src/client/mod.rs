@@ -69,9 +69,9 @@ pub struct Client {
     inner: Arc<OwnedClientState>,
 }
 
-/// A handle of a client's state. The program's clones of a client share one handle. The clones in
-/// the client's own threads have others, which do not keep the client alive. When the program drops
-/// its last clone, the thread for asynchronous requests ends.
+/// A handle of a client's state. All clones of a client that the program has share one handle. The
+/// clones in the client's own threads have separate handles, which do not keep the client alive.
+/// When the program drops its last clone, the thread for asynchronous requests ends.
 struct OwnedClientState {
     core: Arc<ClientCore>,
     is_program_owned: bool,

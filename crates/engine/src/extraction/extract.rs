@@ -70,7 +70,7 @@ impl ExtractPattern {
     }
 
     /// Passes on empty values of non-empty matches, too, so that the position of a value shows
-    /// which of several expressions it belongs to. By default, empty values are left out.
+    /// which of several expressions has found it. By default, empty values are left out.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         Self { keeps_empty: true, ..self }

@@ -136,7 +136,7 @@ fn optional(hir: Hir) -> Hir {
 }
 
 /// Returns an expression that matches an incomplete UTF-8 character of several bytes, as it may
-/// stand at the end of a window.
+/// occur at the end of a window.
 fn cut_character() -> Hir {
     let bytes = |first, last| Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(first, last)])));
     Hir::concat(vec![bytes(0xc2, 0xf4), repeat(bytes(0x80, 0xbf), 0, Some(2))])

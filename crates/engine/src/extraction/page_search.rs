@@ -104,8 +104,8 @@ impl PageQuery {
     }
 
     /// Passes on empty values, too: elements without text, empty attributes and strings, and empty
-    /// groups of regular expressions. By default, they are left out. With them, the n-th values of
-    /// several queries belong together.
+    /// groups of regular expressions. By default, they are left out. If they are passed on, the
+    /// n-th values of several queries belong together.
     #[must_use]
     pub fn keeping_empty(self) -> Self {
         let source = match self.source {
@@ -371,8 +371,8 @@ impl PageSearch {
         }
     }
 
-    /// Returns the maximum of [`memory_in_use`](Self::memory_in_use). For regular expressions, the number is
-    /// 0.
+    /// Returns the maximum of [`memory_in_use`](Self::memory_in_use). For regular expressions, the
+    /// number is 0.
     #[must_use]
     pub fn max_memory_in_use(&self) -> u64 {
         match &self.search {

@@ -123,7 +123,7 @@ impl ClassRunMatcher {
     }
 }
 
-/// Returns true if `run` has no byte in common with the runs that can stand directly next to it.
+/// Returns true if `run` has no byte in common with the runs that can occur directly next to it.
 /// `others` are the runs on one side of it, beginning with the nearest.
 fn is_unambiguous<'a>(run: &CharClassRun, others: impl Iterator<Item = &'a CharClassRun>) -> bool {
     for other in others {

@@ -106,7 +106,7 @@ fn write_record(writer: &mut impl Write, value: &[u8]) -> io::Result<()> {
     writer.write_all(value)
 }
 
-/// Reads the next record of a run into `value`. Returns false at the end of the run.
+/// Reads the next record of a sorted run into `value`. Returns false at the end of the run.
 fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<bool> {
     if reader.fill_buf()?.is_empty() {
         return Ok(false);

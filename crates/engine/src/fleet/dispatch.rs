@@ -83,7 +83,7 @@ pub(super) struct DispatchState {
     /// stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The origin of the first input URL that the user wrote.
+    /// The first origin in the input that the user wrote.
     first_origin: Option<Origin>,
     /// The origin of the previous URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
@@ -327,7 +327,7 @@ impl Dispatcher {
     }
 
     /// Returns another job for a host slot (a permit for one transfer to a host) that a finished
-    /// transfer leaves free. Releases the slot if there is no such job.
+    /// transfer has released. Releases the slot if there is no such job.
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
@@ -366,7 +366,7 @@ impl Dispatcher {
         is_added
     }
 
-    /// Removes a job that waits to be tried again from the queue.
+    /// Removes from the queue a job that waits to be tried again.
     pub(super) fn cancel_retry(&self, key: usize) {
         let mut state = self.lock();
         let FleetJob { stage, slot, .. } = state.running[key];

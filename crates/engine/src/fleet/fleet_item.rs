@@ -87,8 +87,8 @@ impl FleetItem {
 /// The settings of one request of a fleet that differ from the settings of its stage.
 #[derive(Debug, Clone, Default)]
 pub struct ItemRequest {
-    /// The options of this request. `None` uses the options of the first stage. Many items may
-    /// share one value.
+    /// The options of this request; `None` for the options of the first stage. Many items may share
+    /// one value.
     pub options: Option<Arc<RequestOptions>>,
     /// The settings that take precedence over the options.
     pub overrides: RequestOverrides,

@@ -1,6 +1,6 @@
-//! The observer of a fleet's output: it learns when the content of a transfer has left the fleet,
-//! and how many bytes of the output have been written. A program that can be killed and restarted
-//! records this.
+//! The observer of a fleet's output. It learns when all content of a transfer has been passed to
+//! the output, and how many bytes of the output have been written. A program that can be killed and
+//! restarted records this.
 //!
 //! ```text
 //!  transfer ─▶ report ─▶ window ─▶ output's buffer ─▶ descriptor

@@ -60,19 +60,20 @@ pub struct RecordContent {
 
 /// The text of a record.
 pub enum RecordText {
-    /// The whole text, or an empty vector to output nothing.
+    /// The whole text of the record, or an empty vector to output nothing.
     Whole(Vec<u8>),
-    /// A text that is produced piece by piece while it is output.
+    /// The text of a record that is produced piece by piece while it is output.
     Pieces(RecordPieces),
-    /// Lines without their line feeds. They can be sorted, and repeated lines can be dropped.
+    /// The lines of the record without their line feeds. They can be sorted, and repeated lines can
+    /// be dropped.
     Lines(MatchList),
 }
 
-/// A text that is produced piece by piece.
+/// The text of a record that is produced piece by piece.
 pub struct RecordPieces {
-    /// The pieces of the text, in order.
+    /// The pieces of the record's text, in order.
     pub pieces: Box<dyn Iterator<Item = Vec<u8>> + Send>,
-    /// The number of bytes of memory that the iterator uses.
+    /// The number of bytes of memory that the iterator `pieces` uses.
     pub cost: usize,
 }
 
@@ -119,8 +120,8 @@ impl RecordSink {
         }
     }
 
-    /// Makes a sink whose memory counts in a slot of a window. `file` stores the page from which
-    /// values are extracted.
+    /// Makes a sink that takes its memory from the budget of a window. `slot` is the slot of the
+    /// transfer. `file` stores the page from which values are extracted.
     pub(super) fn in_window(
         options: RecordOptions,
         window: &Arc<OrderedWindow>,

@@ -64,7 +64,7 @@ pub(super) struct FleetRun {
     heavy: bool,
     peers: Mutex<Vec<PeerWorker>>,
     searches: Vec<Mutex<Vec<PageSearch>>>,
-    /// The memory that the search of one page may use.
+    /// The memory in bytes that the search of one page may use.
     search_memory: u64,
     /// The number of values that were skipped because they are not URLs to fetch.
     skipped_values: Arc<AtomicU64>,

@@ -1,5 +1,5 @@
-//! The sinks of stages. Each receives the content that leaves a stage's window, and outputs it,
-//! filters it, or feeds the next stage.
+//! The sinks of stages. Each receives the content that the window of a stage passes on, and outputs
+//! it, filters it, or makes requests of the next stage from it.
 //!
 //! ```text
 //!  last stage:    window ─▶ [UniqueSortSink] ─▶ PrintSink ─▶ standard output or a file

@@ -134,7 +134,7 @@ impl StartLimits {
         all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
     }
 
-    /// Records a start. Holds the jobs of the same host in the queue until the next start is
+    /// Records a start. The queue then delays the jobs of the same host until the next start is
     /// allowed.
     pub(crate) fn on_start<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let Some(all) = &self.all {
@@ -146,8 +146,8 @@ impl StartLimits {
         }
     }
 
-    /// Holds the host of a job that was just added to the queue, if the rate for the host does not
-    /// allow a start yet.
+    /// Makes the queue delay the jobs of a host until the rate for the host allows a start. Called
+    /// after a job for the host was added.
     pub(crate) fn on_push<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) {
         if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host))
             && let Some(next) = each_host.wait_until(origin, now)

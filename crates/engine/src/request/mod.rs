@@ -165,7 +165,8 @@ pub struct RequestOptions {
     /// forwards the request receives it unchanged. Default: `None`, so that the target's path and
     /// query are sent.
     pub request_target: Option<String>,
-    /// The behaviours of curl to imitate that may surprise a program. Default: none.
+    /// Behaviours of curl that may surprise a program. Each can be turned on separately. Default:
+    /// none.
     pub curl_compat: CurlCompat,
     /// The permitted deviations from HTTP/1.1 in requests and responses. A connection carries only
     /// requests that permit the same deviations. Default: none.
@@ -223,8 +224,8 @@ pub struct RequestOptions {
     /// True to use HTTP/2 without negotiation (prior knowledge), also without TLS (RFC 9113 section
     /// 3.3). Default: false; over TLS, HTTP/2 is negotiated if [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
-    /// The use of HTTP/3 (RFC 9114): off, allowed or required. Default: [`Http3Policy::Off`]. HTTP/3
-    /// needs the feature `http3` of this crate.
+    /// The use of HTTP/3 (RFC 9114): off, allowed or required. Default: [`Http3Policy::Off`].
+    /// HTTP/3 needs the feature `http3` of this crate.
     pub http3: Http3Policy,
     /// The cache of endpoints that support HTTP/3, and of endpoints where HTTP/3 has failed. All
     /// requests of a program should share one cache. Default: an empty cache.

@@ -27,7 +27,7 @@ const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 pub struct MatchList {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// The index of the expression that found it, for each value.
+    /// For each value, the index of the expression that found it.
     expressions: Vec<u16>,
     /// The position of the first value in the list, in the order of the input. `None` if the values
     /// are not sorted by the order of the input.

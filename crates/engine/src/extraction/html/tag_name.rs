@@ -66,7 +66,7 @@ pub(super) const IS_HEADING: u32 = 1 << 5;
 /// The element separates the words of its text from the text around it: a block, a cell, a line
 /// break.
 pub(super) const SEPARATES_WORDS: u32 = 1 << 6;
-/// The element may stand in `<head>`.
+/// The element may be inside `<head>`.
 pub(super) const MAY_BE_IN_HEAD: u32 = 1 << 7;
 /// The start tag ends SVG or MathML content.
 pub(super) const ENDS_FOREIGN_CONTENT: u32 = 1 << 8;

@@ -1,11 +1,12 @@
-//! Reports to the observer of the output which transfers have left the window.
+//! Reports to the observer of the output which transfers have been passed to the sink completely.
 
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
-/// The reports to the observer about the transfers that leave a window.
+/// The reports to the observer about transfers whose content has been passed to the sink
+/// completely.
 pub(super) struct DepartureReports {
     observer: Arc<dyn OutputObserver>,
     output: Arc<OutputProgress>,
@@ -13,8 +14,9 @@ pub(super) struct DepartureReports {
 }
 
 impl OrderedWindow {
-    /// Makes the window report to the observer when a transfer of the stage with the index `stage`
-    /// leaves it, and how many bytes of the output are written.
+    /// Makes the window report to the observer when the content of a transfer has been passed to
+    /// the sink completely, and how many bytes of the output are written. `stage` is the index of
+    /// the window's stage.
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,
@@ -37,7 +39,8 @@ impl OrderedWindow {
         }
     }
 
-    /// Reports that the transfer with this number has left the window.
+    /// Reports that the content of the transfer with this number has been passed to the sink
+    /// completely.
     pub(super) fn report_departure(&self, transfer: Option<u64>) {
         if let (Some(DepartureReports { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
             observer.on_passed_to_sink(*stage, number, output.passed_bytes());

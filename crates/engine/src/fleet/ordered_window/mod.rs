@@ -48,7 +48,7 @@ use guard::OrderedWindowGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 
-/// The order in which bodies leave a window.
+/// The order in which a window passes bodies to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryOrder {
     /// Bodies are output in input order: the first unfinished body goes directly to the sink, and
@@ -528,8 +528,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the waiting transfers that may continue. `moved` is true if a slot has left the
-    /// window.
+    /// Wakes the waiting transfers that may continue. `moved` is true if a slot was removed from
+    /// the window.
     fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;

@@ -1,7 +1,7 @@
 use super::*;
 
-/// A sink that collects the content that leaves a window. The flag is true while the sink has no
-/// room.
+/// A sink that collects the content that it gets from a window. The flag is true while the sink has
+/// no room.
 #[derive(Default, Clone)]
 struct CollectingSink(Arc<Mutex<(Vec<u8>, bool)>>);
 

@@ -43,8 +43,9 @@
 //!
 //! In each case a transfer of *s* can continue or start, which contradicts the assumption.
 //!
-//! The pages of a listing share a slot if the order has a head. Between two pages the next transfer of
-//! the slot is in the queue, so 2 holds for it: the slot is the head until the listing ends.
+//! The pages of a listing share a slot if the order has a head. Between two pages, the next
+//! transfer of the slot is in the queue, so 2 holds for it: the slot is the head until the listing
+//! ends.
 //!
 //! Not part of this rule, and needed besides: a transfer that keeps its slot while it waits to be
 //! tried again waits for its timer only; one that keeps memory of the decoders keeps its slot
