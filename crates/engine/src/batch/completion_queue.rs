@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_waits_for_more_results_while_requests_wait() {
+    fn result_notification_is_delayed_while_requests_are_queued() {
         let (queue, now) = (CompletionQueue::new(BatchOrder::Completion, 1 << 20), Instant::now());
         let (busy, short) = (ExecutorLoad { waiting: 3, running: 8 }, ExecutorLoad { waiting: 2, running: 8 });
         put(&queue, 0);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn input_order_holds_back_early_results() {
+    fn input_order_delays_results_that_finish_early() {
         let queue = CompletionQueue::new(BatchOrder::Input, 1 << 20);
         for id in [2, 1, 4] {
             put(&queue, id);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_keeps_characters_whole() {
+    fn text_pieces_do_not_split_characters() {
         let long: String = "aé漢😀".chars().cycle().take(200_000).collect();
         assert_eq!(text(long.as_bytes(), "text/plain"), Some(long.clone()));
         let utf16: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -236,7 +236,7 @@ fn values_are_passed_on_before_the_body_ends() {
 }
 
 #[test]
-fn false_hits_keep_the_search_linear() {
+fn false_prefilter_hits_keep_the_search_linear() {
     // Every second byte is a hit that leads nowhere, or far; quadratic work would take minutes.
     let bodies = ["1/".repeat(2 << 20), format!("a{}", "a".repeat(4 << 20)), "\"a/".repeat(1 << 20)];
     for body in &bodies {
@@ -419,7 +419,7 @@ fn values_of_several_regexes_keep_page_order() {
 }
 
 #[test]
-fn value_names_come_from_group_1() {
+fn value_name_is_the_name_of_group_1() {
     let pattern = ExtractPattern::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
     assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
 }

@@ -98,7 +98,7 @@ fn alternative_service_connection_is_reused() {
 /// Checks that an alternative service on the origin's own port needs no second connection, and that
 /// an alternative with an unsupported protocol (HTTP/3) is ignored.
 #[test]
-fn alternatives_to_self_or_h3_are_ignored() {
+fn alternative_on_own_port_or_http3_is_ignored() {
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
         let client = Client::new();

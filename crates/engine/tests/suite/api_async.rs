@@ -139,7 +139,7 @@ fn unread_async_body_applies_backpressure() {
 }
 
 #[test]
-fn async_bytes_before_a_failure_precede_the_error() {
+fn async_bytes_before_a_failure_are_delivered_first() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(half)]);
     let origin = start_origin();

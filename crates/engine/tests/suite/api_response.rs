@@ -392,7 +392,7 @@ fn redirect_to_another_host_drops_bearer_token() {
 }
 
 #[test]
-fn bytes_before_a_broken_body_precede_the_error() {
+fn bytes_received_before_a_failure_are_delivered_first() {
     for reply in [
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx",

@@ -68,7 +68,7 @@ fn truncated_udp_response_is_retried_over_tcp() {
 }
 
 #[test]
-fn forged_responses_are_ignored() {
+fn forged_dns_responses_are_ignored() {
     let (found, _) = answer("web.example", |query| {
         let mut wrong_id = query.addresses(&[local(66)]);
         wrong_id.message[1] ^= 1;
@@ -260,7 +260,7 @@ fn https_alias_record_leads_to_the_target_name() {
 }
 
 #[test]
-fn https_alias_loop_has_no_records() {
+fn https_record_alias_loop_yields_no_records() {
     let server = DnsServer::start(|query| {
         vec![query.https(&[HttpsRecordData { target: "web.example".into(), ..HttpsRecordData::default() }])]
     })
@@ -270,7 +270,7 @@ fn https_alias_loop_has_no_records() {
 }
 
 #[test]
-fn large_https_response_is_fetched_over_tcp() {
+fn large_https_record_response_is_fetched_over_tcp() {
     let server = DnsServer::start(|query| {
         let record =
             HttpsRecordData { ipv4_hints: vec![[192, 0, 2, 1].into(); 600], ..HttpsRecordData::with_alpn("h3") };
@@ -282,7 +282,7 @@ fn large_https_response_is_fetched_over_tcp() {
 }
 
 #[test]
-fn failed_https_lookup_is_not_repeated_soon() {
+fn failed_https_record_lookup_is_not_repeated_soon() {
     let server = DnsServer::start(|query| vec![query.error(2)]).unwrap();
     let resolver = resolver(&[&server]);
     assert!(https_records(&resolver, "web.example", 443).is_empty());

@@ -144,7 +144,7 @@ fn requests_refused_by_overloaded_host_are_repeated() {
 }
 
 #[test]
-fn refused_request_at_base_limit_is_not_repeated() {
+fn refused_request_at_initial_limit_is_not_repeated() {
     let server = BoundedServer::start(2, Duration::from_millis(40), OverloadReply::Unavailable);
     let retry = RetryRules { max: 0, ..RetryRules::default() };
     let options = RequestOptions { fail: true, retry, ..RequestOptions::default() };

@@ -97,7 +97,7 @@ fn thousands_of_bad_urls_are_all_reported() {
 }
 
 #[test]
-fn empty_and_all_broken_lists_finish() {
+fn fleet_without_any_valid_url_finishes() {
     for count in [1, 4] {
         let none = run(&Client::new(), plain(), threads(count), Vec::<String>::new());
         assert_eq!((none.summary().succeeded, none.summary().failed, none.summary().exit_code), (0, 0, 0));

@@ -57,7 +57,7 @@ fn assert_whole(run: &FleetRunResult, expected: &[u8], count: usize) {
 }
 
 #[test]
-fn output_is_bodies_in_input_order() {
+fn fleet_outputs_bodies_in_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let sizes = sizes(500);
     let (urls, expected) = (urls(&origin, &sizes), concatenation(&origin, &sizes));
@@ -67,7 +67,7 @@ fn output_is_bodies_in_input_order() {
 }
 
 #[test]
-fn output_over_tls_is_in_input_order() {
+fn fleet_over_tls_outputs_bodies_in_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let (options, _ca) = common::trusting_ca(origin.ca_pem());
     let sizes = sizes(150);
@@ -220,7 +220,7 @@ fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions)
 }
 
 #[test]
-fn unread_output_limits_what_is_fetched() {
+fn fleet_fetches_little_while_output_is_unread() {
     // A fixed number of connections, since the machine's speed would change an adaptive one.
     let options = FleetOptions { max_memory: 1 << 20, per_host: Some(6), ..one_thread() };
     let (fetched, taken) = fetched_while_nothing_is_read(100_000, 2000, options);
@@ -230,7 +230,7 @@ fn unread_output_limits_what_is_fetched() {
 }
 
 #[test]
-fn unread_output_limits_small_bodies_that_are_fetched() {
+fn fleet_fetches_few_small_bodies_while_unread() {
     for unordered in [false, true] {
         let options = FleetOptions { max_memory: 1 << 20, unordered, ..one_thread() };
         let (fetched, _) = fetched_while_nothing_is_read(3000, 20_000, options);

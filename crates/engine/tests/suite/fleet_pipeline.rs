@@ -170,7 +170,7 @@ fn number(line: &str) -> usize {
 }
 
 #[test]
-fn server_closing_after_each_response_loses_nothing() {
+fn pipelining_survives_closes_after_each_response() {
     for how in [CloseMode::Announced, CloseMode::Silent, CloseMode::Reset] {
         let server = PipelineServer::start(move |_, _| PipelineReply { body: None, close: how });
         let run = go(pipelined(8, 2), &common::retrying(3), (0..60).map(|i| server.url(i)));

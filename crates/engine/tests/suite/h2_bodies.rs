@@ -62,7 +62,7 @@ fn http2_request_fields_reach_the_server() {
 }
 
 #[test]
-fn http2_uploads_wait_for_windows() {
+fn http2_uploads_wait_for_flow_control_windows() {
     let origin = http2_origin(100);
     let content: Arc<[u8]> = compressible_text(5, 20_000_000).into();
     both(&origin, |how, url, options| {

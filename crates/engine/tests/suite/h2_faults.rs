@@ -269,7 +269,7 @@ fn endlessly_refused_streams_end_with_an_error() {
 }
 
 #[test]
-fn stream_reset_resumes_at_the_exact_byte() {
+fn body_resumes_after_stream_reset_at_exact_byte() {
     for driver in DRIVERS {
         let all = body(100_000);
         let peer = FramePeer::start(move |_, conn| {
@@ -426,7 +426,7 @@ fn idempotent_request_lost_on_reuse_is_resent() {
 }
 
 #[test]
-fn connection_closed_before_response_is_empty_reply() {
+fn http2_close_before_response_is_empty_reply_error() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;

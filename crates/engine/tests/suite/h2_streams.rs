@@ -159,7 +159,7 @@ fn initial_window_respects_limit_rate() {
 /// the stream in an empty DATA frame, but only while the window is greater than 0. So the client
 /// must enlarge the window.
 #[test]
-fn body_filling_its_window_can_end() {
+fn http2_body_that_fills_its_window_can_end() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
             let window = greet(conn)?;

@@ -59,7 +59,7 @@ fn http3_request_fields_reach_the_server() {
 }
 
 #[test]
-fn http3_uploads_wait_for_windows() {
+fn http3_uploads_wait_for_flow_control_windows() {
     let origin = http3_origin(Http3Settings::new());
     let (options, _ca) = only_http3(&origin);
     let content: Arc<[u8]> = compressible_text(5, 20_000_000).into();

@@ -93,7 +93,7 @@ fn max_size_bounds_every_body() {
 /// Checks that requests with different connect timeouts share a connection. (A program with a
 /// deadline passes a shorter timeout with each request.)
 #[test]
-fn different_connect_timeouts_share_a_connection() {
+fn requests_with_different_connect_timeouts_share_a_connection() {
     let exchange = || [ScriptStep::ReadHead, ScriptStep::send(OK)];
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![[exchange(), exchange(), exchange()].concat()]);

@@ -36,7 +36,7 @@ fn fetch_in_turn(client: &Client, scheme: &str, address: SocketAddr) {
 }
 
 #[test]
-fn hosts_in_turn_keep_their_connections() {
+fn connections_to_many_hosts_are_kept() {
     for scheme in ["http", "https"] {
         let origin = start_origin();
         let address = if scheme == "http" { origin.http_addr() } else { origin.https_addr() };

@@ -100,7 +100,7 @@ fn settle(connector: &mut ConnectRace, now: Instant, shown: &mut Vec<i32>) -> Co
 }
 
 #[test]
-fn refused_address_starts_the_next_at_once() {
+fn refused_address_starts_the_next_attempt_immediately() {
     let refusing = RefusingAddress::new();
     let (_listener, good) = open();
     let now = Instant::now();

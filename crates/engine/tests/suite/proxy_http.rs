@@ -133,7 +133,7 @@ fn large_bodies_arrive_whole_through_tls_in_tls() {
 }
 
 #[test]
-fn waiting_plain_bodies_continue_through_https_proxy() {
+fn paused_plain_bodies_continue_through_https_proxy() {
     let origin = start_origin();
     let identity = TestCertificates::generate();
     let (trusting_proxy, _file) = trusting_ca(identity.ca_pem());

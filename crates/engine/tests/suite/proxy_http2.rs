@@ -63,7 +63,7 @@ fn assert_ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, deli
 }
 
 #[test]
-fn http2_tunnel_carries_only_data_payload() {
+fn http2_tunnel_delivers_only_data_payload() {
     let peer = proxy(|conn| {
         conn.greet(&[])?;
         let asked = opened(conn)?;
@@ -100,7 +100,7 @@ fn data_sent_with_connect_response_does_not_hang() {
 }
 
 #[test]
-fn large_tunnelled_upload_waits_for_windows() {
+fn large_tunnelled_upload_waits_for_flow_control_windows() {
     let peer = proxy(|conn| {
         // An initial window of 1,000 bytes, then small increments.
         conn.greet(&[(4, 1_000)])?;

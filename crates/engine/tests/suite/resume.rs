@@ -81,7 +81,7 @@ fn received_progress_restores_all_retries() {
 }
 
 #[test]
-fn full_response_is_skipped_to_resume_offset() {
+fn full_response_is_skipped_to_the_resume_offset() {
     let origin = origin();
     let plan =
         FaultPlan { ignore_range: true, breaks: vec![BodyBreak::close_at(MIB + 3).times(1)], ..FaultPlan::default() };

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_waiting_request_leaves_no_state() {
+    fn cancelled_queued_request_leaves_no_state() {
         let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
         let client = Client::new();

@@ -48,7 +48,7 @@ fn body_in_memory_is_readable_without_a_copy() {
 }
 
 #[test]
-fn shrunk_file_is_an_error() {
+fn upload_of_a_shrunk_file_is_an_error() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"0123456789").unwrap();
     let body = RequestBody::file(file.path()).unwrap();
@@ -59,7 +59,7 @@ fn shrunk_file_is_an_error() {
 }
 
 #[test]
-fn source_is_reopened_and_must_keep_its_length() {
+fn repeatable_source_is_reopened_and_keeps_its_length() {
     let times = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&times);
     let open = move || {
