@@ -1,4 +1,4 @@
-//! Base64 (RFC 4648 section 4) for option values: pinned keys and the functions of variables.
+//! Base64 (RFC 4648 section 4), for pinned keys, form parts, and the functions of `--variable`.
 //!
 //! ```
 //! use haul_cli::base64::{decode, encode};

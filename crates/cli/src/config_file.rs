@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn suspicious_lines_are_flagged() {
+    fn suspicious_config_lines_have_a_warning() {
         let all = entries(&b"url = a b\nurl = \"a b\nurl = \"a\\"[..]).expect("readable");
         assert_eq!(all[0].3, Some(ConfigLineWarning::UnquotedBlank));
         assert_eq!(all[1].3, Some(ConfigLineWarning::UnclosedQuote));

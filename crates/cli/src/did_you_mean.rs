@@ -12,11 +12,11 @@ use std::collections::HashSet;
 
 use crate::flags::{FLAGS, FlagSyntax};
 
-/// The number of suggestions for one word.
+/// The maximum number of suggestions for one word.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Names of other programs' options (wget, HTTPie, aria2, requests), and haul's options for the same
-/// purpose. The help is searched for these names, too.
+/// The names of options in other programs (wget, HTTPie, aria2, requests), each with haul's options
+/// for the same purpose. The help is also searched for these names.
 pub(crate) const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("accept-encoding", &["compressed"]),
     ("auth", &["user", "oauth2-bearer"]),
@@ -109,7 +109,7 @@ pub fn similar_options(name: &str) -> Vec<String> {
     options
 }
 
-/// Returns true if two names have the same words in another order, as `timeout-connect` and
+/// Returns true if two names have the same words in different orders, such as `timeout-connect` and
 /// `connect-timeout`.
 fn are_permuted(one: &str, other: &str) -> bool {
     let words = |name: &str| {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_lead_to_options_that_exist() {
+    fn option_names_of_other_programs_map_to_existing_options() {
         assert!(OTHER_NAMES.is_sorted_by_key(|(other, _)| other), "sorted");
         for (other, ours) in OTHER_NAMES {
             assert!(crate::flags::find_long(other.as_bytes()).is_none() || *other == "no-clobber", "{other}");

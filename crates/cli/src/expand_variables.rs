@@ -22,7 +22,7 @@ use crate::usage_error::UsageErrorReason;
 const NAME_MAX: usize = 128;
 
 /// The variables that `--variable` defines, with their values. If a name is defined twice, the last
-/// value counts.
+/// value applies.
 #[derive(Clone, Debug, Default)]
 pub struct OptionVariables {
     all: Vec<(String, Vec<u8>)>,

@@ -1,15 +1,16 @@
-//! The caller's side of a call: this process sends one request to the agent, and the agent writes
-//! the body of the response to this process's output. If the agent dies, this process knows exactly
-//! how many bytes of the body were written, so that it can resume the download.
+//! The client of the agent: this process sends one request to the agent, and the agent writes the
+//! body of the response to this process's output. If the agent dies, this process knows exactly how
+//! many bytes of the body were written, so that it can resume the download.
 //!
 //! ```text
-//!  a file      agent ──▶ the file itself                    how far: the descriptor's position, which both share
-//!  all else    agent ──▶ a pipe of ours ──splice──▶ it      how far: what we moved, nobody else writes there
+//!  output is   the body's path                             bytes written so far
+//!  a file      agent ──▶ the file                          the file offset, which both processes share
+//!  a pipe, ..  agent ──▶ new pipe ──splice──▶ the output   counted by this process as it copies
 //! ```
 //!
-//! The alternative was to hand the output to the agent even if it is a pipe. This saves a copy of
-//! each block. But if the agent is killed, no one can count the bytes that it wrote to the pipe
-//! without reporting them, and the body could not resume.
+//! The agent never writes to an output that is a pipe, although this would save a copy of each block:
+//! if the agent were killed, no process would know how many bytes it had written, and the download
+//! could not resume.
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
@@ -50,8 +51,8 @@ use super::spawn;
 /// output, and the request can be repeated from the start.
 const MAX_BYTES_HELD_BACK: u64 = 64 << 10;
 
-/// The most bytes that one call of splice(2) moves from the agent's pipe to the output. It is the
-/// default maximum of a pipe's capacity on Linux.
+/// The maximum number of bytes that one call of splice(2) moves from the agent's pipe to the
+/// output, 1 MiB. It is the default maximum of a pipe's capacity on Linux.
 #[cfg(linux_calls)]
 const PIECE: usize = 1 << 20;
 
@@ -131,8 +132,7 @@ impl AgentConnection {
         })
     }
 
-    /// Sends a status or stop message, which the agent answers without a wait, and returns the
-    /// answer.
+    /// Sends a status or stop message, waits for the agent's answer, and returns it.
     ///
     /// # Errors
     /// The error of the socket, or [`io::ErrorKind::UnexpectedEof`] if the agent closes the

@@ -113,11 +113,13 @@ pub trait AgentFrameValue: Sized {
     fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame>;
 }
 
-/// Implements [`AgentFrameValue`] for a struct. A table lists the fields that are sent.
+/// Implements [`AgentFrameValue`] for a struct. The macro's first list names the fields that are
+/// sent.
 ///
-/// `unsent` lists all other fields. In the decoded struct, these fields have the values of the
-/// struct after `from`. A new field of the struct fails to compile until it is in one of the two
-/// lists. A `non_exhaustive` struct is declared `as open` and has no list of unsent fields.
+/// The list `unsent` names all other fields. The decoded struct copies these fields from the struct
+/// that the argument `from` creates. A new field of the struct fails to compile until it is in one
+/// of the two lists. A `non_exhaustive` struct is declared `as open` and has no list of unsent
+/// fields.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::encoding::AgentFrameValue for $type {

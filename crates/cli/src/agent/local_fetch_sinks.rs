@@ -39,9 +39,9 @@ pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
-/// The bytes of a body that the output already has because the agent delivered them: how many to
-/// skip, and the validator of their content. The fetch fails if the new response has another
-/// validator.
+/// The bytes at the beginning of a body that the agent delivered before it died: their number,
+/// which the sink skips, and the validator of their content. The fetch fails if the new response
+/// has another validator.
 pub(super) struct DeliveredPrefix {
     pub(super) left: u64,
     pub(super) of: Validator,

@@ -78,8 +78,8 @@ pub fn own_program() -> io::Result<PathBuf> {
 }
 
 /// Returns the path of the running executable, from which the agent is started. OpenBSD does not
-/// tell a process its path, so the program is searched for as the shell does. The agent, whose
-/// first argument is not a file's name, has the path from its caller.
+/// report the path of a process, so the program is searched for in `PATH`, as a shell does. The
+/// agent receives the path from its caller, because its first argument is not a file name.
 ///
 /// # Errors
 /// `NotFound` if no directory of `PATH` has the program.

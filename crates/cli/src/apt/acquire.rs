@@ -51,7 +51,7 @@ struct UriFailureReason {
     /// The value of the message field `FailReason`, such as `HttpError404`; `None` if the field is
     /// not sent.
     reason: Option<String>,
-    /// True if a retry or another mirror may succeed where this fetch failed (`Transient-Failure`).
+    /// True if a retry or another mirror may succeed (the message field `Transient-Failure`).
     is_transient: bool,
 }
 
@@ -135,7 +135,7 @@ enum AptResponseMeaning {
     Changed,
     /// The server's content has not changed since the date of apt's copy (status 304).
     Unchanged,
-    /// A redirect. apt has to follow it itself, by a new request.
+    /// A redirect. apt itself follows it, by a new request.
     Elsewhere,
     Refused,
 }
@@ -307,8 +307,8 @@ impl AptAcquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic_authorization()))
     }
 
-    /// Returns true if a boolean item of apt's configuration is on for this file's method and host.
-    /// The default of the item is on.
+    /// Returns the boolean item `name` of apt's configuration for this file's method and host. An
+    /// item that is not set counts as true.
     fn is_enabled(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
         self.config.is_enabled(wanted.method, name, wanted.target.host_text(), true)
     }

@@ -1,7 +1,7 @@
 //! Users and passwords from apt_auth.conf(5). Its entries have the syntax of netrc, but a `machine`
 //! may also contain a scheme, a port and a path.
 //!
-//! The file is read while the process is still root, because only root may read them.
+//! The files are read while the process is still root, because only root can read them.
 //!
 //! ```
 //! use haul_cli::apt::auth_conf::{CredentialMatch, find};

@@ -18,7 +18,7 @@ use super::message::AptMessage;
 /// each.
 const DIGEST_NAMES: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
-/// The digests that no one can forge, unlike MD5 and SHA-1.
+/// The digests that cannot be forged, unlike MD5 and SHA-1.
 const TRUSTED_DIGESTS: [&str; 2] = ["SHA256", "SHA512"];
 
 /// The size and modification time of a partial file from an earlier, interrupted download.
@@ -75,13 +75,14 @@ fn expected_size(asked: &AptMessage) -> Option<u64> {
     expected_digest(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
 }
 
-/// Returns the size in bytes that apt expects of the file, but only if it differs from `size`.
+/// Returns the size in bytes that apt expects of the file if it differs from `size`. Returns `None`
+/// if it is equal to `size` or apt expects no size.
 pub(super) fn wanted_size(asked: &AptMessage, size: u64) -> Option<u64> {
     expected_size(asked).filter(|expected| *expected != size)
 }
 
-/// Creates an empty file if no file exists, because apt moves the file of a failed download aside
-/// for inspection.
+/// Keeps the partial file of a failed download, or creates an empty file if none exists: apt moves
+/// the file aside for inspection.
 pub(super) fn keep_partial_file(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }

@@ -12,7 +12,7 @@
 use rustix::process::geteuid;
 
 /// Switches the process to this user if it runs as root. Does nothing if `user` is `None` or
-/// `root`. No other thread may run yet.
+/// `root`. Must be called before the process starts another thread.
 ///
 /// # Errors
 /// The reason as a text. The process may still be root then, and must not fetch anything.

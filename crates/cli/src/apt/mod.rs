@@ -7,9 +7,9 @@
 //! ```
 //!
 //! apt starts one process for each host, which lives as long as apt does. The process keeps its
-//! connections open, so that it needs no agent. Some files are fetched in parallel, each on its own
-//! connection; the messages to apt have the order of its requests. apt itself follows redirects,
-//! because its configuration and credentials differ for each host.
+//! connections open, so that it needs no agent. Several files are fetched in parallel, each on its
+//! own connection, but their messages to apt are sent in the order of apt's requests. apt itself
+//! follows redirects, because its configuration and credentials differ for each host.
 //!
 //! ```
 //! use haul_cli::apt::is_apt_method_call;

@@ -23,7 +23,7 @@ pub struct OrderedWriter<W>(Mutex<OrderedWriterState<W>>);
 
 struct OrderedWriterState<W> {
     to: W,
-    /// The lowest number of a request that has not ended. Texts of this request are written
+    /// The number of the earliest request that has not ended. Texts of this request are written
     /// immediately. Texts of later requests wait in `held`.
     turn: u64,
     held: BTreeMap<u64, PendingAptMessages>,
@@ -64,8 +64,8 @@ impl<W: Write> OrderedWriter<W> {
         state.write_ready()
     }
 
-    /// Returns the underlying stream. Texts of requests that still wait for earlier requests are
-    /// lost.
+    /// Returns the underlying stream. Drops the texts of requests that still wait for an earlier
+    /// one.
     pub fn into_inner(self) -> W {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
     }

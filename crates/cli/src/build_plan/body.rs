@@ -17,13 +17,13 @@ use crate::plan::{
 };
 use crate::usage_error::{UsageError, UsageErrorReason};
 
-/// The size in bytes, 1 MiB, from which a file for the request body is read while it is sent. A
-/// smaller file is read into memory before.
+/// The minimum size, 1 MiB, of a body file that is read while it is sent. A smaller file is read
+/// into memory before the request is sent.
 const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
     /// Returns the request body that `-d` and similar options describe. If `form` is given, the
-    /// options have placeholders of that syntax, whose values are inserted in that encoding.
+    /// options contain placeholders with that syntax, whose values are inserted in that encoding.
     pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,
@@ -84,10 +84,10 @@ impl PlanBuilder<'_> {
     }
 
     /// Returns the text that `-G` or `--url-query` appends to the query of each URL. Bytes that a
-    /// URL must not contain are percent-encoded. (curl sends them unchanged.)
+    /// URL must not contain are percent-encoded (curl sends them unchanged).
     ///
-    /// If `syntax` is given, the values of options may have placeholders. The braces of all other
-    /// text are then percent-encoded, so that no other text looks like a placeholder.
+    /// If `syntax` is given, the option values may contain placeholders of that syntax. All other
+    /// braces are then percent-encoded, so that they do not look like placeholders.
     pub(super) fn join_query(
         &mut self,
         query: Vec<ParsedDataOption>,
@@ -238,8 +238,8 @@ fn known_type(filename: &[u8]) -> Option<&'static str> {
     Some(content_type_by_extension(filename)).filter(|kind| *kind != "application/octet-stream")
 }
 
-/// Writes the hexadecimal digits of percent-encoded bytes in capitals, as curl does in a query that
-/// it adds to a URL.
+/// Changes the hexadecimal digits of percent-encoded bytes to upper case, as curl does in a query
+/// that it adds to a URL.
 fn uppercase_escapes(query: &mut [u8]) {
     let mut at = 0;
     while at + 2 < query.len() {

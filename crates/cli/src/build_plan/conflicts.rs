@@ -105,7 +105,8 @@ fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: Progra
     Ok(())
 }
 
-/// Refuses a SOCKS proxy behind `--preproxy`, and `--http3-only` with a proxy. Warns about a key without a certificate.
+/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. Warns about
+/// a key without a certificate.
 fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
@@ -136,8 +137,8 @@ fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Refuses the options for values in a stage that takes none, and kinds of values that exclude each
-/// other.
+/// Refuses `--unique` and `--sort` in a stage that extracts no values, and extraction options that
+/// exclude each other.
 pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
     let options = [(stage.unique, "--unique"), (stage.sort, "--sort")];
     if let Some((_, option)) = options.iter().find(|(given, _)| *given && !stage.takes_values()) {
@@ -168,7 +169,8 @@ pub(super) fn check_values(stage: &ParsedStage) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Refuses `--depth` in a stage that cannot be repeated.
+/// Refuses `--depth` in a stage that cannot be repeated: one that is not the last, extracts no
+/// values, or sends content.
 pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), UsageError> {
     let refusals = [
         (!is_last, "only the last stage can be repeated"),
@@ -181,8 +183,8 @@ pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), Usag
     }
 }
 
-/// Refuses `-T` (upload) together with `--extract`, `--select` or `--then`, because no values are extracted
-/// from the responses to uploads.
+/// Refuses `-T` (upload) together with `--extract`, `--select` or `--then`, because no values are
+/// extracted from the responses to uploads.
 fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || group.stages[0].takes_values();
@@ -259,8 +261,9 @@ fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses options that would print something else between the records of `--jsonl` or `--csv`, or
-/// that records have no place for. Refuses `--csv` and `--with-url` without values.
+/// Refuses options that would print other text between the records of `--jsonl` or `--csv`, and
+/// options that contradict such records. Refuses `--csv` and `--with-url` if the last stage
+/// extracts no values.
 pub(super) fn check_records(
     group: &NextOptionGroup,
     format: Option<RecordOutputFormat>,
@@ -306,7 +309,7 @@ pub(super) fn check_records(
     Ok(())
 }
 
-/// Refuses the options of an archive without one, and `--http0.9` with one.
+/// Refuses `--warc-max-size` and `--warc-secrets` without `--warc`, and `--http0.9` with `--warc`.
 pub(super) fn check_archive(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), UsageError> {
     let WarcArgs { path, max_size, keeps_secrets } = &global.warc;
     let given = [(max_size.is_some(), "--warc-max-size"), (*keeps_secrets, "--warc-secrets")];

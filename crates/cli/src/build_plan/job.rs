@@ -63,7 +63,8 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
     }
 }
 
-/// Refuses requests that a refresh cannot make conditional, and conditions that the user sets.
+/// Refuses `--refresh` with requests that cannot be made conditional, and with `-z` or
+/// `--etag-compare`.
 fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
     let first = &group.stages[0];
     let refusals = [
@@ -83,7 +84,7 @@ fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Returns true if the content of a stage's requests comes from standard input.
+/// Returns true if the request content of a stage comes from standard input.
 fn reads_stdin(stage: &ParsedStage) -> bool {
     stage.request.data.iter().any(|data| {
         data.kind != DataOptionKind::Raw && matches!(&data.text, TextOrFile::File(path) if path == Path::new("-"))

@@ -73,7 +73,7 @@ struct PlanBuilder<'f> {
     warnings: Vec<String>,
     notes: Vec<String>,
     persona: ProgramPersona,
-    /// [`GlobalArgs::parallel_groups`](crate::plan::GlobalArgs::parallel_groups).
+    /// The value for [`GlobalArgs::parallel_groups`](crate::plan::GlobalArgs::parallel_groups).
     parallel_groups: bool,
     record_output: Option<RecordOutputFormat>,
     with_url: bool,
@@ -483,7 +483,8 @@ fn fields_by_value(fields: &[ParsedHeaderOption], syntax: PlaceholderSyntax) -> 
 }
 
 /// Returns the encoding in which extracted values are inserted into a request body. It depends on
-/// the `Content-Type` in `fields`; without one, the body counts as a URL-encoded form.
+/// the `Content-Type` in `fields`. Without a `Content-Type`, values are encoded as in a URL-encoded
+/// form.
 fn value_form(fields: &[HeaderArg]) -> PlaceholderEncoding {
     let is_type = |field: &&HeaderArg| field.name().eq_ignore_ascii_case("Content-Type");
     let Some(HeaderArg::Set { value, .. }) = fields.iter().find(is_type) else { return PlaceholderEncoding::Form };

@@ -1,9 +1,11 @@
 //! Refuses options that name the file of the job (`--job`), of the archive (`--warc`) or of the
-//! events (`--events`), which only the run itself may write or read.
+//! events (`--events`). No other option may name such a file, because haul itself writes it during
+//! the run.
 //!
-//! Without this check a run would wait for its own lock, empty its own job, or close a descriptor of
-//! it, which ends the locks of SQLite. The outputs of `-o` and `-O` are checked when their names are
-//! known (`run/transfers/output_names.rs`).
+//! Without this check, haul could wait for a lock that it holds itself, truncate its own job file,
+//! or close a second descriptor of that file, which would release the locks of SQLite. The output
+//! files of `-o` and `-O` are checked later, when their names are known
+//! (`run/transfers/output_names.rs`).
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -18,16 +20,16 @@ use crate::plan::{
 use crate::usage_error::UsageError;
 use crate::write_out::{WriteOut, WriteOutStream};
 
-/// A file that belongs to the run alone.
+/// A file that haul itself writes during the run, and that no other option may name.
 struct OwnFile {
     /// The option that names the file.
     option: &'static str,
-    /// The role of the file, for messages.
+    /// The role of the file in error messages, such as `the archive`.
     role: &'static str,
     identity: InodeIdentity,
 }
 
-/// The identity of a regular file, or of the place at which it will be made.
+/// The identity of a regular file: device and inode, or the absolute path if it does not exist yet.
 #[derive(PartialEq, Eq)]
 enum InodeIdentity {
     Existing { device: u64, inode: u64 },
@@ -35,8 +37,8 @@ enum InodeIdentity {
 }
 
 impl InodeIdentity {
-    /// Returns the identity of a file; `None` for a device, a pipe, a directory, and for `-` and `%`,
-    /// which are no files.
+    /// Returns the identity of the file at `path`. Returns `None` for a device, a pipe, a
+    /// directory, and for `-` and `%`, which do not name files.
     fn from_path(path: &Path) -> Option<Self> {
         if [Path::new("-"), Path::new("%"), Path::new("")].contains(&path) {
             return None;
@@ -53,17 +55,18 @@ impl InodeIdentity {
         metadata.is_file().then(|| Self::Existing { device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Returns the identity of the file to which a standard stream was redirected.
+    /// Returns the identity of the regular file to which a standard stream is redirected; `None` if
+    /// it is not redirected to a regular file.
     fn from_descriptor(stream: impl AsFd) -> Option<Self> {
         let file = std::fs::File::from(stream.as_fd().try_clone_to_owned().ok()?);
         Self::from_metadata(&file.metadata().ok()?)
     }
 }
 
-/// Refuses two options that name one file, if the file belongs to the run alone.
+/// Refuses an option that names the file of `--job`, `--warc` or `--events`.
 ///
 /// # Errors
-/// The text names the file, its owner and the remedy.
+/// The message names the option and the file, and advises another file name.
 pub(super) fn check(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), UsageError> {
     let own = own_files(global)?;
     if own.is_empty() {
@@ -105,7 +108,7 @@ pub(super) fn check(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), 
     Ok(())
 }
 
-/// Returns the files that belong to the run alone.
+/// Returns the files of `--job`, `--warc` and `--events`. Refuses two options with the same file.
 fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
     let mut own = Vec::new();
     let mut add = |option: &'static str, role: &'static str, path: &Path| {
@@ -133,7 +136,8 @@ fn own_files(global: &GlobalArgs) -> Result<Vec<OwnFile>, UsageError> {
     Ok(own)
 }
 
-/// Refuses a file that is one of the run's own files.
+/// Refuses `option` if its file has the identity of one of the files `own`. `name` is the file's
+/// name in the error message.
 fn refuse_own<'o>(
     own: impl IntoIterator<Item = &'o OwnFile>,
     option: &str,
@@ -148,7 +152,7 @@ fn refuse_own<'o>(
     }
 }
 
-/// Returns the files of a stage, each with its option.
+/// Returns the files that the options of a stage name, each with the name of its option.
 fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
     let transfer = &stage.transfer;
     let mut files: Vec<(&'static str, &Path)> = Vec::new();
@@ -192,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_file_has_one_identity() {
+    fn different_paths_of_a_file_have_one_identity() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let is_same = |a: &str, b: &str| InodeIdentity::from_path(&path(a)) == InodeIdentity::from_path(&path(b));

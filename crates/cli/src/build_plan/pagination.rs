@@ -1,5 +1,5 @@
-//! The listings of `--paginate` and its like: what they combine with, and their settings for the
-//! engine.
+//! Checks the options `--paginate`, `--paginate-json` and `--paginate-query`, and converts them to
+//! the settings of the engine. A listing is a resource of several pages that link to each other.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,10 +11,10 @@ use crate::parsed_args::{NextOptionGroup, ParsedPageLink, ParsedPagination, Pars
 use crate::plan::{OutputArg, PAGE_PLACEHOLDER, UploadArg, UrlGroup};
 use crate::usage_error::UsageError;
 
-/// The name of an option, a condition under which it must not be given, and the reason.
+/// A condition under which an option is refused, the name of the option, and the reason.
 type RefusedCombination<'a> = (bool, &'a str, &'a str);
 
-/// Returns the settings of a stage's listings. `None` if the stage has no listings.
+/// Returns the pagination settings of a stage; `None` if the stage fetches no listing.
 pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, UsageError> {
     let given = &stage.pagination;
     let Some(option) = first_given_option(given) else {
@@ -79,7 +79,7 @@ fn by_json(_path: &str, _parameter: Option<&str>) -> haul::Result<Pagination> {
     Err(haul::Error::new(haul::ErrorKind::Setup, "this build has no JSONPath: the feature \"select\" is off"))
 }
 
-/// Returns the option that asks for a listing.
+/// Returns the name of the first `--paginate…` option that is given.
 fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
     let options = [
         (given.link.is_some(), "--paginate"),
@@ -89,7 +89,8 @@ fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
     options.iter().find(|(is_given, _)| *is_given).map(|(_, option)| *option)
 }
 
-/// Refuses options that are about one response in a group with listings.
+/// Refuses options that apply to a single response, such as `--range`, in a group that fetches
+/// listings.
 pub(super) fn check(group: &NextOptionGroup) -> Result<(), UsageError> {
     if !group.stages.iter().any(|stage| stage.pagination.is_given()) {
         return Ok(());
@@ -110,7 +111,8 @@ pub(super) fn check(group: &NextOptionGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses a file name under which each page of a listing would replace the one before it.
+/// Refuses an `-o` file name without the placeholder `{page}`, because each page of a listing would
+/// overwrite the previous one.
 pub(super) fn check_outputs(operation: &UrlGroup) -> Result<(), UsageError> {
     let last = operation.stages.len() - 1;
     let is_lone = |name: &OsStr| !name.as_bytes().windows(PAGE_PLACEHOLDER.len()).any(|text| text == PAGE_PLACEHOLDER);

@@ -1,4 +1,5 @@
-//! Resolves `--jsonl-in` and `--csv-in`: separates the URLs of the command line from the lists.
+//! Resolves `--jsonl-in` and `--csv-in`: separates the URLs of the command line from the input
+//! files.
 
 use haul_policy::secrets::is_secret_field;
 
@@ -8,8 +9,8 @@ use crate::plan::{HeaderArg, RecordArgs, UploadArg, UrlList, UrlSource};
 use crate::record_input::RecordFormat;
 use crate::usage_error::UsageError;
 
-/// Removes the URLs of the command line from the group's sources, and keeps the lists. Returns
-/// `None` if the lists contain URLs.
+/// Moves the URLs of the command line out of the group, so that only its input files remain.
+/// Returns `None` if the input files contain plain URLs and not records.
 pub(super) fn take_record_args(
     group: &mut NextOptionGroup,
     warnings: &mut Vec<String>,
@@ -63,8 +64,8 @@ pub(super) fn take_record_args(
     Ok(Some(RecordArgs { format, urls, allow_body_files: group.allow_body_files }))
 }
 
-/// Returns true if the first stage has a query or content that goes only to origins of the command
-/// line. With columns, it goes to all.
+/// Returns true if the first stage has a query or content that is sent only to the origins of URLs
+/// on the command line. Data that contain a column's placeholder are sent to every origin.
 fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
     let request = &group.stages[0].request;
     let is_bound = |options: &[ParsedDataOption]| {
@@ -78,7 +79,8 @@ fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
     !request.form.is_empty() || is_bound(&request.data) || is_bound(&request.query)
 }
 
-/// Returns true if the first stage has credentials that are bound to an origin.
+/// Returns true if the first stage has credentials, which are sent only to the origins of URLs on
+/// the command line.
 fn has_credentials(group: &NextOptionGroup) -> bool {
     let request = &group.stages[0].request;
     let is_secret = |field: &ParsedHeaderOption| match field {

@@ -82,7 +82,7 @@ fn spellings(spec: &FlagSpec) -> Vec<String> {
     letter.into_iter().chain([format!("--{}", spec.long)]).collect()
 }
 
-/// Returns the spelling that turns an option off. `None` if the option has no such spelling.
+/// Returns the spelling that turns an option off, such as `--no-location`; `None` if there is none.
 fn negated_spelling(spec: &FlagSpec) -> Option<String> {
     (spec.syntax == FlagSyntax::Switch && !spec.long.starts_with("no-")).then(|| format!("--no-{}", spec.long))
 }

@@ -34,7 +34,7 @@ const TLS12_CIPHERS: &[&str] = &[
 
 const TLS13_CIPHERS: &[&str] = &["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 
-/// The subjects of `--help` that are not options. A test compares them with the categories.
+/// The subjects of `--help` other than options. A test compares them with the help categories.
 const SUBJECTS: &[&str] = &[
     "all",
     "category",
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_are_all_categories() {
+    fn completed_help_subjects_include_every_category() {
         let categories: Vec<&str> = HelpCategory::ALL.iter().map(|category| category.name()).collect();
         assert_eq!(SUBJECTS[2..], categories);
     }

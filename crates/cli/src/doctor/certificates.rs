@@ -1,4 +1,5 @@
-//! The certificates of a server as facts: names, issuers, and the days until they expire.
+//! The rows for the certificates of a server in the report of `haul doctor`: names, issuers, and
+//! the days until they expire.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,8 @@ use super::diagnosis::{Diagnosis, DiagnosisSection};
 /// A certificate that expires within this number of days is reported as a problem.
 const EXPIRY_WARNING_DAYS: i64 = 14;
 
-/// Adds a row for each certificate of a chain, and the problems with their dates.
+/// Adds a row for each certificate of a chain to `section`. Adds a problem to `diagnosis` for each
+/// that has expired or expires soon.
 pub(super) fn add_chain(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagnosis: &mut Diagnosis) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     for (number, der) in chain.iter().enumerate() {
@@ -42,7 +44,7 @@ pub(super) fn add_chain(chain: &[Vec<u8>], section: &mut DiagnosisSection, diagn
     }
 }
 
-/// Returns the name of a certificate, or words for an empty one.
+/// Returns the name of a certificate, or `(no name)` if it is empty.
 fn name_or_placeholder(name: &str) -> &str {
     if name.is_empty() { "(no name)" } else { name }
 }
@@ -57,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_whole_and_negative_after_the_end() {
+    fn days_until_expiry_are_negative_after_expiry() {
         assert_eq!(days_between(0, 86_400 * 3 + 5), 3);
         assert_eq!(days_between(86_400, 86_399), -1);
     }
 
     #[test]
-    fn broken_certificate_has_a_row_without_facts() {
+    fn undecodable_certificate_has_a_row_of_question_marks() {
         let (mut section, mut diagnosis) = (DiagnosisSection::new("tls", "TLS"), Diagnosis::default());
         add_chain(&[b"no certificate".to_vec()], &mut section, &mut diagnosis);
         diagnosis.add(section);

@@ -1,34 +1,34 @@
-//! The page of `haul doctor`: sections of facts, and the problems with their remedies.
+//! The report of `haul doctor`: sections of facts, and the problems with their remedies.
 
 use serde_json::{Map, Value};
 
-/// The result of all probes.
+/// The results of all probes of `haul doctor`, which the report shows.
 #[derive(Debug, Default)]
 pub(super) struct Diagnosis {
     sections: Vec<DiagnosisSection>,
     problems: Vec<String>,
-    /// The exit code of fetching the URL.
+    /// The exit code that haul would have after fetching the URL.
     pub(super) exit_code: u8,
 }
 
-/// A section of the page.
+/// A section of the report of `haul doctor`.
 #[derive(Debug)]
 pub(super) struct DiagnosisSection {
-    /// The key of the section in JSON, such as `http_versions`.
+    /// The key of the section in the JSON report, such as `http_versions`.
     key: &'static str,
     title: &'static str,
     facts: Vec<DiagnosisFact>,
 }
 
-/// A fact, or one of several rows with the same key.
+/// A fact in the report of `haul doctor`, or one row of a list of facts.
 #[derive(Debug)]
 struct DiagnosisFact {
     key: String,
-    /// The label in the text.
+    /// The label of the fact in the text report.
     label: String,
     text: String,
     value: Value,
-    /// True if the key has a list in JSON, to which the value is added.
+    /// True if the fact is a row: its value is then an item of the list `key` in the JSON report.
     is_row: bool,
 }
 
@@ -37,14 +37,14 @@ impl DiagnosisSection {
         Self { key, title, facts: Vec::new() }
     }
 
-    /// Adds a fact. Its text is also its value.
+    /// Adds a fact whose text is also its value in the JSON report.
     pub(super) fn add_fact(&mut self, key: &str, text: impl Into<String>) {
         let text = text.into();
         let value = Value::String(text.clone());
         self.add_fact_with_value(key, text, value);
     }
 
-    /// Adds a fact with another value in JSON than its text.
+    /// Adds a fact whose value in the JSON report differs from its text.
     pub(super) fn add_fact_with_value(&mut self, key: &str, text: impl Into<String>, value: impl Into<Value>) {
         let label = key.replace('_', " ");
         self.facts.push(DiagnosisFact {
@@ -56,7 +56,7 @@ impl DiagnosisSection {
         });
     }
 
-    /// Adds a row to the list `key`.
+    /// Adds a row to the list `key` of the JSON report.
     pub(super) fn add_row(&mut self, key: &str, label: impl Into<String>, text: impl Into<String>, value: Value) {
         let (label, text) = (remove_control_characters(label.into()), remove_control_characters(text.into()));
         self.facts.push(DiagnosisFact { key: key.to_owned(), label, text, value, is_row: true });
@@ -80,7 +80,8 @@ impl Diagnosis {
         self.sections.push(section);
     }
 
-    /// Adds a problem, with its remedy if there is one.
+    /// Adds a problem to the report. The text includes the remedy if there is one. A text that was
+    /// added before is ignored.
     pub(super) fn add_problem(&mut self, text: impl Into<String>) {
         let text = remove_control_characters(text.into());
         if !self.problems.contains(&text) {
@@ -88,7 +89,7 @@ impl Diagnosis {
         }
     }
 
-    /// Returns the page as text.
+    /// Returns the report as text.
     pub(super) fn to_text(&self) -> String {
         let width = self.sections.iter().flat_map(|section| &section.facts).map(|fact| fact.label.len()).max();
         let width = width.unwrap_or(0).clamp(16, 40);
@@ -110,7 +111,7 @@ impl Diagnosis {
         text
     }
 
-    /// Returns the page as a JSON object.
+    /// Returns the report as a JSON object.
     pub(super) fn to_json(&self) -> Value {
         let mut object: Map<String, Value> =
             self.sections.iter().map(|section| (section.key.to_owned(), section.to_json())).collect();
@@ -120,7 +121,7 @@ impl Diagnosis {
     }
 }
 
-/// Returns a text without characters that would control a terminal.
+/// Removes the characters that would control a terminal, such as escape sequences, from a text.
 fn remove_control_characters(text: String) -> String {
     crate::usage_error::remove_control_characters(&text)
 }
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_page_and_json_page_agree() {
+    fn doctor_text_and_json_report_the_same_facts() {
         let mut section = DiagnosisSection::new("dns", "Name lookup");
         section.add_fact_with_value("time", "0.010 s", 0.01);
         section.add_row("addresses", "127.0.0.1", "answers", json!({"address": "127.0.0.1"}));

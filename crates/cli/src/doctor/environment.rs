@@ -1,4 +1,4 @@
-//! The environment of this computer that decides how haul fetches: proxies, certificates, name
+//! The section about this computer in the report of `haul doctor`: proxies, certificates, name
 //! servers.
 
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use super::diagnosis::DiagnosisSection;
 use crate::plan::{ProxyChoice, StageArgs};
 use crate::program_persona::VERSION;
 
-/// The environment variables whose values are shown. The values are only file names.
+/// The environment variables whose values the report shows. Their values are only file names.
 const FILE_VARIABLES: [&str; 4] = ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR", "NETRC"];
 
-/// Returns the section about the environment. `target` is the URL to fetch.
+/// Returns the section about the environment for the report. `target` is the URL to fetch.
 pub(super) fn section(stage: &StageArgs, target: &haul::Target) -> DiagnosisSection {
     let mut section = DiagnosisSection::new("environment", "Environment");
     section.add_fact("haul", format!("{VERSION} ({} {})", std::env::consts::OS, std::env::consts::ARCH));
@@ -47,7 +47,8 @@ pub(super) fn proxy(stage: &StageArgs, target: &haul::Target) -> Option<String> 
     }
 }
 
-/// Returns the environment variables that haul heeds, as names and values without logins.
+/// Returns the environment variables that affect haul, as names and values. User names and
+/// passwords are removed from the values, and some values are replaced by `set`.
 fn variables(stage: &StageArgs) -> Vec<(&'static str, String)> {
     let mut variables = Vec::new();
     if let ProxyChoice::Environment(environment) | ProxyChoice::Given { environment, .. } = &stage.proxy.choice {
@@ -63,7 +64,7 @@ fn variables(stage: &StageArgs) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Returns a proxy's URL without user and password.
+/// Returns a proxy's URL without its user name and password.
 fn without_login(url: &str) -> String {
     match url.rsplit_once('@') {
         Some((before, host)) => match before.split_once("://") {
@@ -74,14 +75,14 @@ fn without_login(url: &str) -> String {
     }
 }
 
-/// Returns the name servers of the system's configuration.
+/// Returns the name servers in `/etc/resolv.conf`.
 fn name_servers() -> Vec<String> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     servers.filter_map(|rest| rest.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Returns a number of seconds as text and as JSON.
+/// Returns a duration in seconds, as text and as a JSON number.
 pub(super) fn seconds(time: std::time::Duration) -> (String, Value) {
     let seconds = (time.as_secs_f64() * 1000.0).round() / 1000.0;
     (format!("{seconds:.3} s"), json!(seconds))
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxy_urls_lose_their_logins() {
+    fn proxy_urls_are_shown_without_user_and_password() {
         assert_eq!(without_login("http://me:p@ss@proxy:3128/"), "http://proxy:3128/");
         assert_eq!(without_login("me:pw@proxy:3128"), "proxy:3128");
         assert_eq!(without_login("socks5h://proxy"), "socks5h://proxy");

@@ -1,11 +1,11 @@
-//! `haul doctor URL`: one page about what happens when a URL is fetched, for the question "why does
-//! it not work here?" and for support tickets.
+//! `haul doctor URL`: a one-page report about what happens when a URL is fetched, for the question
+//! "why does it not work here?" and for support tickets.
 //!
 //! ```text
 //! options, URL ─▶ plan ─▶ probes: one fetch for each question ─▶ Diagnosis ─▶ text or JSON
 //! ```
 //!
-//! The page has no secrets: neither credentials, cookies, nor the values of a query.
+//! The report contains no secrets: no credentials, no cookies, and no values of a query.
 
 mod certificates;
 mod diagnosis;
@@ -44,7 +44,7 @@ that you can send it to others.
 The exit code is that of fetching the URL.
 ";
 
-/// The form in which the page is printed.
+/// The format in which the report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PageFormat {
     Text,
@@ -58,7 +58,7 @@ pub fn is_doctor_command(words: &[OsString]) -> bool {
     !persona.is_curl() && rest.first().is_some_and(|first| first == "doctor")
 }
 
-/// Runs the command line `haul doctor …`. Returns the exit code.
+/// Runs the command `haul doctor …`. `words` is the whole command line. Returns the exit code.
 #[must_use]
 pub fn run(words: &[OsString]) -> u8 {
     let colors = MessageColors::of_stderr(ProgramPersona::Haul);
@@ -102,8 +102,9 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     }))
 }
 
-/// Removes `--format` from the words. Options without effect replace it, because secrets are
-/// removed later by the positions of their words, which must not change.
+/// Removes `--format` and its value from the command line, and replaces each word by an option
+/// without effect. The positions of all other words must not change, because secrets are removed
+/// later by their positions.
 fn split_off_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
     let mut format = PageFormat::Text;
     let mut args = Vec::with_capacity(words.len());
@@ -135,7 +136,7 @@ fn split_off_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), U
     Ok((format, args))
 }
 
-/// Returns the URL of a plan.
+/// Returns the URL of a plan, which must contain exactly one.
 ///
 /// # Errors
 /// The plan has no URL, several of them, or a list.

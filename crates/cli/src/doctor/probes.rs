@@ -1,4 +1,4 @@
-//! The probes: one fetch for each question about a URL.
+//! The probes of `haul doctor`: one fetch for each question about a URL.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,28 +20,29 @@ use crate::plan::{RunPlan, StageArgs};
 use crate::run::engine_options::target_url::parse_target;
 use crate::run::report::remedy;
 
-/// The number of bytes of the body that are received for the rate.
+/// The maximum number of body bytes, 8 MiB, that a probe receives to measure the transfer rate.
 const MAX_PROBE_BYTES: u64 = 8 << 20;
 
-/// The time in which the body is received for the rate.
+/// The maximum time for which a probe receives a body to measure the transfer rate.
 const MAX_PROBE_TIME: Duration = Duration::from_secs(5);
 
-/// The number of addresses that are tried.
+/// The maximum number of addresses to which a connection is tried.
 const MOST_ADDRESSES: usize = 8;
 
-/// The minimum size of a body for which the page shows a transfer rate.
+/// The minimum size of a body, 64 KiB, for which the report shows a transfer rate.
 const MIN_BYTES_FOR_RATE: u64 = 64 << 10;
 
-/// The minimum difference between the clocks of server and client that is reported as a problem.
+/// The maximum difference between the clocks of server and client. A greater difference is reported
+/// as a problem.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
 
-/// The header fields that are shown.
+/// The response header fields that the report shows.
 const SHOWN_FIELDS: [&str; 6] = ["server", "content-type", "content-length", "vary", "alt-svc", "via"];
 
 /// The settings that all probes share.
 struct Probes<'a> {
     stage: &'a StageArgs,
-    /// The request of the options.
+    /// The request that the command line describes, as the base for the requests of the probes.
     base: RequestOptions,
     /// The proxy without its user name and password. `None` if no proxy is used.
     proxy: Option<String>,
@@ -105,7 +106,7 @@ impl Probes<'_> {
         Ok(self.send_by(&client, target, self.base.clone()))
     }
 
-    /// Looks up the host. Returns its addresses.
+    /// Looks up the addresses of the host, adds them to the report, and returns them.
     fn look_up(&self, target: &Target, diagnosis: &mut Diagnosis) -> Result<Vec<IpAddr>> {
         let mut section = DiagnosisSection::new("dns", "Name lookup");
         let host = target.host_text();
@@ -139,7 +140,8 @@ impl Probes<'_> {
         Ok(addresses)
     }
 
-    /// Connects to each address, and asks for the head of the response.
+    /// Connects to each address and requests only the head of the response. Adds the results to the
+    /// report.
     fn try_addresses(&self, target: &Target, addresses: &[IpAddr], diagnosis: &mut Diagnosis) -> Result<()> {
         let mut section = DiagnosisSection::new("connections", "Addresses");
         for address in addresses.iter().take(MOST_ADDRESSES) {
@@ -182,8 +184,9 @@ impl Probes<'_> {
         Ok(())
     }
 
-    /// Shows the TLS session and the certificates. If the certificate is not valid, another connection
-    /// without verification shows it; that request has no secrets, nor the path of the URL.
+    /// Adds the TLS session and the certificates to the report. If verification failed, gets the
+    /// certificates by another connection without verification. The request on that connection
+    /// contains no secrets, and its path is `/`.
     fn tls(&self, outcome: &TransferOutcome, diagnosis: &mut Diagnosis) -> Result<()> {
         if outcome.target.scheme() != Scheme::Https {
             return Ok(());
@@ -217,7 +220,8 @@ impl Probes<'_> {
         Ok(())
     }
 
-    /// Asks for the head of the response by each version of HTTP.
+    /// Requests only the head of the response with each version of HTTP, and adds the results to
+    /// the report.
     fn versions(&self, target: &Target, base: &RequestOptions, diagnosis: &mut Diagnosis) -> Result<()> {
         let mut section = DiagnosisSection::new("http_versions", "HTTP versions");
         let mut row = |name: &str, wanted: ProtocolVersion, outcome: &TransferOutcome| {
@@ -353,7 +357,7 @@ fn redirects(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
     diagnosis.add(section);
 }
 
-/// Shows the response of the URL, or the error.
+/// Adds the response to the request for the URL, or its error, to the report.
 fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnosis) {
     let mut section = DiagnosisSection::new("response", "Response");
     section.add_fact("url", shown_url(&outcome.target));
@@ -398,32 +402,33 @@ fn rate(outcome: &TransferOutcome, diagnosis: &mut Diagnosis) {
     diagnosis.add(section);
 }
 
-/// Returns the cause of an error with its remedy.
+/// Returns the cause of an error, followed by the remedy if there is one.
 fn with_remedy(error: &Error) -> String {
     let remedy = remedy::remedy(error, None);
     let separator = if remedy.is_empty() { "" } else { "; " };
     format!("{}{separator}{remedy}", error.cause())
 }
 
-/// Returns the text of a header field.
+/// Returns the value of a header field as text; `None` if the response does not have the field.
 fn field(head: &ResponseHead, name: &str) -> Option<String> {
     head.get(name).map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// Returns the URL of a target without login, and with dots in place of a query, whose values may be
-/// secrets.
+/// Returns the URL of a target for the report: without user and password, and with `...` in place
+/// of the query, whose values may be secrets.
 fn shown_url(target: &Target) -> String {
     let query = if target.query().is_some() { "?..." } else { "" };
     format!("{}://{}{}{query}", target.scheme().as_str(), target.authority(), target.path())
 }
 
-/// Returns the difference between a `Date` field and the clock of this computer.
+/// Returns the difference between a `Date` field and the clock of this computer; `None` if the
+/// field is not a date.
 fn clock_difference(date: &[u8]) -> Option<Duration> {
     let (there, here) = (crate::date::parse_http_date(date)?, SystemTime::now());
     there.duration_since(here).or_else(|_| here.duration_since(there)).ok()
 }
 
-/// Counts the bytes of a body, and ends its transfer after [`MAX_PROBE_BYTES`] or
+/// A sink that counts the bytes of a body, and ends the transfer after [`MAX_PROBE_BYTES`] or
 /// [`MAX_PROBE_TIME`].
 struct MeasuringSink {
     bytes: u64,

@@ -1,4 +1,5 @@
-//! The requests of the probes: variants of the request that the options describe.
+//! The requests that the probes of `haul doctor` send: variants of the request that the command
+//! line describes.
 
 use std::time::Duration;
 
@@ -10,14 +11,14 @@ use crate::plan::{RunPlan, StageArgs};
 use crate::run::engine_options;
 use crate::run::transfers::state_stores::StateStores;
 
-/// The time limit of a probe, unless the options set one.
+/// The time limit of a probe if the command line sets none.
 const PROBE_TIME: Duration = Duration::from_secs(30);
 
-/// The time limit for a connection, unless the options set one.
+/// The time limit for connecting if the command line sets none.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// Returns the request of the options, for a probe: a GET with one try over one connection, without
-/// limits of rates.
+/// Returns the request that the command line describes, changed for a probe: a GET without retries,
+/// over a single connection, and without a rate limit.
 pub(super) fn base_request(plan: &RunPlan, stage: &StageArgs) -> Result<RequestOptions> {
     let options = engine_options::request_options(&plan.global, stage, None, &mut StateStores::default())?;
     let mut connect = options.connect.clone();
@@ -46,7 +47,7 @@ pub(super) fn base_request(plan: &RunPlan, stage: &StageArgs) -> Result<RequestO
     })
 }
 
-/// Returns a request that receives the head of the response only, and follows no redirect.
+/// Returns a request that receives only the head of the response, and follows no redirect.
 pub(super) fn as_head_request(base: &RequestOptions) -> RequestOptions {
     let mut options = RequestOptions { head_only: true, fail: false, ..base.clone() };
     options.redirects.follow = false;
@@ -70,8 +71,8 @@ pub(super) fn without_secrets(base: &RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns a client with the addresses and name servers of the options. Each probe has its own, so
-/// that it opens a connection.
+/// Returns a client with the addresses and name servers that the command line sets. Each probe has
+/// its own client, so that it opens a new connection.
 pub(super) fn client(stage: &StageArgs) -> Result<Client> {
     let client = Client::new();
     engine_options::set_resolver_options(&client, stage)?;

@@ -1,4 +1,4 @@
-//! The option `--data-ascii`: is another name of `--data`.
+//! The option `--data-ascii`: another name of `--data`.
 
 use super::prelude::*;
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};

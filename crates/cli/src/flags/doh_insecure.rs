@@ -1,4 +1,4 @@
-//! The option `--doh-insecure`.
+//! The option `--doh-insecure`: does not verify the certificate of the DNS-over-HTTPS server.
 
 use super::prelude::*;
 

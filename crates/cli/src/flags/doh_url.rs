@@ -1,4 +1,4 @@
-//! The option `--doh-url`.
+//! The option `--doh-url`: resolves host names with this DNS-over-HTTPS server.
 
 use haul::dns_over_https::DnsOverHttps;
 use haul::net::tls::TlsOptions;

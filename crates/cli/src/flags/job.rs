@@ -1,4 +1,4 @@
-//! The option `--job`: keeps the state of the run in a file, so that a later run goes on with it.
+//! The option `--job`: keeps the state of the run in a file, so that a later run can continue it.
 
 use super::prelude::*;
 use crate::plan::JobArgs;

@@ -17,7 +17,8 @@ impl Flag for NoEffectFlag {
     }
 }
 
-/// The common fields of these flags. Each flag sets its name, `doc`, example and `see_also`.
+/// The fields that the specs of all flags without effect share. Each flag sets its own name, `doc`,
+/// example and `see_also`.
 const NO_EFFECT_SPEC: FlagSpec = FlagSpec {
     long: "",
     short: None,

@@ -1,4 +1,4 @@
-//! The option `--refresh`: fetches only what has changed since the job fetched it.
+//! The option `--refresh`: fetches only resources that have changed since the job fetched them.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--shard`: fetches only the URLs of a part of the hosts.
+//! The option `--shard`: fetches only the URLs whose hosts belong to one part of all hosts.
 
 use haul_policy::shard::Shard;
 

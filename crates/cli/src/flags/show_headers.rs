@@ -1,4 +1,4 @@
-//! The option `--show-headers`: is another name of `--include`.
+//! The option `--show-headers`: another name of `--include`.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--summary`: prints a line about the run at its end.
+//! The option `--summary`: prints a line with the totals of the run at its end.
 
 use super::prelude::*;
 

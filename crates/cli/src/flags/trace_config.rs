@@ -1,4 +1,4 @@
-//! The option `--trace-config`: sets what a trace shows.
+//! The option `--trace-config`: sets which parts of the traffic a trace shows.
 
 use super::prelude::*;
 

@@ -24,10 +24,10 @@ use rustix::fs::{FileType, fstat};
 
 use crate::agent::protocol::{AgentCallResult, AgentMessage, ResponseStart};
 
-/// The greatest length, 256 KiB, of a response that the agent receives to its end after the caller
-/// has disconnected, so that the connection to the server can be reused. A longer response is
-/// aborted, because to receive it costs more than a new connection.
-const MAX_DRAINED_PER_EVENT: u64 = 256 << 10;
+/// The maximum length, 256 KiB, of a response that the agent receives to its end after the caller
+/// has disconnected, so that the connection to the server can be reused. The transfer of a longer
+/// response is aborted, because receiving it costs more than a new connection.
+const MAX_DRAINED_RESPONSE: u64 = 256 << 10;
 
 /// A call (one request of a caller) whose result the agent has not sent yet.
 pub(super) struct AgentCall {
@@ -45,7 +45,7 @@ struct AgentCallOutput {
     /// the bytes that did not fit, and the main thread watches the pipe.
     is_full: bool,
     is_watched: bool,
-    /// True if the response is at most [`MAX_DRAINED_PER_EVENT`] bytes long and its body goes to a
+    /// True if the response is at most [`MAX_DRAINED_RESPONSE`] bytes long and its body goes to a
     /// pipe.
     is_short: bool,
     /// True if the caller has disconnected while the agent still receives the response, which it
@@ -71,7 +71,7 @@ impl AgentCall {
         Self { id, socket, registry, token, output: Mutex::new(outlet) }
     }
 
-    /// Returns the number of the call. The transfer of the call has this number as its tag.
+    /// Returns the id of the call, which is also the tag of its transfer.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -80,15 +80,15 @@ impl AgentCall {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the call needs no more work: its descriptor is closed, and the agent
-    /// receives no rest of a response for a caller that has disconnected.
+    /// Returns true if the call needs no more work: its descriptor is closed, and the agent is not
+    /// receiving the response of a disconnected caller.
     pub(super) fn is_finished_or_abandoned(&self) -> bool {
         let outlet = self.output();
         outlet.output.is_none() && !outlet.is_orphaned
     }
 
     /// Handles the disconnection of the caller. Returns `true` if the response is short enough
-    /// ([`MAX_DRAINED_PER_EVENT`]) to be received to its end, so that the connection to the server
+    /// ([`MAX_DRAINED_RESPONSE`]) to be received to its end, so that the connection to the server
     /// can be reused.
     pub(super) fn on_caller_left(&self) -> bool {
         let mut outlet = self.output();
@@ -98,7 +98,8 @@ impl AgentCall {
         outlet.is_short
     }
 
-    /// Closes the descriptor of the body. The rest of the response is then received and discarded.
+    /// Closes the descriptor of the body, and wakes the transfer. The agent then receives the
+    /// remaining bytes of the response and discards them.
     fn write_pending(&self, outlet: &mut AgentCallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
@@ -110,7 +111,8 @@ impl AgentCall {
     }
 
     /// Writes the buffered bytes of the body. The main thread calls this after the descriptor has
-    /// become writable or its reader has closed it. Wakes the transfer when all bytes are written.
+    /// become writable or its reader has closed it. Wakes the transfer once all buffered bytes are
+    /// written.
     pub(super) fn on_writable(&self) {
         let mut outlet = self.output();
         let Some(output) = &mut outlet.output else { return };
@@ -169,8 +171,9 @@ impl AgentCall {
         }
     }
 
-    /// Sends a message (frame) to the caller. Disconnects the caller if the socket has no room for
-    /// it: messages are few and small, so that a caller which reads them always leaves room.
+    /// Sends a message (frame) to the caller. Disconnects the caller if the socket's buffer is
+    /// full. The messages are few and small, so that this happens only if the caller does not read
+    /// them.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {
@@ -246,7 +249,7 @@ impl Sink for AgentCallSink {
         });
         let mut outlet = self.call.output();
         // Another process may own a file that its caller has left.
-        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= MAX_DRAINED_PER_EVENT);
+        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= MAX_DRAINED_RESPONSE);
         if !outlet.is_orphaned && !self.call.send(&began.to_frame()) {
             if !outlet.is_short {
                 return Err(Error::new(ErrorKind::Interrupted, "the call is gone"));

@@ -28,7 +28,7 @@ struct TransferQueueState {
     waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<AgentCall>>,
     inbox: Option<Arc<WorkerInbox>>,
-    /// True if the agent's worker thread has ended, so that no transfer can run any more.
+    /// True if the agent's worker thread has ended, so that no further transfer can run.
     is_over: bool,
 }
 

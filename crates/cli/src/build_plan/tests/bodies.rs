@@ -14,7 +14,7 @@ fn form(args: &[&str]) -> FormArg {
 }
 
 /// Resolves the `-F` options in `args`. Returns the multipart body as text, with `<INDEX>` in place
-/// of each source's content and `B` in place of the boundary.
+/// of each content and `B` in place of the boundary.
 fn laid_out(args: &[&str]) -> String {
     let form = form(args);
     let layout =
@@ -69,7 +69,7 @@ fn single_large_data_file_is_streamed() {
 }
 
 #[test]
-fn forms_have_the_parts_of_curl() {
+fn form_options_build_the_same_parts_as_curl() {
     assert_eq!(request(&["-F", "a=b", "u"]).method, "POST");
     assert!(request(&["-F", "a=b", "u"]).fields.is_empty(), "the layout has the Content-Type");
     let expected = "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"body\"\r\n\

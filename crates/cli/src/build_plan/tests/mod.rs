@@ -105,7 +105,7 @@ fn outputs_pair_with_urls_by_position() {
 }
 
 #[test]
-fn output_belongs_to_the_stage_before_it() {
+fn output_option_applies_to_the_preceding_stage() {
     let stages = ["--extract", "a", "--then", "http://h/{}"];
     let file = |name: &str| OutputArg::File(name.into());
     let first = plan(&[&["u", "-o", "x"], &stages[..]].concat()).operations.remove(0);
@@ -153,7 +153,7 @@ fn uploads_and_extraction_are_refused_together() {
 }
 
 #[test]
-fn then_stage_texts_have_placeholders_for_the_value() {
+fn then_stage_inserts_the_value_into_its_options() {
     let later = |args: &[&str]| {
         let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
         let operation = plan(&chain).operations.remove(0);
