@@ -1,5 +1,5 @@
 //! The options of a command line as they were given, in order. A job (`--job`) stores them, so that
-//! it can go on without them.
+//! a later run of the job need not repeat them.
 //!
 //! ```
 //! use haul_cli::given_option::GivenOption;
@@ -12,16 +12,17 @@
 
 use crate::secret_arguments;
 
-/// The name under which a URL without an option is kept.
+/// The option name under which a URL without an option is stored.
 pub const URL: &str = "url";
 
 /// An option with its value, or a URL. `Debug` shows only the name, because the value may be a
 /// secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GivenOption {
-    /// The long name of the option, without dashes; [`URL`] for a URL.
+    /// The long name of the option, without dashes; [`URL`] for a URL that is given without an
+    /// option.
     pub name: String,
-    /// False for the form with `--no-`.
+    /// False for the `--no-` form of the option.
     pub is_on: bool,
     /// The value of the option. `None` if the option has no value.
     pub value: Option<Vec<u8>>,
@@ -33,7 +34,7 @@ pub struct GivenOption {
 }
 
 impl GivenOption {
-    /// Makes an option. The option's name and value decide whether the value is a secret.
+    /// Creates an option. Its name and value decide whether the value is a secret.
     pub fn new(name: &str, is_on: bool, value: Option<&[u8]>) -> Self {
         let secret = value.filter(|value| secret_arguments::is_secret(name, value));
         Self {

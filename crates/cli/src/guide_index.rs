@@ -12,11 +12,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The index of the guides: a line for each section, with its file and heading, its title and its
+/// The index of the guides: a line for each section, with its file and anchor, its title and its
 /// options, separated by tabs.
 const INDEX: &str = include_str!("guide_index.txt");
 
-/// The pages that are no guides: a generated table, and figures.
+/// The pages in `docs` that are not guides: benchmark results and a generated table.
 const EXCLUDED_PAGES: [&str; 2] = ["benchmarks.md", "curl-compat.md"];
 
 /// A section of a guide.
@@ -45,7 +45,7 @@ pub fn sections() -> impl Iterator<Item = GuideSection<'static>> {
     })
 }
 
-/// Makes the index from the guides in the directory `docs`.
+/// Generates the index from the guides in the directory `docs`.
 ///
 /// # Errors
 /// A guide cannot be read.
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_have_places_titles_and_options() {
+    fn guide_sections_have_anchors_titles_and_options() {
         let text = "# The guide\n\nBegin with `--silent`.\n\n## First `--job`, then\n```sh\n# no --heading\nhaul --job f \
                     -s\n```\n### What's this?\n";
         let lines = index_page("g.md", text);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_index_is_a_section() {
+    fn every_guide_index_line_is_a_section() {
         assert_eq!(sections().count(), INDEX.lines().count());
         assert!(sections().flat_map(|section| section.options()).any(|name| name == "job"));
     }

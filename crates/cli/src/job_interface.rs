@@ -1,4 +1,4 @@
-//! The types of jobs that exist with and without the feature `job`.
+//! The types of jobs (`--job`) that also exist in builds without the feature `job`.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use haul::{Error, Result};
 
 use crate::usage_error::UsageError;
 
-/// The reason why the command line of a job cannot be run.
+/// The reason why a command line with `--job` cannot be run.
 #[derive(Debug)]
 pub enum JobCommandError {
     /// An option of the command line is wrong.
@@ -16,29 +16,30 @@ pub enum JobCommandError {
     Job(Error),
 }
 
-/// The place of a URL in a job.
+/// The state of a URL in the run of a job.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no URL has a place"))]
 pub(crate) enum UrlRunState {
     /// The URL has not been fetched.
     New,
     /// The URL needs no request in this run.
     Finished,
-    /// The URL was fetched before, and is refreshed.
+    /// An earlier run has fetched the URL, and this run refreshes it.
     Known(KnownUrl),
 }
 
-/// The validators of a URL that was fetched before, and its file.
+/// The validators and the file of a URL that an earlier run has fetched.
 pub(crate) struct KnownUrl {
     pub(crate) etag: Option<String>,
     pub(crate) last_modified: Option<String>,
-    /// The size of the file; `None` if it is not compared.
+    /// The size of the file in bytes; `None` if it is not to be compared.
     pub(crate) size: Option<u64>,
     pub(crate) file: Option<PathBuf>,
 }
 
 impl KnownUrl {
-    /// Returns the header fields that make a request conditional: the server sends the content only
-    /// if it has changed. Returns none if the file of the known content is no longer there.
+    /// Returns the header fields that make a request conditional, so that the server sends the
+    /// content only if it has changed. Returns no fields if the file of the earlier fetch no longer
+    /// exists.
     pub(crate) fn conditions(self) -> Vec<(String, Vec<u8>)> {
         let is_there = self.file.as_ref().is_none_or(|file| {
             std::fs::metadata(file)
@@ -50,7 +51,7 @@ impl KnownUrl {
     }
 }
 
-/// An archive that holds the records of exchanges back until the job notes their transfers.
+/// A WARC archive that holds back the records of a transfer until the job commits the transfer.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no archive is held"))]
 pub(crate) trait HeldArchive: Send + Sync {
     /// Appends the records with these numbers, in this order. Returns the payloads that are new in
@@ -66,23 +67,23 @@ pub(crate) trait HeldArchive: Send + Sync {
     /// Returns the end of the archive.
     fn position(&self) -> ArchivePosition;
 
-    /// Syncs all that was appended.
+    /// Syncs all appended records to the disk.
     ///
     /// # Errors
     /// A file of the archive cannot be synced.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The end of the last whole record of an archive.
+/// The position of the end of the last complete record in an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ArchivePosition {
-    /// The number of the file that is being written.
+    /// The number of the archive file that is being written.
     pub number: u32,
-    /// The length of the file.
+    /// The length, in bytes, of that file.
     pub offset: u64,
 }
 
-/// A payload of an archive, to which revisit records of later runs refer.
+/// A payload in an archive, to which revisit records of later runs can refer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArchivedPayload {
     /// The SHA-1 digest of the payload.

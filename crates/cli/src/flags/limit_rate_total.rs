@@ -1,4 +1,4 @@
-//! The option `--limit-rate-total`.
+//! The option `--limit-rate-total`: limits the transfer rate of the whole run, in bytes per second.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The option `--rate-host`.
+//! The option `--rate-host`: limits how often transfers begin on the same host.
 
 use super::prelude::*;
 use super::rate::parse_interval;

@@ -38,27 +38,27 @@ pub struct FlagSpec {
     pub see_also: &'static [&'static str],
 }
 
-/// The form of a flag: with or without a value.
+/// The syntax of a flag's value: none, required or optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagSyntax {
     /// No value. The form with `--no-` turns the flag off.
     Switch,
     /// No value, and no form with `--no-`.
     Once,
-    /// A required value. The word names it in the help. If the word is `file`, a value that begins
-    /// with a dash causes a warning.
+    /// A required value. The string is the name of the value in the help. If it is `file`, a value
+    /// that begins with a dash causes a warning.
     Value(&'static str),
-    /// The value is optional, and can only be given as `--name=value`. The word names the value in
-    /// the help.
+    /// An optional value, which can only be given as `--name=value`. The string is the name of the
+    /// value in the help.
     Optional(&'static str),
-    /// An optional value, which is the next argument if there is one. The word names it in the
-    /// help.
+    /// An optional value, which is the next argument if there is one. The string is the name of the
+    /// value in the help.
     Trailing(&'static str),
 }
 
 impl FlagSyntax {
-    /// Returns true if the text after the flag's letter in the same argument is its value, as in
-    /// `-ofile`.
+    /// Returns true if the text after the flag's letter in the same argument is the flag's value,
+    /// as in `-ofile`.
     pub fn is_glued(self) -> bool {
         matches!(self, FlagSyntax::Value(_) | FlagSyntax::Optional(_) | FlagSyntax::Trailing(_))
     }

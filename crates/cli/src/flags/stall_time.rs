@@ -1,4 +1,4 @@
-//! The option `--stall-time`.
+//! The option `--stall-time`: sets how long a transfer may make no progress.
 
 use super::prelude::*;
 

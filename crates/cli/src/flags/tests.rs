@@ -9,8 +9,8 @@ use crate::build_plan::resolve;
 use crate::file_access::FileAccess;
 use crate::parse::parse;
 
-/// A [`FileAccess`] in which every file exists. A file in hexadecimal digits contains a key, and each
-/// other a harmless line, which is valid as a config line, as a header field and as data.
+/// A [`FileAccess`] in which every file exists. A file with the extension `hex` contains a key. Any
+/// other file contains a line that is valid as a config line, as a header field and as data.
 struct AnyFileAccess;
 
 impl FileAccess for AnyFileAccess {

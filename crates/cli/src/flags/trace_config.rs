@@ -1,4 +1,4 @@
-//! The option `--trace-config`: sets which parts of the traffic a trace shows.
+//! The option `--trace-config`: sets whether the lines of a trace begin with times and ids.
 
 use super::prelude::*;
 

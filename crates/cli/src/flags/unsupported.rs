@@ -13,8 +13,8 @@
 //! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
-/// The reasons for refusing options. Each comes with the long names (without `no-`) of curl's
-/// options that are refused for it.
+/// The reasons for refusing options of curl. Each reason is followed by the long names, without
+/// `no-`, of the options that are refused for it.
 const REFUSAL_REASONS: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks only HTTP",
@@ -44,7 +44,8 @@ const REFUSAL_REASONS: &[(&str, &str)] = &[
     ("Metalink was removed from curl, too", "metalink"),
 ];
 
-/// The switches among the refused options. The form with `--no-` asks for nothing that haul lacks.
+/// The refused options that are switches. Their `--no-` forms are accepted, because they ask for
+/// nothing that haul lacks.
 const SWITCH_NAMES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-control \
                         ftp-ssl-reqd list-only mail-rcpt-allowfails metalink ntlm ntlm-wb proxy-http3 \
                         proxy-ntlm sasl-ir tftp-no-options tls-earlydata";
@@ -52,7 +53,8 @@ const SWITCH_NAMES: &str = "compressed-ssh doh-cert-status eprt epsv ftp-pret ft
 /// The letters of curl's options that haul refuses, with their long names.
 const OPTIONS_BY_LETTER: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
-/// Returns the reasons for refusing options, each with the long names of its options between blanks.
+/// Returns the reasons for refusing options. Each reason is followed by the long names of the
+/// refused options, separated by blanks.
 pub fn refusal_reasons() -> impl Iterator<Item = (&'static str, &'static str)> {
     REFUSAL_REASONS.iter().copied()
 }

@@ -72,7 +72,7 @@ impl ParsedFormOptions {
         Ok(())
     }
 
-    /// Returns the parts of the form. Nested lists that are still open end here, as in curl.
+    /// Returns the parts of the form. Closes the nested lists that are still open, as curl does.
     pub fn into_parts(mut self) -> Vec<ParsedFormPart> {
         while let Some(part) = self.open.pop() {
             self.current_list().push(part);

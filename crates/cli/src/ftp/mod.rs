@@ -57,9 +57,9 @@ use crate::usage_error::one_line;
 use args::{FetchProgramArgs, FtpArgs, FtpOutput};
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
-/// The longest `Retry-After` of a response that is respected. A longer wait would surprise the
-/// user, who does not see the reason.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+/// The maximum wait before a retry, even if the `Retry-After` of the response is longer. A longer
+/// wait would surprise the user, who does not see the reason.
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(60);
 
 /// The program that haul was called as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl FtpClient {
         let mut options = RequestOptions {
             fail: true,
             redirects: RedirectRules::default(),
-            retry: RetryRules { cap: DEFAULT_TIMEOUT, ..RetryRules::default() },
+            retry: RetryRules { cap: MAX_RETRY_WAIT, ..RetryRules::default() },
             split: SplitDownloadOptions { connections: 1, ..SplitDownloadOptions::default() },
             family: match args.family {
                 Some(4) => AddressFamily::V4,

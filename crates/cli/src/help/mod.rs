@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_sorted_and_all_used() {
+    fn help_categories_are_sorted_and_all_used() {
         let names: Vec<_> = HelpCategory::ALL.iter().map(|category| category.name()).collect();
         assert!(names.is_sorted(), "{names:?}");
         for category in HelpCategory::ALL {

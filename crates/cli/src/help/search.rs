@@ -1,4 +1,4 @@
-//! The search of `--help WORD` in the names and texts of options and in the guides.
+//! The search of `--help WORD` in the names and descriptions of options, and in the guides.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use crate::did_you_mean::OTHER_NAMES;
 use crate::flags::{FLAGS, FlagSpec};
 use crate::guide_index::{self, GuideSection};
 
-/// The maximum number of results: options found by their documentation, and sections of guides.
-/// Options whose name contains the word are always shown.
+/// The maximum number of search results for options found by their documentation, and for sections
+/// of guides. Options whose names contain the word are always shown.
 const MAX_RESULTS: usize = 12;
 
-/// The rank of an option among the results. The part of its documentation in which the words occur
-/// decides the rank.
+/// The rank of an option among the search results: the part of its documentation in which the words
+/// occur. The best rank is first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SearchRank {
     Name,
@@ -21,8 +21,8 @@ enum SearchRank {
     Documentation,
 }
 
-/// Returns the options and the sections of guides that contain all words of `subject`. `None` if
-/// nothing contains them.
+/// Returns the help text for a search: the options and the sections of guides that contain all
+/// words of `subject`. Returns `None` if no option and no section contains them.
 pub(super) fn search_results(subject: &str) -> Option<String> {
     let words = words_of(subject);
     if words.is_empty() {
@@ -54,7 +54,8 @@ fn words_of(subject: &str) -> Vec<String> {
     subject.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// Returns the options that have all words, the best first. `without` is left out.
+/// Returns the options whose names or documentation contain all words, the best match first. Leaves
+/// out the option with the long name `without`.
 fn matching_options(words: &[String], without: Option<&str>) -> Vec<&'static FlagSpec> {
     let specs = FLAGS.iter().map(|flag| flag.spec()).filter(|spec| Some(spec.long) != without);
     let mut found: Vec<(SearchRank, &FlagSpec)> =
@@ -65,7 +66,8 @@ fn matching_options(words: &[String], without: Option<&str>) -> Vec<&'static Fla
     found.into_iter().enumerate().filter(is_shown).map(|(_, (_, spec))| spec).collect()
 }
 
-/// Returns the best place of an option in which a word occurs; `None` if it does not occur.
+/// Returns the rank of the best part of an option's documentation in which a word occurs; `None` if
+/// the word does not occur.
 fn rank(spec: &FlagSpec, word: &str) -> Option<SearchRank> {
     let is_other_name = || OTHER_NAMES.iter().any(|(other, ours)| *other == word && ours.contains(&spec.long));
     let places = [
@@ -77,7 +79,7 @@ fn rank(spec: &FlagSpec, word: &str) -> Option<SearchRank> {
     places.iter().find(|(_, has)| *has).map(|(rank, _)| *rank)
 }
 
-/// Returns true if a word of `text` begins with `word`, in any case.
+/// Returns true if a word of `text` begins with `word`, ignoring case.
 fn has_word(text: &str, word: &str) -> bool {
     let text = text.to_lowercase();
     let is_start = |at: usize| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_in_names_help_and_guides() {
+    fn help_search_finds_words_in_options_and_guides() {
         for (subject, expected) in [
             ("timeout", &["--connect-timeout", "--max-time", "--stall-time"][..]),
             ("jar", &["--cookie-jar"]),
@@ -144,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_find_nothing() {
+    fn help_search_for_unknown_words_finds_nothing() {
         for subject in ["xyzzy", "", " ", "imeout"] {
             assert_eq!(search_results(subject), None, "{subject:?}");
         }
     }
 
     #[test]
-    fn option_help_lists_related_options() {
+    fn help_of_an_option_lists_related_options() {
         let option = FLAGS.iter().map(|flag| flag.spec()).find(|spec| spec.long == "retry").expect("--retry");
         let text = other_results("retry", option);
         assert!(text.contains("Other options about retry:") && text.contains("--retry-delay"), "{text}");
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn search_matches_only_word_starts() {
+    fn help_search_matches_only_beginnings_of_words() {
         assert!(has_word("The Time limit", "time") && has_word("max-time", "time") && has_word("timeout", "time"));
         assert!(!has_word("sometimes", "time") && !has_word("anything", ""));
     }

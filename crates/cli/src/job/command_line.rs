@@ -1,5 +1,5 @@
-//! The command line of a job: which options identify it, how they are stored, and how a later run
-//! is compared with them.
+//! The command line of a job: the options that identify it, how they are stored, and how a later
+//! run is compared with them.
 //!
 //! ```text
 //!  argv ─▶ parse_recorded ─▶ given options ─┬─▶ identity ─▶ stored in the job, secrets left out
@@ -64,8 +64,8 @@ const CHANGEABLE_OPTIONS: &[&str] = &[
     "verbose",
 ];
 
-/// Returns the options that identify the job. Their secrets are removed, but the position and the
-/// name of each secret are kept.
+/// Returns the options that identify the job. The values of secrets are removed, but the position
+/// and the name of each secret are kept.
 pub(super) fn unchangeable_options(given: &[GivenOption]) -> Vec<GivenOption> {
     let identifying = given.iter().filter(|option| !CHANGEABLE_OPTIONS.contains(&option.name.as_str()));
     identifying.map(|option| GivenOption { value: stored_value(option), ..option.clone() }).collect()
@@ -75,14 +75,14 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
     option.value.clone().filter(|_| !option.is_secret)
 }
 
-/// Returns true if a run is given no option that a job stores. Secrets and limits, for example, are
-/// not stored.
+/// Returns true if the options of a run contain none that a job stores. Secrets and limits, for
+/// example, are not stored.
 pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
     unchangeable_options(given).iter().all(|option| option.is_secret)
 }
 
-/// Returns the first value that cannot be stored, with the reason: text that is not UTF-8, or a URL
-/// with a password.
+/// Returns the first option whose value cannot be stored, with the reason: it is not UTF-8, or it
+/// is a URL with credentials.
 pub(super) fn first_unstorable(command: &[GivenOption]) -> Option<(&GivenOption, &'static str)> {
     command.iter().find_map(|option| {
         let value = option.value.as_deref()?;
@@ -111,7 +111,8 @@ pub(super) fn to_json(command: &[GivenOption]) -> String {
     Value::Array(options.collect()).to_string()
 }
 
-/// Reads the text of [`to_json`]. Returns `None` if the text is no such command line.
+/// Parses the JSON text that [`to_json`] returns. Returns `None` if the text is not such a command
+/// line.
 pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
     let Value::Array(options) = serde_json::from_str(text).ok()? else { return None };
     let option = |option: &Value| {
@@ -127,12 +128,13 @@ pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
     options.iter().map(option).collect()
 }
 
-/// Returns the arguments of a run that continues the stored command line. `given` are the options
-/// of this run. Its secrets replace the removed secrets of the same names, and its limits are
-/// added. Any other option of `given` must equal a stored option.
+/// Returns the complete command line of a run that continues a job: the options `stored` in the
+/// job, with the secrets and limits of `given`, the options of this run. A secret of `given`
+/// replaces the removed secret of the same name. Any other option of `given` must equal a stored
+/// option.
 ///
 /// # Errors
-/// A text for the user: a secret is not given again, or an option is not one of the job.
+/// A text for the user: a secret is not given again, or an option does not belong to the job.
 pub(super) fn continued_command_line(stored: &[GivenOption], given: &[GivenOption]) -> Result<Vec<OsString>, String> {
     let (mut secrets, others): (Vec<&GivenOption>, Vec<&GivenOption>) =
         given.iter().partition(|option| option.is_secret);
@@ -165,11 +167,12 @@ pub(super) fn continued_command_line(stored: &[GivenOption], given: &[GivenOptio
     Ok(arguments)
 }
 
-/// Returns the options of a run. Options that a job does not store get absolute file names. The run
-/// enters the directory of its job, to which the stored names refer.
+/// Returns the options of a run with absolute file names in those options that a job does not
+/// store. This is necessary because the run changes to the job's directory, to which the stored
+/// file names are relative.
 ///
 /// # Errors
-/// The present directory is not known.
+/// The working directory is unknown.
 pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<GivenOption>> {
     let absolute = |option: &GivenOption| {
         let names_file = ["events", "stderr", "trace", "trace-ascii"].contains(&option.name.as_str());
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_verbosity_and_order_do_not_identify_jobs() {
+    fn limits_verbosity_and_option_order_do_not_identify_jobs() {
         let old = ["--job", "f", "http://h/[1-3]", "--jsonl", "--rate", "5/s", "-v"];
         assert_eq!(differ(&old, &["--jsonl", "-s", "--parallel-max", "3", "--job=g", "http://h/[1-3]"]), None);
     }
@@ -332,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn continued_command_takes_secrets_and_limits() {
+    fn continued_job_uses_secrets_and_limits_of_new_run() {
         let stored = unchangeable_options(&command(&[
             "-u",
             "me:pw",
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_fields_are_matched_by_name() {
+    fn secret_header_fields_of_jobs_match_by_name() {
         let stored = unchangeable_options(&command(&["-H", "Authorization: a", "-H", "X-Api-Key: b", "http://h/"]));
         let stored = from_json(&to_json(&stored)).unwrap();
         let given = command(&["-H", "x-api-key: key", "-H", "authorization: tok"]);
@@ -386,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn continued_command_may_repeat_its_options() {
+    fn run_of_a_job_may_repeat_stored_options() {
         let stored = unchangeable_options(&command(&["--jsonl", "-o", "a", "http://h/"]));
         let words = continued_command_line(&stored, &command(&["--job", "f", "-o", "a", "-v"])).unwrap();
         assert_eq!(words, ["--jsonl", "--output=a", "http://h/", "--job=f", "--verbose"]);
@@ -395,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_this_run_are_in_its_directory() {
+    fn file_names_not_stored_in_jobs_become_absolute() {
         let given = command(&["--job", "f", "--events", "e", "--trace", "-", "--stderr", "/log"]);
         let values = with_absolute_files(&given).unwrap().into_iter().map(|option| option.value.unwrap());
         let here = std::env::current_dir().unwrap().join("e").into_os_string().into_vec();

@@ -1,4 +1,4 @@
-//! The check of a job's directory, and of the files that SQLite keeps beside the job.
+//! The check of a job's directory, and of the files that SQLite creates beside the job's file.
 //!
 //! ```text
 //!  NAME            the job                     ◀─┐ SQLite copies their content
@@ -6,9 +6,10 @@
 //!  NAME-wal, -shm  transactions to add         ──┘ them whoever owns them
 //! ```
 //!
-//! A user who can create files in the directory can so replace the job and its command line. The
-//! sticky bit does not prevent that: it protects existing files only. A check of the files alone
-//! would leave the time between the check and their opening by SQLite.
+//! So a user who can create files in the directory can replace the job and its command line. The
+//! sticky bit does not prevent that, because it protects only existing files. A check of the files
+//! alone would not suffice, because they could appear between the check and the time when SQLite
+//! opens them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -22,11 +23,11 @@ use super::job_error::{io_error, job_error};
 /// The suffixes of the files that SQLite creates next to a database.
 const DATABASE_FILE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// Refuses a job in a directory in which other users can create files, and a job with files of
-/// SQLite that others could have written.
+/// Refuses a job in a directory in which other users can create files, and a job whose SQLite files
+/// (journal, write-ahead log) other users could have written.
 ///
-/// Trusted are this user, root and, if the job exists, its owner: root may read the jobs of others.
-/// The members of a group to which the directory is writable are trusted, too.
+/// This user, root and, if the job exists, its owner are trusted. (The owner is another user only
+/// if root reads the job.) The members of a group that can write to the directory are trusted, too.
 ///
 /// # Errors
 /// The error names the path, the reason and the remedy.
@@ -59,7 +60,7 @@ pub(super) fn check_directory(job: &Path) -> Result<()> {
     DATABASE_FILE_SUFFIXES.iter().try_for_each(|suffix| check_beside(job, &path_with_suffix(&real, suffix), &trusted))
 }
 
-/// Returns the path of the SQLite file next to a job that has this suffix.
+/// Returns the path of the file with this suffix that SQLite creates beside a job's file.
 fn path_with_suffix(job: &Path, suffix: &str) -> PathBuf {
     let mut name = job.as_os_str().to_owned();
     name.push(suffix);

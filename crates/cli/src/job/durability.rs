@@ -1,12 +1,13 @@
-//! The thread that makes a job durable: once a second it syncs the output, the files of the
-//! committed rows, and the job's file, in this order.
+//! The thread that makes a job durable: once a second it syncs the job's output, then the files of
+//! the committed URLs, then the job's file.
 //!
-//! After a loss of power, the next run trusts only what was synced: it sets back all later rows, and
-//! cuts the output back. So such a run repeats at most what was in flight and the last second. How
-//! it knows that the computer was restarted: the job has the identifier of the boot.
+//! After a loss of power, the next run relies only on synced data: it resets all later URLs, and
+//! truncates the output to the synced length. So it repeats at most the transfers that were running
+//! and those of the last second. A restart of the computer is detected by the identifier of the
+//! boot, which the job's file stores.
 //!
-//! The files of `-o` are synced together by `syncfs`, once for each file system, because a sync of
-//! each of a hundred thousand files would take longer than their transfer.
+//! The files of `-o` are synced together by `syncfs`, once for each file system, because syncing
+//! each of a hundred thousand files separately would take longer than fetching them.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -25,29 +26,29 @@ use super::job_error::{DatabaseResult, database_error, sync_error};
 use super::writer::{JobEvent, JobShared};
 use crate::job_interface::ArchivePosition;
 
-/// The time between two syncs, and so the time whose work a loss of power may cost.
+/// The time between two syncs. A loss of power costs at most the work of this time.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of pages (32 MiB) after which the write-ahead log should be restarted.
+/// The number of pages (32 MiB) in the write-ahead log from which the log is restarted.
 const MAX_LOG_PAGES: i64 = 8192;
 
-/// The number of directories that are remembered, so that each is examined once. Those beyond are on
-/// the same file systems in practice.
+/// The maximum number of directories that are remembered, so that the file system of each is looked
+/// up once. Further directories are ignored: in practice they are on the same file systems.
 const MAX_DIRECTORIES: usize = 1024;
 
-/// A state of the job that can be made durable.
+/// The state of a job after a commit, which becomes durable when it is synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DurableState {
     /// The number of the last commit.
     pub(super) commit: u64,
     /// The offset in the output file of the end of the last committed output.
     pub(super) output: u64,
-    /// The end of the archive.
+    /// The end of the job's archive.
     pub(super) archive: ArchivePosition,
 }
 
 impl DurableState {
-    /// Records that the state is on the disk.
+    /// Records in the job's file that this state is on the disk.
     pub(super) fn write(&self, connection: &Connection) -> DatabaseResult<()> {
         let update = "UPDATE job SET durable_commit = ?1, durable_output = ?2, durable_archive_number = ?3, \
                       durable_archive_end = ?4";
@@ -57,16 +58,16 @@ impl DurableState {
     }
 }
 
-/// The output and the file systems to which a job writes.
+/// The output, and the file systems of the files, that a job must sync.
 #[derive(Default)]
 pub(super) struct SyncTargets(Mutex<SyncTargetSet>);
 
 #[derive(Default)]
 struct SyncTargetSet {
     output: Option<Arc<OwnedFd>>,
-    /// The directories that were examined.
+    /// The directories whose file systems are already in `file_systems`.
     directories: HashSet<PathBuf>,
-    /// A directory on each file system.
+    /// The file systems to sync: the device number of each, and one of its directories.
     file_systems: Vec<(u64, Arc<File>)>,
 }
 
@@ -75,7 +76,8 @@ impl SyncTargets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the output to sync. Only a regular file has to be synced.
+    /// Sets the output file to sync. It must be a regular file, because only such an output needs a
+    /// sync.
     pub(super) fn set_output(&self, output: OwnedFd) {
         self.lock().output = Some(Arc::new(output));
     }
@@ -97,7 +99,7 @@ impl SyncTargets {
         }
     }
 
-    /// Syncs the output and the file systems.
+    /// Syncs the output file and the file systems.
     fn sync(&self) -> std::io::Result<()> {
         let (output, directories) = {
             let set = self.lock();
@@ -121,7 +123,7 @@ fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fdatasync(file)
 }
 
-/// Syncs the content of a file. Apple's other calls leave it in the memory of the disk.
+/// Syncs the content of a file to the disk. Apple's other calls may leave it in the disk's cache.
 #[cfg(target_vendor = "apple")]
 fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
     rustix::fs::fcntl_fullfsync(file)
@@ -133,7 +135,7 @@ fn sync_file_system(directory: &File) -> std::io::Result<()> {
     Ok(rustix::fs::syncfs(directory)?)
 }
 
-/// Syncs all file systems: elsewhere than on Linux, no call syncs one of them.
+/// Syncs all file systems, because systems other than Linux have no call to sync a single one.
 #[cfg(not(target_os = "linux"))]
 fn sync_file_system(_directory: &File) -> std::io::Result<()> {
     rustix::fs::sync();
@@ -149,7 +151,7 @@ pub(super) struct Syncer {
 }
 
 impl Syncer {
-    /// Syncs once a second, until `stop` is closed.
+    /// Syncs once a second if there was a commit, until `stop` is closed.
     pub(super) fn run(self, stop: &Receiver<()>) {
         let mut last = *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner);
         while stop.recv_timeout(SYNC_INTERVAL) == Err(RecvTimeoutError::Timeout) {
@@ -166,7 +168,8 @@ impl Syncer {
         }
     }
 
-    /// Syncs everything. Returns false after an error, which ends the run.
+    /// Syncs the output, the files, and the job's file. Returns false after an error, which ends
+    /// the run.
     fn sync(&self) -> bool {
         if self.shared.failure.is_set() {
             return false;
@@ -186,8 +189,8 @@ impl Syncer {
     }
 }
 
-/// Syncs the write-ahead log. This is needed because a checkpoint syncs it only if no reader
-/// prevents the checkpoint.
+/// Syncs the write-ahead log of the job's file. This is needed because a checkpoint does not sync
+/// the log if a reader prevents the checkpoint.
 fn sync_log(path: &Path) -> std::io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
@@ -198,12 +201,13 @@ fn sync_log(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Moves the content of the write-ahead log into the job's file. Returns the number of its pages.
+/// Copies the content of the write-ahead log into the job's file. `mode` is the mode of SQLite's
+/// checkpoint. Returns the number of pages in the log.
 pub(super) fn checkpoint(connection: &Connection, mode: &str) -> DatabaseResult<i64> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(1))
 }
 
-/// Syncs the output, the archive and the files of a run.
+/// Syncs the output, the files and the archive of a run.
 pub(super) fn sync_targets(shared: &JobShared) -> std::io::Result<()> {
     shared.targets.sync()?;
     shared.archive.get().map_or(Ok(()), |archive| archive.sync())

@@ -1,51 +1,52 @@
-//! The queue of events between the threads of a run and the writer of the job.
+//! The queue of events from the threads of a run to the thread that writes the job's file.
 //!
-//! A channel would wake the writer for each event, thousands of times a second. This queue wakes it
-//! for the first event after a time without any, and then lets it sleep until the next commit is due.
-//! The writer takes all events at once.
+//! A channel would wake the writer thread for each event, thousands of times a second. This queue
+//! wakes it only for the first event, and then lets it sleep until the next commit is due. The
+//! writer then takes all queued events at once.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::writer::JobEvent;
 
-/// The number of events that wait at most. Beyond them, workers wait for the disk.
+/// The maximum number of queued events. When the queue is full, the sending threads wait for the
+/// writer.
 const MAX_EVENTS: usize = 4096;
 
-/// The number of bytes of values and lists that wait at most.
+/// The maximum size, in bytes, of the values and list texts in the queued events.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Events for the writer of a job.
+/// The queue of events for the thread that writes the job's file.
 #[derive(Default)]
 pub(super) struct EventQueue {
     state: Mutex<QueueState>,
     /// Wakes the writer thread when an event has arrived.
     arrived: Condvar,
-    /// Wakes the threads that wait for room.
+    /// Wakes the threads that wait for room in the queue.
     taken: Condvar,
 }
 
 #[derive(Default)]
 struct QueueState {
     events: Vec<JobEvent>,
-    /// The bytes of values and lists in the events.
+    /// The size, in bytes, of the values and list texts in the queued events.
     bytes: usize,
     has_end: bool,
     sleep: WriterSleep,
-    /// The number of threads that wait for room.
+    /// The number of threads that wait for room in the queue.
     waiting: usize,
     is_closed: bool,
 }
 
-/// The state of the writer's thread.
+/// The state of the writer thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum WriterSleep {
-    /// The thread handles events.
+    /// The writer thread handles events.
     #[default]
     Awake,
-    /// The thread waits for the first event.
+    /// The writer thread waits for the first event.
     Idle,
-    /// The thread waits for the time of the next commit.
+    /// The writer thread waits until the next commit is due.
     Pausing,
 }
 
@@ -54,7 +55,8 @@ impl QueueState {
         self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES
     }
 
-    /// Returns true if the writer must not wait any longer.
+    /// Returns true if the writer thread must not wait for the next commit, because the queue is
+    /// half full or the run has ended.
     fn is_urgent(&self) -> bool {
         self.has_end || self.events.len() >= MAX_EVENTS / 2 || self.bytes >= MAX_BYTES / 2
     }
@@ -65,7 +67,8 @@ impl EventQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event. Waits if too many wait already. Returns false if the writer has ended.
+    /// Adds an event to the queue. Waits while the queue is full. Returns false if the writer has
+    /// ended.
     pub(super) fn send(&self, event: JobEvent) -> bool {
         let mut state = self.lock();
         while state.is_full() && !state.is_closed {
@@ -95,8 +98,8 @@ impl EventQueue {
         true
     }
 
-    /// Moves all events to `events`, which is empty. Waits for the first event, and then until the
-    /// time `earliest`, unless an event is urgent.
+    /// Moves all queued events to `events`, which must be empty. Waits for the first event, and
+    /// then until the time `earliest`, unless the queue is half full or the run has ended.
     pub(super) fn wait_for_events(&self, events: &mut Vec<JobEvent>, earliest: Instant) {
         let mut state = self.lock();
         loop {
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writer_takes_all_events_in_order() {
+    fn event_queue_delivers_all_events_in_order() {
         let queue = Arc::new(EventQueue::default());
         let sender = Arc::clone(&queue);
         let sending = thread::spawn(move || (0..20_000).all(|total| sender.send(JobEvent::ListEnded(total))));
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn full_queue_waits_for_the_writer() {
+    fn full_event_queue_blocks_until_events_are_taken() {
         let queue = Arc::new(EventQueue::default());
         let text = || JobEvent::ListText { source: 0, chunk: 0, text: vec![0; MAX_BYTES / 4], is_last: false };
         (0..4).for_each(|_| assert!(queue.send(text())));
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_of_the_output_become_one_event() {
+    fn queued_output_positions_merge_into_one_event() {
         let queue = EventQueue::default();
         (0..9).for_each(|end| assert!(queue.send(JobEvent::Written(end))));
         let mut events = Vec::new();

@@ -1,5 +1,6 @@
-//! The archive of a job (`--warc`): where it ends, and the payloads that it has. The next run cuts
-//! the archive back to there, so that it has the exchanges of each noted transfer once.
+//! The archive of a job (`--warc`): its end, and the payloads that it contains. The next run
+//! truncates the archive to this end, so that it contains the exchanges of each recorded transfer
+//! exactly once.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
 use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
 
-/// Records the end of the archive, and the payloads that are new in it.
+/// Records the end of the archive, and the payloads that were added to it, in the job's file.
 pub(super) fn write_position_and_payloads(
     connection: &Connection,
     position: ArchivePosition,
@@ -33,11 +34,11 @@ pub(super) fn write_position_and_payloads(
 
 #[cfg_attr(not(feature = "warc"), expect(dead_code, reason = "without archives, no job has one"))]
 impl JobRun {
-    /// Returns the end of the job's archive. If no earlier run has begun it, `begin` is called, and
-    /// then the beginning is noted.
+    /// Returns the end of the job's archive. If no earlier run has begun an archive, calls `begin`
+    /// and then records that the archive has begun.
     ///
     /// # Errors
-    /// The error of `begin`, or the job's file cannot be written.
+    /// The error of `begin`, or an error if the job's file cannot be written.
     pub(crate) fn archive_position(&self, begin: impl FnOnce() -> Result<()>) -> Result<ArchivePosition> {
         if let Some(position) = self.noted_archive() {
             return Ok(position);
@@ -51,7 +52,7 @@ impl JobRun {
         Ok(ArchivePosition::default())
     }
 
-    /// Calls `each` with the last `most` payloads of the archive, in their order.
+    /// Calls `each` with the last `most` payloads of the archive, in the order of the archive.
     ///
     /// # Errors
     /// The job's file cannot be read.
@@ -72,7 +73,7 @@ impl JobRun {
         read().map_err(|error| database_error(self.path(), error))
     }
 
-    /// Sets the archive, to which the job's writer appends the exchanges of noted transfers.
+    /// Sets the archive, to which the job's writer appends the exchanges of each recorded transfer.
     pub(crate) fn set_archive(&self, archive: Arc<dyn HeldArchive>) {
         self.shared().set_archive(archive);
     }

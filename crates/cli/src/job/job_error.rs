@@ -7,7 +7,7 @@ use haul::{Error, ErrorKind};
 /// The result of a call of SQLite.
 pub(super) type DatabaseResult<T> = Result<T, rusqlite::Error>;
 
-/// Returns the error of a job: the name of its file, and the reason.
+/// Returns an error about a job: the name of its file, and the reason.
 pub(super) fn job_error(file: &Path, reason: impl AsRef<str>) -> Error {
     Error::new(ErrorKind::Setup, format!("{}: {}", file.display(), reason.as_ref()))
 }
@@ -34,7 +34,7 @@ pub(super) fn io_error(file: &Path, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("failed to open the job {}", file.display()), error)
 }
 
-/// Makes the error for output, files or a log that could not be synced.
+/// Returns the error for output, files or a write-ahead log that could not be synced.
 pub(super) fn sync_error(job: &Path, error: std::io::Error) -> Error {
     Error::with_source(ErrorKind::Write, format!("failed to sync what the job {} has written", job.display()), error)
 }

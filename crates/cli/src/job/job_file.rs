@@ -1,7 +1,7 @@
-//! The file of a job: opening it, locking it, and the row with its settings.
+//! The file of a job: opens and locks it, and reads its settings.
 //!
-//! One process at a time runs a job. It holds a lock (`flock`) on the file until it ends, however it
-//! ends. Readers such as `haul job status` need no lock.
+//! Only one process at a time can run a job. It holds a lock (`flock`) on the file until it ends,
+//! even if it is killed. Readers such as `haul job status` need no lock.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
@@ -28,8 +28,8 @@ use crate::program_persona;
 pub(super) struct JobFile {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
-    /// The descriptor with the lock. It is closed last: closing any descriptor of the file ends the
-    /// locks of SQLite in this process.
+    /// The descriptor that holds the lock. It is closed last, because closing any descriptor of the
+    /// file releases the locks of SQLite in this process.
     lock: File,
 }
 
@@ -38,16 +38,17 @@ pub(super) struct JobFile {
 pub(super) struct JobSettings {
     pub(super) directory: PathBuf,
     pub(super) command: Vec<GivenOption>,
-    /// The number of URLs of the whole list. `None` until a run has reached the end of the list.
+    /// The number of URLs in all lists of the job; `None` until a run has read the lists to their
+    /// ends.
     pub(super) total: Option<u64>,
-    /// The identity of the output file; `None` if the output is no regular file.
+    /// The identity of the output file; `None` if the output is not a regular file.
     pub(super) output: Option<output_file::JobOutputIdentity>,
     pub(super) output_start: u64,
     pub(super) output_end: u64,
     pub(super) last_commit: u64,
     pub(super) durable_commit: u64,
     pub(super) durable_output: u64,
-    /// The end of the archive; `None` as long as no run has begun it.
+    /// The end of the archive; `None` until a run has begun the archive.
     pub(super) archive: Option<ArchivePosition>,
     pub(super) durable_archive: ArchivePosition,
     pub(super) boot: Option<String>,
@@ -59,8 +60,8 @@ pub(super) struct JobSettings {
 }
 
 impl JobFile {
-    /// Opens a job to run or change it. If there is no such file, makes one if `creates` is true.
-    /// Returns false as the second value if the job is new.
+    /// Opens and locks the file of a job. Creates the file if it does not exist and `creates` is
+    /// true. Also returns false if the job is new, and true if it existed.
     pub(super) fn open(path: &Path, creates: bool) -> Result<(Self, bool)> {
         check_directory(path)?;
         let mut options = OpenOptions::new();
@@ -88,8 +89,8 @@ impl JobFile {
         Ok((Self { path: path.to_owned(), connection, lock: file }, exists))
     }
 
-    /// Makes the tables of a new job. Only the header of the file is synced: if the computer stops
-    /// within the first second, no job is begun.
+    /// Creates the tables of a new job. Only the header of the file is synced: if the computer
+    /// stops within the first second, the job may be lost.
     pub(super) fn create(&self, directory: &Path, command: &[GivenOption]) -> Result<()> {
         self.begin_log()?;
         let make = || {
@@ -111,8 +112,8 @@ impl JobFile {
         make().map_err(|error| database_error(&self.path, error))
     }
 
-    /// Turns on the write-ahead log for the file of a new job. The setting is stored in the file.
-    /// The log need not be synced before it is reused from its beginning.
+    /// Turns on the write-ahead log for the file of a new job. The file stores this setting.
+    /// Syncing is off, because the log needs no sync before it is reused from its beginning.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;
@@ -129,13 +130,13 @@ impl JobFile {
         read_settings(&self.connection, &self.path)
     }
 
-    /// Opens another connection to the file, for another thread.
+    /// Opens another connection to the job's file, for another thread.
     pub(super) fn another_connection(&self) -> Result<Connection> {
         connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
-    /// Resets the rows that may be wrong after a loss of power: the rows of commits that were not
-    /// known to be on the disk when the computer stopped. Nothing is reset if only the process
+    /// Resets the URLs whose rows may be wrong after a loss of power: the rows of commits that were
+    /// not known to be on the disk when the computer stopped. Resets nothing if only the process
     /// ended.
     pub(super) fn recover(&self, settings: &mut JobSettings, boot: Option<&str>) -> Result<()> {
         if settings.is_clean || settings.boot.as_deref() == boot {
@@ -162,7 +163,7 @@ impl JobFile {
     }
 }
 
-/// Opens a job for reading only. A process that runs the job is not disturbed.
+/// Opens a job only for reading. This does not disturb a process that runs the job.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
     let file = File::open(path).map_err(|error| io_error(path, error))?;
     check_file(path, &file)?;
@@ -185,8 +186,8 @@ fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, Job
     Ok((connection, settings))
 }
 
-/// Returns true if the write-ahead log of a job is empty, as after a run that ended in order, and
-/// this process cannot write the directory. Then only the file is read, without a lock.
+/// Returns true if the write-ahead log of a job is empty or missing, as after a complete run, and
+/// this process cannot write to the directory. The job can then be read without a lock.
 fn is_at_rest(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -194,7 +195,7 @@ fn is_at_rest(path: &Path) -> bool {
         && access(directory_of(path), Access::WRITE_OK).is_err()
 }
 
-/// Opens a job that nobody writes, for reading.
+/// Opens a job for reading without a lock, because no process writes it.
 fn connect_at_rest(path: &Path) -> Result<Connection> {
     let absolute = std::path::absolute(path).map_err(|error| io_error(path, error))?;
     let escaped = |&byte: &u8| match byte {
@@ -208,10 +209,10 @@ fn connect_at_rest(path: &Path) -> Result<Connection> {
     opened.map_err(|error| database_error(path, error))
 }
 
-/// Returns the ID of the process that runs the job. `None` if no process runs it.
+/// Returns the ID of the process that runs the job; `None` if no process runs it.
 ///
-/// A lock is not enough to know this: `haul job retry` also holds it. A row of the table `run`
-/// without an end is not enough either: its process may have been killed.
+/// The lock alone does not show this, because `haul job retry` also holds it. A row of the table
+/// `run` without an end does not show it either, because the process may have been killed.
 pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
     let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
     let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
@@ -224,7 +225,7 @@ fn is_locked(path: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Fails if a job is run in another directory than the one in which it was begun.
+/// Returns an error if the job is run in another directory than the one in which it was begun.
 pub(super) fn check_same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
     if settings.directory == directory {
         return Ok(());
@@ -236,7 +237,7 @@ pub(super) fn check_same_directory(path: &Path, settings: &JobSettings, director
     Err(job_error(path, text))
 }
 
-/// Refuses a file that is not the user's own job.
+/// Refuses a file that is not a job, or that belongs to another user. root may open any user's job.
 fn check_file(path: &Path, file: &File) -> Result<()> {
     let metadata = file.metadata().map_err(|error| io_error(path, error))?;
     if !metadata.is_file() {
@@ -257,8 +258,8 @@ fn check_file(path: &Path, file: &File) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to run a job that others can write: its command line may be theirs. An empty file becomes
-/// private.
+/// Refuses to run a job that another user owns or could have written, because that user could have
+/// changed its command line.
 fn check_owner(path: &Path, file: &File) -> Result<()> {
     let metadata = file.metadata().map_err(|error| io_error(path, error))?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -296,7 +297,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     open().map_err(|error| database_error(path, error))
 }
 
-/// Returns true if the file is a job, and false if it is empty.
+/// Returns true if the file contains the tables of a job, and false if it is empty.
 fn has_tables(connection: &Connection, path: &Path) -> Result<bool> {
     let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i32>(0));
     let numbers = || -> DatabaseResult<(i32, i32, i64)> {

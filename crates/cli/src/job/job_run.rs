@@ -1,4 +1,4 @@
-//! A run of a job: what the transfers of this process report, and what they need not fetch.
+//! A run of a job: it records the finished transfers, and knows which URLs need not be fetched.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -39,17 +39,17 @@ pub(crate) struct JobRun {
     state: Mutex<RunState>,
     leftovers: LeftoverFiles,
     values: PageValues,
-    /// The lists as they were at the beginning of the run.
+    /// The state of the list files at the beginning of the run.
     lists: GuardedStates,
-    /// True if this run or an earlier one knew of a URL.
+    /// True if an earlier run of the job has committed anything.
     is_resumed: bool,
-    /// The number of the refresh, if this run refreshes.
+    /// The number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
     /// For each stage, true if a refresh may make its requests conditional.
     conditional_stages: Vec<bool>,
 }
 
-/// The parts of a run that are needed only at its beginning and its end.
+/// The parts of a job's run that are needed only at its beginning and at its end.
 struct RunState {
     file: Option<JobFile>,
     settings: JobSettings,
@@ -57,21 +57,21 @@ struct RunState {
     syncer: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// The output of a job's run, and what belongs before the first record.
+/// The output of a job's run, prepared for writing.
 pub(crate) struct JobOutput {
     /// The descriptor to write to.
     pub(crate) descriptor: OwnedFd,
-    /// True if nothing of the job has been written, so that a header line is.
+    /// True if the job has written no output yet, so that a header line must be written.
     pub(crate) is_new: bool,
-    /// The offset at which this run continues in the file.
+    /// The offset in the output file at which this run continues.
     end: u64,
-    /// A message for the user; `None` if there is nothing to say.
+    /// A message for the user; `None` if there is none.
     pub(crate) note: Option<String>,
 }
 
 impl JobRun {
-    /// Opens the job of a run, or makes it. Refuses another command line, changed lists and a job
-    /// that another process runs.
+    /// Opens the job of a run, or creates it. Refuses a command line that differs from the job's,
+    /// lists that have changed, and a job that another process runs.
     pub(crate) fn open(args: &JobArgs, operation: &UrlGroup, refreshes: bool) -> Result<Arc<Self>> {
         let (file, exists) = JobFile::open(&args.file, true)?;
         if exists {
@@ -162,12 +162,12 @@ impl JobRun {
         &self.shared
     }
 
-    /// Returns the values of the pages that are not passed on yet.
+    /// Returns the extracted values of the pages whose output has not been passed on yet.
     pub(super) fn page_values(&self) -> &PageValues {
         &self.values
     }
 
-    /// Returns the number of the refresh, if this run refreshes.
+    /// Returns the number of the refresh; `None` if this run does not refresh.
     pub(super) fn refresh(&self) -> Option<u64> {
         self.refresh
     }
@@ -182,7 +182,8 @@ impl JobRun {
         SystemTime::UNIX_EPOCH + Duration::from_millis(self.lock().settings.created)
     }
 
-    /// Returns the end of the archive, if an earlier run has begun it.
+    /// Returns the end of the archive that earlier runs have recorded; `None` if no run has begun
+    /// it.
     pub(super) fn noted_archive(&self) -> Option<ArchivePosition> {
         self.lock().settings.archive
     }
@@ -200,13 +201,13 @@ impl JobRun {
         self.shared.failure.is_set() || self.shared.stop.is_set()
     }
 
-    /// Returns the cursor by which the list skips the URLs that are finished.
+    /// Returns a cursor that says for each URL of the lists whether it is already finished.
     pub(crate) fn cursor(&self) -> Result<UrlCursor> {
         Ok(UrlCursor::new(self.connection()?, self.path.clone(), self.refresh))
     }
 
-    /// Returns a reader for the list of a source, if the job has to copy the list, because it comes
-    /// from a pipe. Returns `None` for a file, which stays where it is.
+    /// Returns a reader for a list of URLs that must be copied into the job because it comes from a
+    /// pipe. Returns `None` if the list is a regular file, which later runs can read again.
     pub(crate) fn open_list(&self, source: usize, name: &str) -> Result<Option<Box<dyn BufRead + Send>>> {
         if is_file(name) {
             return Ok(None);
@@ -247,8 +248,8 @@ impl JobRun {
         Ok(Some(Box::new(BufReader::with_capacity(64 << 10, reader))))
     }
 
-    /// Prepares the output of the run: the file of `-o` that all transfers share, or standard output.
-    /// A part of a record that an earlier run has left is cut off.
+    /// Prepares the output of the run: the file of `-o` that all transfers share, or standard
+    /// output. Removes an incomplete record at the end, which an earlier run may have left.
     pub(crate) fn open_output(&self, file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
         let state = self.lock();
         let settings = &state.settings;
@@ -290,14 +291,14 @@ impl JobRun {
         Ok(JobOutput { descriptor, is_new, end, note })
     }
 
-    /// Records that the output begins with a header of `header` bytes, which belongs to no
+    /// Records that the output begins with a header of `header` bytes, which does not belong to any
     /// transfer.
     pub(crate) fn output_begins(&self, output: &JobOutput, header: usize) {
         self.send(JobEvent::OutputBegins { header: header as u64, at: output.end });
     }
 
     /// Records a finished transfer. `sha256` is the checksum of its file, if it is known. `prints`
-    /// is true if the transfer has a part of the output, or values for the next stage.
+    /// is true if the transfer writes to the shared output or has values for the next stage.
     pub(crate) fn finished(&self, job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, prints: bool) {
         if let BodyDestination::File { path, .. } = &job.destination {
             self.leftovers.remove_beside(path);
@@ -321,7 +322,7 @@ impl JobRun {
         self.send(JobEvent::Finished { row: Box::new(UrlRow::skipped(stage, number)), waits: false });
     }
 
-    /// Records the number of URLs of the whole list.
+    /// Records the number of URLs in all lists of the job.
     pub(crate) fn list_ended(&self, total: u64) {
         match self.lists.check(&self.path) {
             Ok(()) => self.send(JobEvent::ListEnded(total)),
@@ -329,14 +330,15 @@ impl JobRun {
         }
     }
 
-    /// Sends an event to the writer. The writer has ended only after a failure, which ends the run.
+    /// Sends an event to the writer thread. Ignores it if the writer has ended after a failure,
+    /// because the run then ends as well.
     pub(super) fn send(&self, event: JobEvent) {
         self.events.send(event);
     }
 
-    /// Ends the run: everything is committed and synced. Returns the exit code of the job's first
-    /// failed URL, in this run or an earlier one. Also returns the findings of a refresh, as a text
-    /// for the user.
+    /// Ends the run, after everything is committed and synced. Returns `exit_code` or, if that is
+    /// 0, the exit code of the job's first failed URL, which may have failed in an earlier run.
+    /// Also returns the results of a refresh as a text for the user.
     pub(crate) fn end(&self, exit_code: u8) -> Result<(u8, Option<String>)> {
         let mut state = self.lock();
         self.send(JobEvent::End { exit_code });
@@ -389,14 +391,15 @@ impl OutputObserver for JobRun {
     }
 }
 
-/// Returns true if an output file has no space left. Every other file would fail so, too.
+/// Returns true if the error says that the disk is full or a quota is exceeded. The run then stops,
+/// because every further file would fail as well.
 fn is_disk_full(error: &Error) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     let source = error.io_source().map(std::io::Error::kind);
     error.kind() == ErrorKind::Write && matches!(source, Some(StorageFull | QuotaExceeded))
 }
 
-/// Refuses a command line that does not identify this job.
+/// Refuses a command line that differs from the one that is stored in the job.
 fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
     let settings = file.settings()?;
     if let Some(text) = command_line::first_difference(&settings.command, &args.command) {
@@ -410,7 +413,7 @@ fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
     check_same_directory(&args.file, &settings, &args.directory)
 }
 
-/// Returns the lists and config files that must not change between two runs.
+/// Returns the list and config files that must not change between two runs.
 fn guarded_files<'a>(operation: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<GuardedFile<'a>> {
     let lists = operation.urls.iter().enumerate().filter_map(|(source, url)| match url {
         UrlSource::InputFile(name) if is_file(name) => Some(GuardedFile { source: source as i64, name }),

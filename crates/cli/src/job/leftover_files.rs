@@ -1,8 +1,8 @@
 //! Removes the temporary files that killed runs of a job have left beside its output files.
 //!
-//! The name of a temporary file has the number of its process: `.haul-1234-Xy7aBc.part`. A file is
-//! removed if its process was a run of this job that did not end in order, and no process has that
-//! number now. A directory is examined when the first of its URLs is fetched.
+//! The name of a temporary file contains the ID of its process: `.haul-1234-Xy7aBc.part`. A file is
+//! removed if that process was a run of this job that did not record its end, and no process has
+//! this ID now. A directory is searched when the first URL with a file in it has been fetched.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -15,23 +15,23 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::job_error::DatabaseResult;
 
-/// The number of earlier runs whose files are looked for.
+/// The maximum number of earlier runs whose temporary files are removed.
 const MOST_RUNS: i64 = 1000;
 
-/// The number of directories that are examined.
+/// The maximum number of directories in which temporary files are removed.
 const MOST_DIRECTORIES: usize = 64 << 10;
 
-/// The temporary files of killed runs.
+/// The temporary files that killed runs of a job may have left.
 pub(super) struct LeftoverFiles {
-    /// The beginnings of the names of temporary files.
+    /// The prefixes of the names of temporary files, one for each killed run.
     prefixes: Vec<String>,
-    /// The hashes of the directories that were examined.
+    /// The hashes of the directories that were already searched.
     directories: Mutex<HashSet<u64>>,
     hasher: RandomState,
 }
 
 impl LeftoverFiles {
-    /// Returns the files of the runs before `run` that did not end in order.
+    /// Returns the temporary files of the runs before `run` that were killed.
     pub(super) fn from_earlier_runs(connection: &Connection, run: i64) -> DatabaseResult<Self> {
         let select = "SELECT DISTINCT process FROM run WHERE ended IS NULL AND id < ?1 ORDER BY id DESC LIMIT ?2";
         let mut select = connection.prepare(select)?;
@@ -45,7 +45,8 @@ impl LeftoverFiles {
         Self { prefixes, directories: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Removes the leftover files next to an output file, once for each directory.
+    /// Removes the leftover temporary files in the directory of an output file, once for each
+    /// directory.
     pub(super) fn remove_beside(&self, file: &Path) {
         if self.prefixes.is_empty() {
             return;
@@ -69,7 +70,7 @@ impl LeftoverFiles {
     }
 }
 
-/// Returns true if there is a process with this number.
+/// Returns true if a process with this ID exists.
 pub(super) fn is_running(process: i32) -> bool {
     Pid::from_raw(process).is_some_and(|process| test_kill_process(process) != Err(rustix::io::Errno::SRCH))
 }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_dead_runs_are_removed() {
+    fn only_temporary_files_of_ended_processes_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name);
         let names = [".haul-12-abcdef.part", ".haul-123-abcdef.part", ".haul-12-abcdef", "page", ".page.haul-part"];

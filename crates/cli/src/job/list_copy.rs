@@ -1,12 +1,13 @@
-//! The copy of a list that comes from a pipe. A later run cannot read the pipe again, so the list is
-//! read as fast as it comes and copied into the job, and the URLs are read from there.
+//! The copy of a URL list that comes from a pipe. A later run cannot read the pipe again. Therefore
+//! one thread copies the list into the job as fast as it arrives, and the URLs are read from there.
 //!
 //! ```text
 //!  pipe ─▶ copier ─▶ channel ─▶ table list_text ─▶ reader ─▶ URLs
 //! ```
 //!
-//! A URL is only fetched after its line is committed. If a run was killed before the pipe ended, the
-//! next one needs the same list again: the copier compares it with the lines that are there.
+//! A URL is only fetched after its line is committed. If a run was killed before the pipe ended,
+//! the next run must be given the same list again: the copier compares it with the lines in the
+//! job.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -21,10 +22,10 @@ use super::job_error::{DatabaseResult, database_error};
 use super::schema::NUMBER_BITS;
 use super::writer::{CopiedList, JobEvent, JobShared};
 
-/// The number of bytes of a list that are stored together.
+/// The size, in bytes, of the chunks in which a list is stored.
 const CHUNK: usize = 64 << 10;
 
-/// Writes a part of a list.
+/// Stores a chunk of a list in the job. `is_last` marks the list as complete.
 pub(super) fn write(
     connection: &Connection,
     source: i64,
@@ -50,7 +51,7 @@ fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResul
     select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
 }
 
-/// Returns how much of a list was copied by earlier runs. Notes the list if it is new.
+/// Returns how much of a list earlier runs have copied. Adds the list to the job if it is new.
 pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CopiedList> {
     let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
     connection.execute(note, params![source, name])?;
@@ -75,7 +76,7 @@ pub(super) struct ListCopier {
 }
 
 impl ListCopier {
-    /// Copies the list to its end. An error ends the run.
+    /// Copies the list to its end. An error stops the run.
     pub(super) fn run(mut self) {
         if let Err(error) = self.compare().and_then(|line| self.copy(line)) {
             self.shared.failure.set(error);
@@ -83,8 +84,8 @@ impl ListCopier {
         }
     }
 
-    /// Reads the lines that were copied before, and compares them. Returns the number of the line
-    /// after them.
+    /// Reads the lines that earlier runs have copied, and compares them with the copy. Returns the
+    /// number of the next line.
     fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {
@@ -143,7 +144,8 @@ impl ListCopier {
         }
     }
 
-    /// Refuses URLs with credentials, which must not be stored. `line` is the number of the next line.
+    /// Refuses URLs with credentials, which must not be stored. `line` is the line number of the
+    /// first line in `text`, and is advanced past it.
     fn check_lines(&self, text: &[u8], line: &mut usize) -> Result<()> {
         for given in text.split_inclusive(|&byte| byte == b'\n') {
             let has_login = given.contains(&b'@')
@@ -184,7 +186,8 @@ fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(read)
 }
 
-/// Reads a copied list from the job, part by part, and waits for parts that are still to come.
+/// Reads a copied list from the job, chunk by chunk, and waits for chunks that are not committed
+/// yet.
 pub(super) struct CopiedListReader {
     pub(super) connection: Connection,
     pub(super) source: i64,

@@ -1,8 +1,8 @@
-//! The guard of a job's lists: a list that has changed is refused, because a row of the job knows
-//! its URL by the place in the list.
+//! The check that a job's list files are unchanged. A list that has changed is refused, because the
+//! job identifies a URL by its position in the list.
 //!
-//! Size and time of modification tell an unchanged file. If only the time differs, as after a copy,
-//! the SHA-256 of the content decides.
+//! A file counts as unchanged if its size and modification time are the same. If only the time
+//! differs, as after a copy, the SHA-256 of the content decides.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -15,16 +15,17 @@ use rusqlite::{OptionalExtension, params};
 use super::job_error::{database_error, job_error};
 use super::job_file::JobFile;
 
-/// A file that a job reads, and that must not change.
+/// A list or config file that a job reads, and that must not change between runs.
 pub(super) struct GuardedFile<'a> {
-    /// The number of the source of URLs, or a number beyond them for a config file.
+    /// The index of the list among the sources of URLs. Config files have the indexes after the
+    /// last source.
     pub(super) source: i64,
     pub(super) name: &'a str,
 }
 
 impl JobFile {
-    /// Records the state of a file of the job, or refuses the file if it has changed since the job
-    /// recorded it.
+    /// Checks that a file has not changed since the job recorded its state, and returns an error if
+    /// it has. Records the state of a file that is new.
     pub(super) fn check_guarded_file(&self, guarded: &GuardedFile<'_>) -> Result<()> {
         let GuardedFile { source, name } = *guarded;
         let unreadable = |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
@@ -56,10 +57,10 @@ impl JobFile {
     }
 }
 
-/// The files of a job as they were when the run began.
+/// The states of a job's list and config files at the beginning of the run.
 pub(super) struct GuardedStates(Vec<(String, Option<FileState>)>);
 
-/// The size of a file, and its time of modification in seconds and nanoseconds.
+/// The size of a file in bytes, and its modification time in seconds and nanoseconds.
 type FileState = (u64, i64, i64);
 
 impl GuardedStates {
@@ -67,7 +68,8 @@ impl GuardedStates {
         Self(files.iter().map(|file| (file.name.to_owned(), file_state(file.name))).collect())
     }
 
-    /// Returns an error if a file has changed since, so that stored positions in it are wrong.
+    /// Returns an error if a file has changed since the run began, because the stored positions of
+    /// URLs would then be wrong.
     pub(super) fn check(&self, job: &Path) -> Result<()> {
         match self.0.iter().find(|(name, before)| file_state(name) != *before) {
             Some((name, _)) => Err(job_error(
@@ -82,7 +84,7 @@ impl GuardedStates {
     }
 }
 
-/// Returns the size and the time of modification of a file.
+/// Returns the size and the modification time of a file; `None` if it cannot be read.
 fn file_state(name: &str) -> Option<FileState> {
     let metadata = std::fs::metadata(name).ok()?;
     Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))

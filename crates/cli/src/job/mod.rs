@@ -1,5 +1,5 @@
-//! Jobs: runs with a memory on disk (`--job FILE`), which go on after a kill, and the commands that
-//! show and change them (`haul job status FILE`).
+//! Jobs: runs that record their progress in a file (`--job FILE`), so that a later run continues
+//! after a kill, and the commands that show and change them (`haul job status FILE`).
 //!
 //! ```text
 //!  list ─▶ UrlCursor (skips what is finished) ─▶ fleet ─▶ JobRun ─▶ JobWriter ─▶ SQLite
@@ -46,7 +46,7 @@ pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
 pub(crate) use url_cursor::UrlCursor;
 
-/// Returns true if a command line of haul may have a job: if one of its words begins with `--job`.
+/// Returns true if a command line of haul may contain `--job`: if one of its words begins with it.
 #[must_use]
 pub fn has_job_option(words: &[OsString]) -> bool {
     words.iter().any(|word| {
@@ -55,8 +55,8 @@ pub fn has_job_option(words: &[OsString]) -> bool {
     })
 }
 
-/// Parses the command line of a job. Without a URL, uses the stored options of the job, in the
-/// directory in which the job began.
+/// Parses the command line of a job. If no URL is given, uses the options that the job has stored,
+/// and changes to the directory in which the job was begun.
 ///
 /// # Errors
 /// An option is wrong, or the job's file cannot be read.
@@ -84,7 +84,8 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
     Ok(parsed)
 }
 
-/// Returns the command line that the job has stored, with the secrets and limits of this run.
+/// Returns the command line that the job has stored, completed by the secrets and limits of this
+/// run. Changes to the directory of the job.
 fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed: ParsedArgs) -> Result<ParsedArgs> {
     if !path.exists() {
         let text = "there is no such job; give the URLs to begin one";
@@ -118,7 +119,7 @@ fn lacks_urls(parsed: &ParsedArgs) -> bool {
     parsed.groups.iter().all(|group| group.urls.is_empty())
 }
 
-/// Returns the directory of this process. `path` is the file of its job.
+/// Returns the working directory of this process. Error messages name `path`, the job's file.
 fn job_directory(path: &Path) -> Result<PathBuf> {
     std::env::current_dir().map_err(|error| job_error::io_error(path, error))
 }

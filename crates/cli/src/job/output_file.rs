@@ -1,5 +1,6 @@
-//! The output of a job: standard output or the file of `-o` that all bodies, records or values
-//! share. In a regular file, a later run continues after the last whole record that the job knows.
+//! The output of a job: standard output, or the file of `-o` that all bodies, records or values
+//! share. If the output is a regular file, a later run continues after the last complete record
+//! that the job has recorded.
 //!
 //! | output | after a kill |
 //! |---|---|
@@ -15,29 +16,29 @@ use std::path::Path;
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::{OFlags, fcntl_getfl};
 
-/// The identity of a file: its device number and its inode number.
+/// The identity of a job's output file: its device number and its inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobOutputIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
 }
 
-/// The output of a run, ready to be written.
+/// The output of a job's run, ready to be written.
 #[derive(Debug)]
 pub(super) struct PreparedOutput {
     /// The descriptor to write to.
     pub(super) descriptor: OwnedFd,
-    /// The identity of the file; `None` if the output is no regular file.
+    /// The identity of the output file; `None` if the output is not a regular file.
     pub(super) identity: Option<JobOutputIdentity>,
-    /// The offset at which the job's output begins in the file.
+    /// The offset in the file at which the output of the job begins.
     pub(super) start: u64,
-    /// The offset at which this run continues.
+    /// The offset in the file at which this run continues.
     pub(super) end: u64,
-    /// A message for the user; `None` if there is nothing to say.
+    /// A message for the user; `None` if there is none.
     pub(super) note: Option<String>,
 }
 
-/// The part of an output that earlier runs of the job have written.
+/// The part of the output file that earlier runs of the job have written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EarlierOutput {
     pub(super) identity: Option<JobOutputIdentity>,
@@ -46,13 +47,14 @@ pub(super) struct EarlierOutput {
 }
 
 impl EarlierOutput {
-    /// Returns true if the job has written nothing, or is to write everything again.
+    /// Returns true if no earlier run has written output, or if `haul job retry --all` has
+    /// discarded it.
     fn is_empty(&self) -> bool {
         self.start == self.end
     }
 }
 
-/// Prepares standard output. Cuts a regular file back to the end of the last noted record.
+/// Prepares standard output. Truncates a regular file to the end of the last recorded record.
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
     let fd = std::io::stdout().as_fd().try_clone_to_owned();
     let file = File::from(fd.map_err(|error| output_error("standard output", error))?);
@@ -68,7 +70,7 @@ pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> 
     prepare(file, identity, metadata.len(), appends, earlier, "standard output")
 }
 
-/// Opens and prepares the file of `-o`. A new job empties it.
+/// Opens and prepares the file of `-o`. For a new job, truncates it to zero length.
 pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput) -> Result<PreparedOutput> {
     let name = path.display().to_string();
     let mut options = OpenOptions::new();
@@ -86,7 +88,9 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
     prepare(file, identity, metadata.len(), true, earlier, &name)
 }
 
-/// Makes a regular file continue after the last noted record.
+/// Prepares a regular file to continue after the last recorded record: truncates the job's earlier
+/// file. If the file is another one, the output begins at its end if `appends` is true, else at its
+/// current position.
 fn prepare(
     mut file: File,
     identity: JobOutputIdentity,
@@ -133,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn file_is_cut_back_to_the_noted_record() {
+    fn job_output_is_truncated_to_last_recorded_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
         let first = prepared(&path, EarlierOutput::default()).unwrap();
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn output_without_records_begins_at_its_start() {
+    fn job_output_without_records_is_truncated_to_start() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
         std::fs::write(&path, "of others\nold record\n").unwrap();
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn other_file_continues_from_its_own_beginning() {
+    fn replaced_job_output_file_starts_at_its_beginning() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
         let identity = Some(JobOutputIdentity { device: 1, inode: 1 });

@@ -1,4 +1,5 @@
-//! The refresh of a job: what it knows of a URL, its end, and what it has found.
+//! The refresh of a job (`--refresh`): the known validators of a URL, the results, and the end of
+//! the refresh.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,8 +11,8 @@ use super::schema::FIRST_LATER_STAGE_ID;
 use crate::job_interface::KnownUrl;
 
 impl KnownUrl {
-    /// Reads the columns `etag`, `last_modified`, `size` and `file`, the first of which has the index
-    /// `first`.
+    /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index
+    /// of the first of these columns.
     pub(super) fn from_row(row: &Row<'_>, first: usize) -> DatabaseResult<Self> {
         Ok(Self {
             etag: row.get(first)?,
@@ -22,7 +23,8 @@ impl KnownUrl {
     }
 }
 
-/// The results of a refresh, by the numbers of their URLs, in the order of their names.
+/// Returns the results of a refresh, such as `changed`, sorted by name, each with its number of
+/// URLs.
 pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec<(String, u64)>> {
     let mut select = connection.prepare(
         "SELECT change, count(*) FROM url WHERE refresh_round = ?1 AND change IS NOT NULL \
@@ -32,13 +34,14 @@ pub(super) fn changes(connection: &Connection, round: u64) -> DatabaseResult<Vec
     rows.collect()
 }
 
-/// Returns the results of a refresh as a text.
+/// Formats the results of a refresh as a text, such as `3 changed, 1 new`.
 pub(super) fn changes_text(changes: &[(String, u64)]) -> String {
     let texts: Vec<String> = changes.iter().map(|(change, count)| format!("{count} {change}")).collect();
     if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
 }
 
-/// Returns the number of URLs that a refresh has not asked for, of a list with this number of URLs.
+/// Returns the number of URLs that a refresh has not requested yet. `total` is the number of URLs
+/// in the job's lists.
 pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -> DatabaseResult<u64> {
     let count = "SELECT coalesce(sum(id < ?2 AND refresh_round = ?1), 0), \
                  coalesce(sum(id >= ?2 AND refresh_round <> ?1), 0) FROM url";
@@ -48,9 +51,9 @@ pub(super) fn unfinished_urls(connection: &Connection, round: u64, total: u64) -
     Ok(total.saturating_sub(asked) + later)
 }
 
-/// Records the end of a refresh, if all URLs of the list and of later stages were requested. A
-/// failure of this computer counts as requested, too: the next run repeats it, and the next refresh
-/// requests all URLs again. Returns a text for the user.
+/// Marks the refresh as complete if all URLs of the lists and of later stages were requested. A URL
+/// that failed because of this computer, such as a full disk, counts as requested: the next run
+/// repeats it, and the next refresh requests all URLs again. Returns a text for the user.
 pub(super) fn end_refresh(connection: &Connection, round: u64) -> DatabaseResult<String> {
     let note = "UPDATE job SET refresh_is_complete = 1 WHERE total = (SELECT count(*) FROM url \
                 WHERE refresh_round = ?1 AND id < ?2) \

@@ -1,19 +1,21 @@
-//! The tables of a job. `docs/jobs.md` describes them for users.
+//! The SQLite tables of a job's file. `docs/jobs.md` describes them for users.
 
 use rusqlite::Connection;
 
 use super::job_error::DatabaseResult;
 
-/// The number in the file's header by which a job is recognized: `haul` in ASCII.
+/// The application ID in the header of the SQLite file, by which a job is recognized: `haul` in
+/// ASCII.
 pub(super) const APPLICATION_ID: i32 = 0x6861_756c;
 
-/// The version of the tables. A haul that knows only older versions refuses the file.
+/// The version of the tables. A version of haul that knows only older tables refuses the file.
 pub(super) const VERSION: i32 = 2;
 
-/// The number of bits of a URL's id that are its number in its stage. The bits above are the stage.
+/// The number of low bits of a URL's id that contain its number within its stage. The high bits
+/// contain the stage.
 pub(super) const NUMBER_BITS: u32 = 40;
 
-/// The first id of a row of a later stage: all rows of the first stage are below.
+/// The lowest id of a URL in a later stage. All URLs of the first stage have lower ids.
 pub(super) const FIRST_LATER_STAGE_ID: i64 = 1 << NUMBER_BITS;
 
 const TABLES: &str = "
@@ -106,7 +108,7 @@ CREATE TABLE payload (
 CREATE INDEX url_failed ON url (id) WHERE state IN ('failed', 'again');
 ";
 
-/// Makes the tables of a new job, in the transaction that is open.
+/// Creates the tables of a new job, within the open transaction.
 pub(super) fn create(connection: &Connection) -> DatabaseResult<()> {
     connection
         .execute_batch(&format!("{TABLES} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};"))

@@ -1,13 +1,13 @@
-//! The values of a job's stages: what the stages of this run note, and what they recall of earlier
-//! runs.
+//! The extracted values of a job's stages: the stages of this run record them, and read those of
+//! earlier runs.
 //!
 //! | value | where | noted |
 //! |---|---|---|
 //! | became a URL of the next stage | a row of `url` with the state `queued` | at once |
 //! | kept until the end of its stage, or printed once | a line in a row of `stage_values` | with its page |
 //!
-//! A value that is noted with its page is not known if the page is fetched again, so that it is
-//! printed again after the output was cut back.
+//! A value in `stage_values` is committed together with its page. If the page is fetched again, the
+//! value is not known yet, and is printed again after the output was truncated.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -31,35 +31,36 @@ use crate::job_interface::KnownUrl;
 /// The number of rows that one query reads.
 const ROWS_PER_READ: i64 = 1024;
 
-/// Values of this size in bytes are written as a separate row, before their page ends.
+/// The size, in bytes, at which the values of a page are sent to the writer as a separate row,
+/// before the page ends.
 const MAX_LINES: usize = 64 << 10;
 
-/// The statement that writes the values of a page.
+/// The SQL statement that writes values of a page.
 pub(super) const INSERT_VALUES: &str =
     "INSERT INTO stage_values (stage, is_printed, lines, commit_number) VALUES (?1, ?2, ?3, ?4)";
 
-/// The statement that writes the row of a queued value.
+/// The SQL statement that writes the row of a queued URL.
 pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, url, attempts, redirects, ended, \
      commit_number, queued_commit, value) VALUES (?1, 'queued', '', 0, 0, 0, ?2, ?2, ?3)";
 
-/// Values of a stage that are noted with their page.
+/// Extracted values of a stage that are committed together with their page.
 #[derive(Debug)]
 pub(super) struct StageValues {
     pub(super) stage: usize,
     pub(super) is_printed: bool,
-    /// The values, as [`value_lines`] writes them.
+    /// The values as lines, in the format of [`value_lines`].
     pub(super) lines: Vec<u8>,
 }
 
 impl StageValues {
-    /// Writes the values by the statement [`INSERT_VALUES`].
+    /// Writes the values with the statement [`INSERT_VALUES`].
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64) -> DatabaseResult<()> {
         statement.execute(params![self.stage as i64, self.is_printed, self.lines, commit as i64])?;
         Ok(())
     }
 }
 
-/// The values of each stage since its last page that was passed on.
+/// The values of each stage that were extracted since its last page was passed on.
 #[derive(Default)]
 pub(super) struct PageValues(Mutex<Vec<StageValues>>);
 
@@ -68,7 +69,7 @@ impl PageValues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a value. Returns the values so far if they are long enough for a row.
+    /// Adds a value. If the collected values are long enough for a row, removes and returns them.
     fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<StageValues> {
         let mut pages = self.lock();
         let place = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);
@@ -80,13 +81,13 @@ impl PageValues {
         (pages[place].lines.len() >= MAX_LINES).then(|| pages.swap_remove(place))
     }
 
-    /// Returns the values of a stage, and forgets them.
+    /// Removes and returns the collected values of a stage.
     pub(super) fn take_stage_values(&self, stage: usize) -> Vec<StageValues> {
         self.lock().extract_if(.., |page| page.stage == stage).collect()
     }
 }
 
-/// Writes the row of a value that became a URL of a later stage, by the statement
+/// Writes the row of a value that became a URL of a later stage, with the statement
 /// [`INSERT_QUEUED`].
 pub(super) fn write_queued(
     statement: &mut Statement<'_>,
@@ -175,8 +176,9 @@ impl JobRun {
     }
 
     /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that
-    /// no other transfer uses that file name. With `has_first`, also calls it for the first stage.
-    /// In a refresh, these transfers reserve their names themselves.
+    /// no other transfer uses that file name. If `has_first` is true, also calls it for transfers
+    /// of the first stage. Does nothing in a refresh, because its transfers reserve their file
+    /// names themselves.
     pub(crate) fn finished_files(
         &self,
         has_first: bool,
@@ -197,7 +199,8 @@ impl JobRun {
         Ok(())
     }
 
-    /// Returns the origin of the first URL, if an earlier run has fetched that URL.
+    /// Returns the origin of the first URL that an earlier run has fetched; `None` if there is
+    /// none.
     pub(crate) fn first_origin(&self) -> Option<Origin> {
         let first = "SELECT url FROM url WHERE id < ?1 AND state NOT IN ('again', 'skipped') ORDER BY id LIMIT 1";
         let connection = self.connection().ok()?;
@@ -206,22 +209,22 @@ impl JobRun {
     }
 }
 
-/// The unfinished transfers of a stage, or the transfers that a refresh requests. They are read in
-/// batches.
+/// The unfinished transfers of a stage or, in a refresh, the transfers that it must still request.
+/// They are read from the job in batches.
 struct UnfinishedRows {
     connection: Result<Connection>,
     path: PathBuf,
     stage: usize,
-    /// The number of the first row to read next.
+    /// The number of the next transfer to read.
     next: u64,
     rows: VecDeque<UnfinishedRow>,
-    /// The number of the refresh, if this run refreshes.
+    /// The number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
-    /// True if the requests of the stage may have conditions.
+    /// True if a refresh may make the requests of the stage conditional.
     is_conditional: bool,
 }
 
-/// The row of an unfinished transfer.
+/// An unfinished transfer, as stored in the job.
 struct UnfinishedRow {
     number: u64,
     value: Vec<u8>,

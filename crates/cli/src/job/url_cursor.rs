@@ -1,8 +1,8 @@
-//! A cursor over the rows of a job beside the list of URLs: it tells which URLs of the list need not
-//! be fetched.
+//! A cursor over the stored URLs of a job. It says for each URL of the lists whether it must be
+//! fetched.
 //!
-//! The list is walked in order, and the rows are read in the same order, some thousand at a time:
-//! neither the list nor the rows are ever in memory as a whole.
+//! The lists are read in order, and the stored URLs are read in the same order, some thousand at a
+//! time. So neither the lists nor the stored URLs are ever in memory as a whole.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use crate::job_interface::{KnownUrl, UrlRunState};
 /// The number of rows that one query reads.
 const ROWS_PER_READ: i64 = 4096;
 
-/// The rows of the first stage, in the order of the list.
+/// A cursor over the stored URLs of the first stage, in the order of the lists.
 pub(crate) struct UrlCursor {
     connection: Connection,
     path: PathBuf,
     rows: VecDeque<(u64, Option<KnownUrl>)>,
-    /// True if no further row follows after `rows`.
+    /// True if the job contains no further row after `rows`.
     is_at_end: bool,
-    /// The number of the refresh, if this run refreshes.
+    /// The number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
 }
 
@@ -33,8 +33,8 @@ impl UrlCursor {
         Self { connection, path, rows: VecDeque::new(), is_at_end: false, refresh }
     }
 
-    /// Returns the place of the URL with this number. The numbers must be asked for in ascending
-    /// order.
+    /// Returns the state of the URL with this number. Each call must have a higher number than the
+    /// call before.
     ///
     /// # Errors
     /// The job's file cannot be read.
@@ -55,7 +55,7 @@ impl UrlCursor {
         })
     }
 
-    /// Reads the rows from this number on that need no request, or a conditional one.
+    /// Reads a batch of rows, from this number on, whose URLs need no request or a conditional one.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<KnownUrl>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \

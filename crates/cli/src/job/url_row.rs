@@ -1,4 +1,4 @@
-//! The row of a finished URL, and how it is written to the job's file.
+//! The stored row of a finished URL, and how it is written to the job's file.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use super::job_error::DatabaseResult;
 use super::schema::NUMBER_BITS;
 use crate::run::engine_options::output_options::NULL_DEVICE;
 
-/// The longest date of a response that is kept.
+/// The maximum length, in bytes, of a `Last-Modified` value that is stored.
 const MAX_DATE: usize = 64;
 
-/// The number of characters of an error message that are kept.
+/// The maximum number of characters of an error message that are stored.
 const MAX_ERROR_TEXT: usize = 500;
 
-/// The state of a URL in a job. A URL without a row has not been fetched.
+/// The stored state of a URL in a job. A URL without a row has not been fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UrlState {
     /// The URL was fetched.
     Done,
     /// The URL failed, and is fetched again only after `haul job retry`.
     Failed,
-    /// The URL failed for a reason of this computer, such as a full disk, or is set back. The next
-    /// run fetches it.
+    /// The URL failed because of this computer, such as a full disk, or was reset. The next run
+    /// fetches it again.
     Again,
     /// `--skip-existing` skipped the URL.
     Skipped,
@@ -45,7 +45,7 @@ impl UrlState {
         }
     }
 
-    /// Returns the state of a URL that ended with this result.
+    /// Returns the state of a URL whose transfer ended with this result.
     fn from_result(result: &Result<(), Error>) -> Self {
         match result {
             Ok(()) => UrlState::Done,
@@ -60,15 +60,14 @@ impl UrlState {
     }
 }
 
-/// The result of the refresh of a URL.
+/// The result of refreshing a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UrlChange {
-    /// The server has confirmed that nothing has changed.
+    /// The server has confirmed that the content has not changed (304).
     Fresh,
-    /// The URL was fetched for the first time. In the row of a URL that was fetched before, it is a
-    /// change.
+    /// The content was fetched. If the URL had been fetched before, `changed` is stored instead.
     New,
-    /// The URL no longer exists (404, 410).
+    /// The URL no longer exists (404 or 410).
     Vanished,
 }
 
@@ -91,7 +90,7 @@ impl UrlChange {
     }
 }
 
-/// The facts about a finished URL that the job keeps.
+/// The facts about a finished URL that the job stores.
 #[derive(Debug)]
 pub(super) struct UrlRow {
     pub(super) stage: usize,
@@ -113,13 +112,15 @@ pub(super) struct UrlRow {
     change: Option<UrlChange>,
     ended: u64,
     times: Option<UrlTimes>,
-    /// True if the end of the run interrupted the transfer, so that a refresh has not asked for it.
+    /// True if the end of the run interrupted the transfer, so that it does not count as requested
+    /// by a refresh.
     is_interrupted: bool,
-    /// The numbers of the exchanges that the archive holds back.
+    /// The numbers of the transfer's exchanges, which the archive holds back until the row is
+    /// committed.
     pub(super) records: Vec<u64>,
 }
 
-/// The times of a transfer since its start.
+/// The times from the start of a transfer until each event.
 #[derive(Debug)]
 struct UrlTimes {
     resolved: Duration,
@@ -130,8 +131,8 @@ struct UrlTimes {
 }
 
 impl UrlRow {
-    /// Makes the row of a finished transfer. `sha256` is the checksum of the transfer's file, if it
-    /// is known.
+    /// Creates the row of a finished transfer. `sha256` is the checksum of the transfer's file, if
+    /// it is known. `refreshes` is true in a refresh.
     pub(super) fn new(job: &FleetJob, outcome: &TransferOutcome, sha256: Option<&str>, refreshes: bool) -> Self {
         let facts = &*outcome.facts;
         let error = outcome.result.as_ref().err();
@@ -176,7 +177,7 @@ impl UrlRow {
         }
     }
 
-    /// Adds the facts of a later page of the same listing.
+    /// Adds the facts of a later page of the same paginated listing.
     pub(super) fn add_page(&mut self, page: UrlRow) {
         self.attempts += page.attempts;
         self.size = Some(self.size.unwrap_or(0) + page.size.unwrap_or(0));
@@ -188,7 +189,7 @@ impl UrlRow {
         }
     }
 
-    /// Makes the row of a URL that `--skip-existing` skipped.
+    /// Creates the row of a URL that `--skip-existing` skipped.
     pub(super) fn skipped(stage: usize, number: u64) -> Self {
         Self {
             stage,
@@ -213,8 +214,8 @@ impl UrlRow {
         }
     }
 
-    /// Returns true if the file of an earlier transfer and its validators stay: nothing has changed, or
-    /// the URL failed.
+    /// Returns true if the stored file and validators of an earlier transfer remain valid, because
+    /// the content has not changed or the transfer failed.
     fn keeps_earlier_file(&self) -> bool {
         self.status == Some(304) || self.exit_code != 0
     }
@@ -229,8 +230,8 @@ impl UrlRow {
         self.file.as_deref()
     }
 
-    /// Writes the row with the number of its commit, by the statement [`UPSERT`]. A row of an earlier
-    /// run is replaced, and its attempts are added.
+    /// Writes the row with the number of its commit, with the statement [`UPSERT`]. If an earlier
+    /// run has stored a row for the URL, replaces it and adds its attempts.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64, round: u64) -> DatabaseResult<()> {
         let micros = |time: fn(&UrlTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();
@@ -265,7 +266,7 @@ impl UrlRow {
     }
 }
 
-/// The statement that writes a row. The name of a file need not be UTF-8; SQLite keeps its bytes.
+/// The SQL statement that writes a row. A file name need not be UTF-8: SQLite keeps its bytes.
 pub(super) const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, etag, \
      last_modified, sha256, file, ended, resolved_us, connected_us, secured_us, first_byte_us, total_us, \
      commit_number, refresh_round, change) \
@@ -282,14 +283,14 @@ pub(super) const UPSERT: &str = "INSERT INTO url (id, state, url, status, exit_c
      change = CASE excluded.change WHEN 'new' THEN iif(state = 'queued', 'new', 'changed') \
      WHEN 'vanished' THEN iif(size IS NULL, NULL, 'vanished') ELSE excluded.change END";
 
-/// Returns true if a text is an entity tag, strong or weak. Another text would make a later request
-/// fail, or match everything.
+/// Returns true if a text is a strong or weak entity tag. In a later conditional request, any other
+/// text could cause an error or match everything.
 fn is_entity_tag(text: &str) -> bool {
     let opaque = text.strip_prefix("W/").unwrap_or(text);
     opaque.starts_with('"') && Validator::from_bytes(opaque.as_bytes()).is_some()
 }
 
-/// Returns the beginning of a message, which may have a text of a hostile server.
+/// Returns the beginning of an error message, which may contain a long text from the server.
 fn shortened(message: &str) -> String {
     match message.char_indices().nth(MAX_ERROR_TEXT) {
         Some((end, _)) => format!("{}…", &message[..end]),
@@ -297,12 +298,12 @@ fn shortened(message: &str) -> String {
     }
 }
 
-/// Returns the id of a URL's row.
+/// Returns the id of the row of a URL, from its stage and its number.
 pub(super) fn row_id(stage: usize, number: u64) -> i64 {
     ((stage as i64) << NUMBER_BITS) | number as i64
 }
 
-/// Returns the present time in milliseconds since 1970-01-01 00:00 UTC.
+/// Returns the current time in milliseconds since 1970-01-01 00:00 UTC.
 pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_are_shortened() {
+    fn long_error_messages_are_shortened() {
         assert_eq!(shortened("ä"), "ä");
         assert_eq!(shortened(&"ä".repeat(MAX_ERROR_TEXT)).chars().count(), MAX_ERROR_TEXT);
         assert_eq!(shortened(&"ä".repeat(MAX_ERROR_TEXT + 1)).chars().count(), MAX_ERROR_TEXT + 1);

@@ -1,14 +1,15 @@
-//! Several values as one text: each value is a line, so that anyone can read it.
+//! The encoding of several extracted values as one text: each value is a line, in which backslashes
+//! and line feeds are escaped.
 //!
 //! ```text
 //! "a", "b\\c", "two␊lines"   ⇒   a␊b\\\\c␊two\\nlines␊
 //! ```
 //!
-//! A row for each value would cost more than the search that found it.
+//! One row per value would take longer to write than the search that found the value.
 
 use haul::Result;
 
-/// Adds a value to `lines`.
+/// Appends a value to `lines`, as a line.
 pub(super) fn append(lines: &mut Vec<u8>, value: &[u8]) {
     let mut rest = value;
     while let Some(at) = memchr::memchr2(b'\\', b'\n', rest) {
@@ -20,7 +21,7 @@ pub(super) fn append(lines: &mut Vec<u8>, value: &[u8]) {
     lines.push(b'\n');
 }
 
-/// Calls `each` with the values in `lines`, in their order.
+/// Calls `each` with each value in `lines`, in order.
 pub(super) fn for_each(lines: &[u8], mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let mut plain = Vec::new();
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn values_come_back_from_their_lines() {
+    fn values_survive_encoding_as_lines() {
         let values: [&[u8]; 9] = [b"a", b"", b"\n", b"\\", b"\\n", b"a\\\nb\n\n", b"\r\n", b"\xff\\\\n", b"end"];
         let mut lines = Vec::new();
         values.iter().for_each(|value| append(&mut lines, value));
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_values_are_readable_lines() {
+    fn values_without_backslashes_are_stored_unchanged() {
         let mut lines = Vec::new();
         [b"10.0.0.0/8".as_slice(), b"a\\b"].iter().for_each(|value| append(&mut lines, value));
         assert_eq!(lines, b"10.0.0.0/8\na\\\\b\n");

@@ -1,12 +1,12 @@
-//! The thread that writes a job's file. It takes the ends of transfers from a queue, and commits
-//! all waiting ends together.
+//! The thread that writes a job's file. It takes finished transfers from a queue, and commits all
+//! waiting ones together.
 //!
 //! ```text
 //!  workers ─▶ queue ─▶ waiting (not yet in the output) ─▶ passed on ─▶ written ─▶ batch ─▶ commit
-//!                    └──────────────── a file of its own ───────────────────────────┘
+//!                    └─────────────── its body is a separate file ─────────────────┘
 //! ```
 //!
-//! A commit is a write without a sync, which survives the end of the process. The module
+//! A commit writes without a sync. It survives the end of the process. The module
 //! [`durability`](super::durability) syncs once a second.
 
 use std::collections::hash_map::Entry;
@@ -27,40 +27,42 @@ use super::stage_values::{self, StageValues};
 use super::url_row::{self, UrlRow, UrlState};
 use crate::job_interface::{ArchivedPayload, HeldArchive};
 
-/// The minimum time between two commits. In a slow run, each row is committed as soon as it is
-/// written. In a fast run, all rows of this time are committed together, since a commit costs about
-/// 50 µs.
+/// The minimum time between two commits. In a slow run, each row is committed as soon as its output
+/// is written. In a fast run, all rows of this time are committed together, because a commit costs
+/// about 50 µs.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(5);
 
 /// An event for the writer of a job.
 pub(super) enum JobEvent {
-    /// A transfer has ended. If `waits` is true, its row is written only after its output.
+    /// A transfer has ended. If `waits` is true, its row is committed only after its output is
+    /// written.
     Finished { row: Box<UrlRow>, waits: bool },
-    /// A value became the transfer with this number of a later stage.
+    /// An extracted value became the URL with this number in a later stage.
     Queued { stage: usize, number: u64, value: Vec<u8> },
-    /// A stage has values that are noted with the next page that it passes on.
+    /// A stage has extracted values, which are committed with the next page that it passes on.
     Values(StageValues),
-    /// All output of a transfer has been passed on, up to this position in the output of the run.
+    /// All output of a transfer has been passed on to the output stream. The output of the run then
+    /// ends at the position `end`.
     PassedOn { stage: usize, number: u64, end: u64 },
     /// The output of the run has been written up to this position.
     Written(u64),
     /// The run's output begins at the offset `at` of the output file, with a header of `header`
     /// bytes.
     OutputBegins { header: u64, at: u64 },
-    /// A part of a piped list. The text of the last part may be empty.
+    /// A chunk of a list that comes from a pipe. The text of the last chunk may be empty.
     ListText { source: i64, chunk: u64, text: Vec<u8>, is_last: bool },
-    /// The list has ended. It has this number of URLs.
+    /// All lists have been read to their ends. They contain this number of URLs.
     ListEnded(u64),
-    /// The data up to this state is on the disk.
+    /// The job's data are on the disk up to this state.
     Durable(DurableState),
     /// The write-ahead log is long, and should be restarted.
     LongLog,
-    /// The run is over: commit the waiting rows, and end the thread.
+    /// The run has ended: the writer commits the waiting rows and ends.
     End { exit_code: u8 },
 }
 
 impl JobEvent {
-    /// Returns the number of bytes of the values and lists in the event.
+    /// Returns the size, in bytes, of the values and list texts in the event.
     pub(super) fn bytes(&self) -> usize {
         match self {
             JobEvent::Queued { value, .. } => value.len(),
@@ -71,7 +73,7 @@ impl JobEvent {
     }
 }
 
-/// The first error that ends a run.
+/// The first error of a run, which ends the run.
 #[derive(Default)]
 pub(super) struct JobFailure {
     error: Mutex<Option<Error>>,
@@ -93,14 +95,15 @@ impl JobFailure {
     }
 }
 
-/// The number of committed parts of each piped list, for the threads that wait for them.
+/// The number of committed chunks of each list that comes from a pipe. Threads can wait for further
+/// chunks.
 #[derive(Default)]
 pub(super) struct CommittedLists {
     chunks: Mutex<HashMap<i64, CopiedList>>,
     changed: Condvar,
 }
 
-/// The committed parts of a piped list.
+/// The committed chunks of a list that comes from a pipe.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CopiedList {
     pub(super) chunks: u64,
@@ -113,7 +116,8 @@ impl CommittedLists {
         self.changed.notify_all();
     }
 
-    /// Waits until the part with this number is committed. Returns false if the list ends before.
+    /// Waits until the chunk with this number is committed. Returns false if the list ends before
+    /// that chunk.
     pub(super) fn wait_for(&self, source: i64, chunk: u64) -> bool {
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -125,7 +129,7 @@ impl CommittedLists {
         }
     }
 
-    /// Ends all waits, because the job's file can no longer be written.
+    /// Ends all waits for chunks, because the job's file can no longer be written.
     fn end_waits(&self) {
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         chunks.values_mut().for_each(|list| list.is_complete = true);
@@ -133,7 +137,7 @@ impl CommittedLists {
     }
 }
 
-/// The shared state of a job's threads.
+/// The state that the threads of a job's run share.
 #[derive(Default)]
 pub(super) struct JobShared {
     /// The first error of the threads, after which nothing is committed.
@@ -144,7 +148,7 @@ pub(super) struct JobShared {
     /// The state after the last commit.
     pub(super) committed: Mutex<DurableState>,
     pub(super) targets: SyncTargets,
-    /// The archive of the run, if it has one.
+    /// The archive of the run; not set if the run has none.
     pub(super) archive: OnceLock<Arc<dyn HeldArchive>>,
 }
 
@@ -155,7 +159,8 @@ impl JobShared {
     }
 }
 
-/// Ends the waits of other threads for the writer when it is dropped, even after a panic.
+/// When dropped, even after a panic, closes the writer's queue and ends all waits of other threads
+/// for the writer.
 struct WriterEndGuard<'a> {
     queue: &'a EventQueue,
     shared: &'a JobShared,
@@ -172,7 +177,7 @@ impl Drop for WriterEndGuard<'_> {
     }
 }
 
-/// The writer of a job's file.
+/// The writer of a job's file, which runs in a separate thread.
 pub(super) struct JobWriter {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
@@ -187,14 +192,15 @@ pub(super) struct JobWriter {
     pub(super) state: WriterState,
 }
 
-/// The events that are not committed yet.
+/// The events that the writer has received but not committed yet.
 #[derive(Default)]
 pub(super) struct WriterState {
-    /// The rows of transfers whose output has not been passed on yet.
+    /// The rows of finished transfers whose output has not been passed on yet.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
-    /// The values of each stage that wait for their pages.
+    /// The values of each stage that wait for the end of their page.
     values: HashMap<usize, Vec<StageValues>>,
-    /// The rows of transfers whose output has been passed on, in the order of the output.
+    /// The rows of finished transfers whose output has been passed on but not written yet, in the
+    /// order of the output.
     passed: VecDeque<UnwrittenRow>,
     written: u64,
     batch: Vec<BatchEntry>,
@@ -203,27 +209,29 @@ pub(super) struct WriterState {
     total: Option<u64>,
     durable: Option<DurableState>,
     has_long_log: bool,
-    /// The offset in the output file of the first byte that the transfers of this run pass on.
+    /// The offset in the output file at which the output of this run begins, after any header.
     output_base: u64,
-    /// The offset at which the output of this run begins, if that is not noted yet.
+    /// The offset in the output file at which the output of this run begins, before any header.
+    /// `None` once it is committed.
     output_begin: Option<u64>,
 }
 
-/// A row whose output has been passed on, up to the position `end`, with the values of its page.
+/// A row whose output has been passed on, but not necessarily written: its page's values, and the
+/// position `end` at which its output ends.
 struct UnwrittenRow {
     row: Option<Box<UrlRow>>,
     values: Vec<StageValues>,
     end: u64,
 }
 
-/// A row to commit.
+/// A change to commit to the job's file.
 enum BatchEntry {
     Url(Box<UrlRow>),
     Queued { stage: usize, number: u64, value: Vec<u8> },
     Values(StageValues),
 }
 
-/// The statements for the entries of a batch.
+/// The prepared SQL statements for the entries of a batch.
 struct BatchStatements<'c> {
     url: CachedStatement<'c>,
     queued: CachedStatement<'c>,
@@ -251,7 +259,7 @@ impl BatchStatements<'_> {
 }
 
 impl BatchEntry {
-    /// Returns the file of a URL, if this is a URL with a file.
+    /// Returns the file of the entry; `None` if it is not a URL or has no file.
     fn file(&self) -> Option<&Path> {
         match self {
             BatchEntry::Url(row) => row.file(),
@@ -299,7 +307,7 @@ impl WriterState {
         None
     }
 
-    /// Moves the rows whose output is written to the batch.
+    /// Moves the rows whose output is written from `passed` to the batch.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(UnwrittenRow { row, values, end }) = self.passed.pop_front() else { return };
@@ -311,7 +319,7 @@ impl WriterState {
 }
 
 impl JobWriter {
-    /// Writes the events of the queue until the run is over.
+    /// Handles the events of the queue until the run has ended.
     pub(super) fn run(mut self, queue: &EventQueue) {
         let shared = Arc::clone(&self.shared);
         let _end = WriterEndGuard { queue, shared: &shared };
@@ -336,8 +344,9 @@ impl JobWriter {
         }
     }
 
-    /// Restarts the write-ahead log from its beginning. While this thread writes, another one
-    /// cannot move all of the log into the job's file, and the log would grow without end.
+    /// Copies the write-ahead log into the job's file, so that the log restarts from its beginning.
+    /// Only this thread can do so: while it writes, another thread cannot copy the whole log, which
+    /// would grow without limit.
     fn restart_log(&self) {
         if !self.shared.failure.is_set()
             && let Err(error) = checkpoint(&self.connection, "PASSIVE")
@@ -346,8 +355,8 @@ impl JobWriter {
         }
     }
 
-    /// Commits everything that waits. After a failure nothing more is written, so that the file
-    /// holds no row whose earlier row is missing.
+    /// Commits all waiting changes. After a failure, drops them instead, so that the file never
+    /// contains a row without the rows before it.
     fn commit(&mut self) {
         if self.shared.failure.is_set() {
             self.shared.lists.end_waits();
@@ -367,8 +376,8 @@ impl JobWriter {
         }
     }
 
-    /// Appends the exchanges of the rows to the archive. Exchanges of a URL that is fetched again
-    /// are dropped.
+    /// Appends the exchanges of the rows in the batch to the archive. Discards the exchanges of a
+    /// URL that will be fetched again.
     fn archive_batch(&self) -> Result<Vec<ArchivedPayload>, Error> {
         let Some(archive) = self.shared.archive.get() else { return Ok(Vec::new()) };
         let mut records = Vec::new();
@@ -456,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn row_waits_until_its_output_is_written() {
+    fn job_row_is_committed_after_its_output() {
         let mut state = WriterState::default();
         for event in [finished(0, true), finished(1, true), finished(2, false)] {
             state.apply(event);
@@ -474,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn row_without_output_passes_at_once() {
+    fn job_row_without_output_is_committed_at_once() {
         let mut state = WriterState::default();
         state.apply(finished(0, true));
         state.apply(JobEvent::PassedOn { stage: 0, number: 0, end: 0 });

@@ -5,32 +5,32 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::job::job_error::DatabaseResult;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
-/// The numbers of a job's URLs.
+/// The counts of a job's URLs by their states.
 #[derive(Debug, Default)]
 pub(super) struct JobCounts {
     pub(super) done: u64,
     pub(super) failed: u64,
-    /// The URLs that the next run fetches although they have a row.
+    /// The number of URLs that were fetched before and that the next run fetches again.
     pub(super) again: u64,
-    /// The number of finished URLs of the first stage.
+    /// The number of URLs of the first stage that are done, failed or skipped.
     pub(super) finished: u64,
-    /// The number of URLs of later stages that are known and not finished.
+    /// The number of unfinished URLs of later stages that are known so far.
     pub(super) queued: u64,
     pub(super) skipped: u64,
-    /// The bytes of the bodies of the URLs that are done.
+    /// The sum of the body sizes, in bytes, of the URLs that are done.
     pub(super) bytes: u64,
-    /// The failed URLs by exit code and status.
+    /// The counts of the failed URLs, one for each pair of exit code and status.
     pub(super) causes: Vec<FailureCause>,
     pub(super) last_run: Option<LastRun>,
 }
 
-/// The failed URLs with one exit code and status.
+/// The failed URLs that have the same exit code and status.
 #[derive(Debug)]
 pub(super) struct FailureCause {
     pub(super) exit_code: u8,
     pub(super) status: Option<u16>,
     pub(super) count: u64,
-    /// The error message of one of the failed URLs that are counted here.
+    /// The error message of one of these URLs, as an example.
     pub(super) error: String,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct LastRun {
     pub(super) started: u64,
     pub(super) ended: Option<u64>,
     pub(super) exit_code: Option<u8>,
-    /// The number of URLs that the run finished, and the time of the last one.
+    /// The number of URLs that the run has finished so far.
     pub(super) finished: u64,
     pub(super) last: Option<u64>,
 }
@@ -112,8 +112,8 @@ impl JobCounts {
         })
     }
 
-    /// Returns the number of URLs that are not finished. `total` is the number of URLs of the whole
-    /// list.
+    /// Returns the number of URLs that are not finished. `total` is the number of URLs in the job's
+    /// lists.
     pub(super) fn unfinished_urls(&self, total: u64) -> u64 {
         total.saturating_sub(self.finished) + self.queued
     }

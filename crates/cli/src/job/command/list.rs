@@ -1,4 +1,5 @@
-//! `haul job list`: the finished URLs of a job, or its failed URLs as a list that can be fetched.
+//! `haul job list`: prints the finished URLs of a job, or its failed URLs in a format that
+//! `--input-file` accepts.
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -12,7 +13,7 @@ use crate::job::job_error::database_error;
 use crate::job::job_file;
 use crate::usage_error::remove_control_characters;
 
-/// Prints the URLs of a job on standard output, in the order of the list.
+/// Prints the URLs of a job on standard output, in the order in which the job's lists contain them.
 pub(super) fn print(path: &Path, arguments: &JobCommandArguments) -> Result<()> {
     let (connection, settings) = job_file::open_to_read(path)?;
     let change = ["fresh", "changed", "new", "vanished"].into_iter().find(|change| arguments.has(change));
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_stay_on_the_line() {
+    fn job_list_percent_encodes_control_characters_of_urls() {
         assert_eq!(one_line("http://h/a\nb\t"), "http://h/a%0Ab%09");
         assert_eq!(one_line("http://h/ä"), "http://h/ä");
     }

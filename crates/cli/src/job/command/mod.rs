@@ -52,7 +52,7 @@ pub fn is_called(words: &[OsString]) -> bool {
     !persona.is_curl() && rest.first().is_some_and(|first| first == "job")
 }
 
-/// Runs the command line `haul job …`. Returns the exit code.
+/// Runs the command `haul job …`. `words` is the whole command line. Returns the exit code.
 #[must_use]
 pub fn run(words: &[OsString]) -> u8 {
     match run_subcommand(&words[2.min(words.len())..]) {
@@ -64,7 +64,8 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-/// Prints a text on standard output. A reader that has closed the pipe has seen enough.
+/// Prints a text on standard output. Returns the exit code: 0, or that of a write error. A pipe
+/// that its reader has closed is not an error.
 fn print(text: &[u8]) -> u8 {
     match std::io::stdout().write_all(text).and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -107,7 +108,7 @@ struct JobCommandArguments {
     asks_help: bool,
 }
 
-/// The options that take a value.
+/// The options of `haul job` commands that take a value.
 const OPTIONS_WITH_VALUE: [&str; 3] = ["status", "cause", "url"];
 
 impl JobCommandArguments {
@@ -142,7 +143,8 @@ impl JobCommandArguments {
         Ok(parsed)
     }
 
-    /// Returns the file of the command, which knows only these options.
+    /// Returns the path of the job's file, the only argument of a `haul job` command besides the
+    /// options. Refuses options that are not in `options`.
     fn only_path(&self, options: &[&str]) -> Result<PathBuf> {
         if let Some((name, _)) = self.options.iter().find(|(name, _)| !options.contains(&name.as_str())) {
             let name = crate::usage_error::printable(name.as_bytes());
@@ -164,7 +166,7 @@ impl JobCommandArguments {
     }
 }
 
-/// Returns the unused space of a job's file to the file system (SQLite's `VACUUM`).
+/// Shrinks a job's file by its unused space (SQLite's `VACUUM`). Returns a text for the user.
 fn vacuum(path: &Path) -> Result<String> {
     let (file, _) = JobFile::open(path, false)?;
     let size = || std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -177,7 +179,7 @@ fn vacuum(path: &Path) -> Result<String> {
     Ok(format!("{name}: {after} bytes, {} fewer\n", before.saturating_sub(after)))
 }
 
-/// Refuses a change of a job whose output would no longer fit its rows.
+/// Returns the error for a refused change of the job at `path`.
 fn refused_change_error(path: &Path, text: &str) -> Error {
     job_error(path, text)
 }

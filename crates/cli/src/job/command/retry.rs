@@ -1,4 +1,4 @@
-//! `haul job retry`: sets URLs back, so that the next run fetches them again.
+//! `haul job retry`: resets URLs, so that the next run fetches them again.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::job::job_error::database_error;
 use crate::job::job_file::JobFile;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
-/// The URLs to set back: a condition in SQL, with its parameters.
+/// The URLs to reset: a condition in SQL, with its parameters.
 struct RetryFilter {
     condition: String,
     parameters: Vec<Value>,
@@ -44,7 +44,7 @@ impl RetryFilter {
     }
 }
 
-/// Sets the chosen URLs of a job back. Returns the text for the user.
+/// Resets the URLs of a job that the arguments select. Returns a text for the user.
 pub(super) fn reset_urls(path: &Path, arguments: &JobCommandArguments) -> Result<String> {
     let filter = RetryFilter::from_arguments(arguments)?;
     let sets_all = arguments.has("all");
@@ -77,7 +77,8 @@ pub(super) fn reset_urls(path: &Path, arguments: &JobCommandArguments) -> Result
     })
 }
 
-/// Returns the statuses that `503` or `5xx` stands for.
+/// Returns the first and the last status that `text` means: a status such as `503`, or a class such
+/// as `5xx`. Returns `None` for any other text.
 fn status_range(text: &str) -> Option<(i64, i64)> {
     if let Some(class) = text.strip_suffix("xx") {
         let class = class.parse::<i64>().ok().filter(|class| (1..=9).contains(class))?;
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retry_status_is_a_number_or_class() {
+    fn job_retry_status_is_a_code_or_class() {
         assert_eq!(status_range("503"), Some((503, 503)));
         assert_eq!(status_range("5xx"), Some((500, 599)));
         for wrong in ["", "x", "5x", "xx", "20", "0xx", "1000", "-1xx"] {

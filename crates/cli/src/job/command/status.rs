@@ -15,7 +15,7 @@ use crate::job::url_row::now_ms;
 use crate::job::{command_line, refresh};
 use crate::usage_error::remove_control_characters;
 
-/// The state of a job as a whole.
+/// The state of a job: running, stopped, or complete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JobState {
     Running,
@@ -29,13 +29,14 @@ struct JobStatus<'a> {
     state: JobState,
     settings: JobSettings,
     counts: JobCounts,
-    /// The number of URLs that are left; `None` before a run has read the whole list.
+    /// The number of URLs that are not finished. `None` until a run has read all lists to their
+    /// ends.
     left: Option<u64>,
-    /// The results of the last refresh.
+    /// The results of the last refresh, such as `changed`, each with its number of URLs.
     changes: Vec<(String, u64)>,
 }
 
-/// Returns the text of `haul job status`.
+/// Returns the text that `haul job status` prints.
 pub(super) fn status_text(path: &Path, as_json: bool) -> Result<String> {
     let (connection, settings) = job_file::open_to_read(path)?;
     let is_running = job_file::running_process(path, &connection).is_some();

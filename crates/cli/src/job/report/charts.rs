@@ -1,15 +1,16 @@
-//! The charts of a report as SVG. They have no text of others but in `<title>`, which is escaped. The
-//! numbers of their axes are HTML, which stays readable where a chart is narrow.
+//! The charts of a job's report, as SVG. They contain text from outside, such as URLs, only in
+//! `<title>`, where it is escaped. The numbers on their axes are HTML, which stays readable when a
+//! chart is narrow.
 
 use super::collect::{MAX_TIMELINE_POINTS, MAX_WATERFALL_BARS, Timeline, WaterfallBar};
 use super::html::{HtmlPage, group_digits, time_text};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 160.0;
-/// The height of a bar of the waterfall, with its gap.
+/// The height of a bar in the waterfall chart, including the gap below it, in pixels.
 const BAR: f64 = 7.0;
 
-/// Adds the chart of the URLs a second over the time of the runs.
+/// Adds the chart of the throughput, in URLs per second, over the active time of all runs.
 pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &Timeline) {
     let seconds = timeline.seconds_of_point();
     let most = timeline.done.iter().zip(&timeline.failed).map(|(done, failed)| done + failed).max().unwrap_or(0);
@@ -47,7 +48,7 @@ pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &Timeline) {
     time_axis(page, timeline.length * 1000);
 }
 
-/// Adds the waterfall of the first transfers.
+/// Adds the waterfall chart of the first transfers.
 pub(super) fn waterfall_chart(page: &mut HtmlPage, bars: &[WaterfallBar]) {
     let Some(begin) = bars.iter().map(|bar| bar.start).min() else { return };
     // A URL that a later run fetched would make the others too small to see.
@@ -101,7 +102,7 @@ fn rectangle(page: &mut HtmlPage, class: &str, [x, y, width, height]: [f64; 4]) 
     ));
 }
 
-/// Begins a chart that is as wide as the page, and as high as it says on any screen.
+/// Begins a chart that is as wide as the page and has a fixed height in pixels.
 fn begin_chart(page: &mut HtmlPage, height: f64, name: &str) {
     page.push_html(format_args!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" height=\"{height:.0}\" preserveAspectRatio=\"none\" \
@@ -109,7 +110,7 @@ fn begin_chart(page: &mut HtmlPage, height: f64, name: &str) {
     ));
 }
 
-/// Adds the ends of the axis of time, from 0 to this number of microseconds.
+/// Adds the labels at both ends of the time axis: 0 and `end`, in microseconds.
 fn time_axis(page: &mut HtmlPage, end: u64) {
     page.push_html(format_args!("<p class=\"ends\"><span>0</span><span>{}</span></p>\n", time_text(end)));
 }

@@ -1,4 +1,4 @@
-//! The figures of a report, collected in one pass over the rows of a job.
+//! The figures of a job's report, collected in one pass over the rows of the job.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -8,22 +8,23 @@ use rusqlite::{Connection, Row};
 use super::histogram::TimeHistogram;
 use crate::job::job_error::DatabaseResult;
 
-/// The maximum number of hosts with separate figures. Hosts that appear later share a row.
+/// The maximum number of hosts with separate figures. All hosts that appear later are counted
+/// together.
 const MAX_HOSTS: usize = 100_000;
-/// The number of the slowest URLs that are shown.
+/// The maximum number of slowest URLs that the report shows.
 const MAX_SLOWEST_URLS: usize = 50;
-/// The number of transfers in the waterfall.
+/// The maximum number of transfers in the waterfall chart.
 pub(super) const MAX_WATERFALL_BARS: usize = 500;
-/// The number of points in time of the throughput.
+/// The number of points on the time axis of the throughput chart.
 pub(super) const MAX_TIMELINE_POINTS: usize = 160;
 
-/// The outcome of URLs: the state, the exit code, and the status.
+/// The outcome of a URL: the state, the exit code, and the status.
 pub(super) type OutcomeKey = (String, u8, Option<u16>);
 
 /// A slow URL: its time in microseconds, the URL, and its status.
 pub(super) type SlowUrl = (u64, Box<str>, Option<u16>);
 
-/// The figures of a job.
+/// The figures of a job, which the report shows.
 #[derive(Default)]
 pub(super) struct ReportFigures {
     pub(super) urls: u64,
@@ -31,7 +32,7 @@ pub(super) struct ReportFigures {
     pub(super) attempts: u64,
     pub(super) outcomes: BTreeMap<OutcomeKey, OutcomeFigures>,
     pub(super) hosts: HashMap<Box<str>, HostFigures>,
-    /// The URLs of hosts beyond [`MAX_HOSTS`].
+    /// The figures of all hosts beyond the first [`MAX_HOSTS`].
     pub(super) other_hosts: HostFigures,
     pub(super) first_byte: TimeHistogram,
     pub(super) total: TimeHistogram,
@@ -41,40 +42,42 @@ pub(super) struct ReportFigures {
     pub(super) timeline: Timeline,
 }
 
-/// The number of URLs with one outcome, and an example of their error messages.
+/// The number of URLs with the same outcome, and the error message of one of them.
 #[derive(Default)]
 pub(super) struct OutcomeFigures {
     pub(super) count: u64,
     pub(super) error: Option<String>,
 }
 
-/// The figures of a host.
+/// The figures of a host in the report.
 #[derive(Clone, Default)]
 pub(super) struct HostFigures {
     pub(super) urls: u64,
     pub(super) failed: u64,
     pub(super) bytes: u64,
-    /// The sums of the times in microseconds until the first byte and the end, and their number.
+    /// The sum of the times until the first byte, in microseconds.
     pub(super) first_byte_us: u64,
     pub(super) total_us: u64,
     pub(super) timed: u64,
     pub(super) max_us: u64,
 }
 
-/// A transfer in the waterfall.
+/// A transfer in the waterfall chart.
 pub(super) struct WaterfallBar {
     pub(super) url: Box<str>,
     pub(super) failed: bool,
-    /// The start in microseconds since 1970.
+    /// The start time in microseconds since 1970.
     pub(super) start: u64,
-    /// The times since the start in microseconds: name resolved, connected, secured, first byte, end.
+    /// The times from the start, in microseconds, until: name resolved, connected, TLS secured,
+    /// first byte, end.
     pub(super) times: [u64; 5],
 }
 
-/// The throughput over the time in which runs were active.
+/// The throughput over the active time: the time in which a run was active.
 #[derive(Default)]
 pub(super) struct Timeline {
-    /// The runs: the start and the end in milliseconds since 1970, and the active time before.
+    /// The runs: the start and the end in milliseconds since 1970, and the active time of all
+    /// earlier runs in milliseconds.
     runs: Vec<(u64, u64, u64)>,
     /// The active time of all runs in milliseconds.
     pub(super) length: u64,
@@ -97,7 +100,7 @@ impl Timeline {
         Self { runs: placed, length, done: zeros(), failed: zeros(), bytes: zeros() }
     }
 
-    /// Returns the active time at which each run after the first begins, in milliseconds.
+    /// Returns the active time, in milliseconds, at which each run except the first begins.
     pub(super) fn later_runs(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().skip(1).map(|(_, _, before)| *before)
     }
@@ -113,7 +116,7 @@ impl Timeline {
         self.bytes[point] += bytes;
     }
 
-    /// Returns the length of the time of a point in seconds.
+    /// Returns the time, in seconds, that one point of the throughput chart covers.
     pub(super) fn seconds_of_point(&self) -> f64 {
         (self.length as f64 / 1000.0 / MAX_TIMELINE_POINTS as f64).max(1e-3)
     }
@@ -191,7 +194,7 @@ impl ReportFigures {
         }
     }
 
-    /// Returns the slowest URLs, the slowest first.
+    /// Returns the slowest URLs, the slowest first, and removes them from the figures.
     pub(super) fn take_slowest(&mut self) -> Vec<SlowUrl> {
         let slowest = std::mem::take(&mut self.slowest).into_sorted_vec();
         slowest.into_iter().map(|Reverse(slow)| slow).collect()
@@ -221,14 +224,14 @@ fn read_runs(connection: &Connection) -> DatabaseResult<Vec<(u64, u64)>> {
         .collect())
 }
 
-/// Returns the host of a URL with its port, or the beginning of a text that is no URL.
+/// Returns the host of a URL with its port. Returns the beginning of a text that is not a URL.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     truncate_text(host.rsplit_once('@').map_or(host, |(_, host)| host))
 }
 
-/// Returns the beginning of a long text.
+/// Returns the first 300 bytes of a text, or fewer if a character would be split.
 fn truncate_text(text: &str) -> &str {
     const MOST: usize = 300;
     let end = (0..=MOST.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
@@ -240,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_is_found_in_any_text() {
+    fn report_host_is_taken_from_any_url() {
         for (url, host) in [
             ("http://h:8/x?y#z", "h:8"),
             ("https://u@h?x", "h"),
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn timeline_leaves_out_the_time_between_runs() {
+    fn throughput_timeline_omits_time_between_runs() {
         let mut timeline = Timeline::new(vec![(1_000_000, 1_001_000), (9_000_000, 9_001_000)]);
         assert_eq!(timeline.length, 2_000);
         timeline.add(1_000_000, false, 5);

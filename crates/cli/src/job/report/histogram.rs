@@ -1,8 +1,9 @@
 //! A histogram of times in bounded memory, for percentiles.
 //!
-//! Each power of two has 64 classes, so a percentile is at most 1.6 % above the exact value.
+//! Each power of two is divided into 64 classes, so that a percentile is at most 1.6 % above the
+//! exact value.
 
-/// The number of bits of a time that choose its class within its power of two.
+/// The binary logarithm of the number of classes into which each power of two is divided.
 const CLASS_BITS: u32 = 6;
 
 /// A histogram of times in microseconds.
@@ -28,8 +29,8 @@ impl TimeHistogram {
         self.count
     }
 
-    /// Returns a time that at least this part of all times does not exceed. `part` is between 0 and
-    /// 1. Returns 0 if there are no times.
+    /// Returns a percentile: a time that at least the fraction `part` of all times does not exceed.
+    /// `part` is between 0 and 1. Returns 0 if there are no times.
     pub(super) fn percentile(&self, part: f64) -> u64 {
         let wanted = ((self.count as f64 * part).ceil() as u64).max(1);
         let mut seen = 0;
@@ -53,7 +54,7 @@ fn class_of_time(micros: u64) -> usize {
     ((u64::from(shift) << CLASS_BITS) + (micros >> shift)) as usize
 }
 
-/// Returns the greatest time of a class.
+/// Returns the greatest time, in microseconds, that belongs to a class.
 fn upper_end(class: usize) -> u64 {
     let class = class as u64;
     let shift = (class >> CLASS_BITS).saturating_sub(1);
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_near_the_exact_ones() {
+    fn percentile_is_within_two_percent_of_exact() {
         let mut histogram = TimeHistogram::default();
         assert_eq!((histogram.percentile(0.5), histogram.count()), (0, 0));
         (1..=1000).for_each(|number| histogram.add(number * 1000));

@@ -1,22 +1,22 @@
-//! Writes the HTML of a report: escaped texts, tables, and charts as SVG.
+//! Writes the HTML of a job's report: escaped texts, tables, and charts as SVG.
 
 use std::fmt::{Display, Write};
 
 use crate::usage_error::remove_control_characters;
 
-/// A page under construction.
+/// The HTML page of a job's report under construction.
 #[derive(Default)]
 pub(super) struct HtmlPage {
     text: String,
 }
 
-/// A cell of a table.
+/// A cell of a table in the report.
 pub(super) enum TableCell<'a> {
-    /// A text, which is escaped.
+    /// A text, which is escaped in the HTML.
     Text(&'a str),
-    /// A short text, which is escaped and not broken into lines.
+    /// A short text, which is escaped in the HTML and not broken into lines.
     Word(&'a str),
-    /// A number with its text, and the value by which the column is sorted.
+    /// A number: its text, and the value by which the column is sorted.
     Number(String, f64),
 }
 
@@ -29,7 +29,7 @@ impl<'a> TableCell<'a> {
         TableCell::Number(indicatif::HumanBytes(bytes).to_string(), bytes as f64)
     }
 
-    /// Makes a table cell that shows a time in microseconds.
+    /// Returns a table cell that shows a time, given in microseconds.
     pub(super) fn time(micros: u64) -> Self {
         TableCell::Number(time_text(micros), micros as f64)
     }
@@ -45,12 +45,12 @@ impl<'a> TableCell<'a> {
 }
 
 impl HtmlPage {
-    /// Adds HTML that contains no text of others.
+    /// Appends HTML unchanged. It must not contain text from outside, such as URLs.
     pub(super) fn push_html(&mut self, html: impl Display) {
         let _ = write!(self.text, "{html}");
     }
 
-    /// Adds a text, escaped and without control characters.
+    /// Appends a text, which is escaped, without its control characters.
     pub(super) fn push_text(&mut self, text: &str) {
         for character in remove_control_characters(text).chars() {
             match character {
@@ -64,7 +64,8 @@ impl HtmlPage {
         }
     }
 
-    /// Begins a table with these columns. A name that begins with `#` marks a column of numbers.
+    /// Begins a table with these column names. A name that begins with `#` marks a column of
+    /// numbers.
     pub(super) fn begin_table(&mut self, columns: &[&str]) {
         self.push_html("<div class=\"wide\"><table><thead><tr>");
         for column in columns {
@@ -102,7 +103,7 @@ impl HtmlPage {
         self.push_html("</tbody></table></div>\n");
     }
 
-    /// Adds a number with its name.
+    /// Appends a number in large type with its name below it.
     pub(super) fn push_named_number(&mut self, name: &str, value: &str) {
         self.push_html("<div><b>");
         self.push_text(value);
@@ -114,7 +115,7 @@ impl HtmlPage {
     }
 }
 
-/// Returns a number with a comma before each three digits.
+/// Formats a number with a comma between groups of three digits.
 pub(super) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let group = |(at, digit): (usize, char)| {
@@ -124,7 +125,7 @@ pub(super) fn group_digits(number: u64) -> String {
     digits.chars().enumerate().flat_map(group).collect()
 }
 
-/// Returns a time in microseconds as a text with three digits.
+/// Formats a time, given in microseconds, with a suitable unit: µs, ms or s.
 pub(super) fn time_text(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} µs"),
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_never_becomes_markup() {
+    fn report_text_is_escaped_in_html() {
         let mut page = HtmlPage::default();
         page.push_row(&[TableCell::text("<script>alert(1)</script>\"'&\u{202e}\u{1b}[31m")]);
         let html = page.into_text();
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_three_digits() {
+    fn report_times_are_rounded_to_three_digits() {
         let texts = [7, 1_234, 12_345, 1_234_567, 123_456_789].map(time_text);
         assert_eq!(texts, ["7 µs", "1.23 ms", "12 ms", "1.23 s", "123 s"]);
     }

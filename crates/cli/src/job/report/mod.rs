@@ -1,8 +1,9 @@
-//! `haul job report`: one HTML page about a job, which needs nothing else: no other file, no
-//! request, and no script for the numbers.
+//! `haul job report`: a self-contained HTML page about a job. It needs no other file and no
+//! request, and shows its numbers even without scripts.
 //!
-//! URLs and messages come from others. They are escaped, and never links. A Content-Security-Policy
-//! in the page allows only its own style and its own script, by their digests.
+//! URLs and error messages come from outside. They are escaped, and never become links. A
+//! Content-Security-Policy in the page allows only the page's own style and script, by their
+//! digests.
 
 mod charts;
 mod collect;
@@ -22,14 +23,15 @@ use html::{HtmlPage, TableCell, group_digits, time_text};
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
-/// The SHA-256 digests of [`STYLE`] and [`SCRIPT`] in Base64, by which the page's policy allows them.
+/// The SHA-256 digest of [`STYLE`] in Base64, by which the page's Content-Security-Policy allows
+/// it.
 const STYLE_DIGEST: &str = "tTvIu/H83RQVRRD2muUyteuU53G4Tx/rs3FXCrlKhi8=";
 const SCRIPT_DIGEST: &str = "rbEaS86+GOzNqVs9iEPW2RClumgm5ygeIS1Kw3ufDak=";
 
-/// The number of hosts that the table of hosts shows.
+/// The maximum number of hosts that the table of hosts shows.
 const MAX_HOSTS_SHOWN: usize = 200;
 
-/// Returns the page about a job.
+/// Returns the HTML of the report about a job.
 pub(super) fn page(path: &Path) -> Result<String> {
     let (connection, settings) = job_file::open_to_read(path)?;
     let mut figures = ReportFigures::read(&connection).map_err(|error| database_error(path, error))?;
@@ -164,7 +166,7 @@ fn slowest(page: &mut HtmlPage, slowest: Vec<SlowUrl>) {
     page.end_table();
 }
 
-/// Returns a time in milliseconds since 1970 as an HTTP date.
+/// Formats a time, given in milliseconds since 1970, as an HTTP date.
 fn date(millis: u64) -> String {
     let at: SystemTime = UNIX_EPOCH + Duration::from_millis(millis.min(253_402_300_799_000));
     httpdate::fmt_http_date(at)
