@@ -16,10 +16,10 @@ use haul_cli::terminal_style::MessageColors;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arguments};
 
-/// A function that opens each closed standard descriptor in the wrong direction, so that reading or
-/// writing it fails. It runs before Rust's own start, which would open `/dev/null` instead: lost
-/// output would then count as written, and missing input as empty. If there is no `/dev/null`,
-/// Rust's start aborts.
+/// Opens each closed standard descriptor in the wrong direction, so that reading or writing it
+/// fails. This function runs before the start-up code of Rust, which would open `/dev/null`
+/// instead: lost output would then count as written, and missing input as empty. If there is no
+/// `/dev/null`, Rust's start-up code aborts.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the C library calls what stands in this section, as a function without a result, once and
@@ -142,7 +142,8 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text on standard output. Ignores errors: the reader may have closed the output early.
+/// Prints a text on standard output. Ignores errors, because the reader may have closed the output
+/// early.
 fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

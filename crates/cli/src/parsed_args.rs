@@ -90,8 +90,8 @@ pub enum InfoOption {
 /// The URLs and options between one `--next` and the following one.
 #[derive(Clone, Debug)]
 pub struct NextOptionGroup {
-    /// True if the `next` that began this group stands in a config file, so that the group is an
-    /// entry of a list and not a step after the group before it.
+    /// True if this group begins after a `next` in a config file. The group may then run in
+    /// parallel with the group before it.
     pub is_listed: bool,
     /// The sources of URLs, in order.
     pub urls: UrlList,
@@ -201,7 +201,7 @@ pub struct ParsedStage {
     /// `--extract-bytes`: applies the patterns of `--extract` to the bytes of response bodies.
     /// Without it, they are applied to the bodies as text.
     pub extract_bytes: bool,
-    /// `--paginate` and its like: the listings that begin with the stage's URLs.
+    /// `--paginate` and similar options: the source of the further pages of the stage's URLs.
     pub pagination: ParsedPagination,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,
@@ -224,16 +224,16 @@ pub struct ParsedStage {
 }
 
 impl ParsedStage {
-    /// Returns true if the stage takes values from its responses.
+    /// Returns true if the stage extracts values from its responses.
     pub fn takes_values(&self) -> bool {
         !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
     }
 }
 
-/// The listings of a stage: where the next page of each comes from, and its limits.
+/// The pagination options of a stage: the source of the next page's URL, and the limits.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedPagination {
-    /// `--paginate`: the link to the next page.
+    /// `--paginate`: the link that leads to the next page.
     pub link: Option<ParsedPageLink>,
     /// `--paginate-json`: the JSONPath of the value that leads to the next page.
     pub json: Option<String>,
@@ -246,7 +246,7 @@ pub struct ParsedPagination {
 }
 
 impl ParsedPagination {
-    /// Returns true if the stage has listings.
+    /// Returns true if an option says where the URL of the next page comes from.
     pub fn is_given(&self) -> bool {
         self.link.is_some() || self.json.is_some() || self.query.is_some()
     }
@@ -262,7 +262,7 @@ pub enum ParsedPageLink {
 }
 
 /// The request settings of a stage. The files that they name have not been read yet. `Debug` omits
-/// what may be secret.
+/// the values that may be secret.
 #[derive(Clone, Default)]
 pub struct ParsedRequestOptions {
     /// `-X`: the request method.
@@ -315,7 +315,7 @@ pub struct ParsedRequestOptions {
     pub etag_save: Option<PathBuf>,
     /// `--etag-compare`: the file with the entity tag for a conditional request.
     pub etag_compare: Option<PathBuf>,
-    /// True if `--etag-save` or `--etag-compare` stands behind several URLs.
+    /// True if `--etag-save` or `--etag-compare` follows several URLs on the command line.
     pub etag_follows_urls: bool,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
@@ -548,23 +548,23 @@ impl ParsedArgs {
         }
     }
 
-    /// Returns the request settings of the last stage.
+    /// Returns the request settings of the last stage, to which the next option applies.
     pub fn request(&mut self) -> &mut ParsedRequestOptions {
         &mut self.stage().request
     }
 
-    /// Returns the transfer settings of the last stage.
+    /// Returns the transfer settings of the last stage, to which the next option applies.
     pub fn transfer(&mut self) -> &mut TransferArgs {
         &mut self.stage().transfer
     }
 
-    /// Returns the proxy settings of the last stage.
+    /// Returns the proxy settings of the last stage, to which the next option applies.
     pub fn proxy(&mut self) -> &mut ParsedProxyOptions {
         &mut self.stage().proxy
     }
 
-    /// Adds a warning, of which at most `WARNINGS_MAX` are stored. Does nothing if the curl persona
-    /// is silent (`-s`).
+    /// Adds a warning. Ignores it if `WARNINGS_MAX` warnings are already stored, or if the curl
+    /// persona is silent (`-s`).
     pub fn warn(&mut self, text: impl Into<String>) {
         if self.global.silent && self.global.persona.is_curl() {
             return;

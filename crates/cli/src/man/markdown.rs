@@ -38,7 +38,7 @@ pub(super) fn to_roff(guide: &str) -> String {
     text.replace(".PP\n.SH", ".SH").replace(".PP\n.SS", ".SS").trim_end_matches(".PP\n").to_owned()
 }
 
-/// Appends the lines of a paragraph, or of an item of a list, to the page.
+/// Appends a paragraph or a list item, in roff, to the page, and clears it.
 fn end_paragraph(paragraph: &mut String, text: &mut String) {
     let (request, words) = match paragraph.split_once('\n') {
         Some((request, words)) => (format!("{request}\n"), words),
@@ -50,8 +50,8 @@ fn end_paragraph(paragraph: &mut String, text: &mut String) {
     paragraph.clear();
 }
 
-/// Returns a row of a table as an entry of the page: the first cell, and below it the other cells.
-/// Returns an empty text for the line below the table's head.
+/// Returns a row of a Markdown table as an entry of the man page: the first cell, and below it the
+/// other cells. Returns an empty text for the line of dashes below the table's head.
 fn table_row(row: &str) -> String {
     let mut cells = row.trim_end_matches('|').split('|').map(str::trim);
     let first = cells.next().unwrap_or_default();
@@ -62,7 +62,7 @@ fn table_row(row: &str) -> String {
     format!(".TP\n.B {}\n{}\n", escaped(&inline_text(first)), rest.join("; "))
 }
 
-/// Returns a paragraph in roff, with code and emphasis in bold type.
+/// Returns a paragraph in roff, with inline code and strong emphasis in bold type.
 fn inline(text: &str) -> String {
     let mut roff = String::new();
     let mut is_code = false;
@@ -85,12 +85,12 @@ fn inline(text: &str) -> String {
     if roff.starts_with(['.', '\'']) { format!("\\&{roff}") } else { roff }
 }
 
-/// Returns a text without the marks of code, emphasis and links.
+/// Returns a text without the Markdown marks of code, emphasis and links.
 fn inline_text(text: &str) -> String {
     without_links(text).replace(['`', '*'], "")
 }
 
-/// Replaces each link by its text.
+/// Replaces each Markdown link by its text.
 fn without_links(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guide_becomes_sections_blocks_and_entries() {
+    fn markdown_guide_is_converted_to_roff() {
         let guide = "# T\n\nFirst `--a b`,\nand [a *link*](x.md#y).\n\n## A head\n```sh\n.dot \\ x\n```\n```text\nout\n```\n\n\
                      * **one** item\n  goes on\n* two\n\n| a | b |\n|---|---|\n| `c` | d-e |\n\n### Low\nEnd.\n";
         let expected = ".SH DESCRIPTION\nFirst \\fB\\-\\-a b\\fR, and a *link*.\n.SH A HEAD\n\
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_markup_stays_text() {
+    fn unfinished_markdown_is_kept_as_text() {
         for text in ["a [b", "a [b](c", "`a", "**a", "|", "```"] {
             to_roff(text);
         }

@@ -15,8 +15,8 @@ use roff::{escaped, text_line};
 
 pub use other_programs::{curl_page, ftp_page};
 
-/// Returns the text of haul's man page in roff: first steps, the language of URLs and names, exit
-/// codes, files and environment, then the options by topic.
+/// Returns the text of haul's man page in roff: first steps, the syntax of URLs and file names,
+/// exit codes, files and environment, then the options by topic.
 pub fn page() -> String {
     let mut text = title_line("haul", "1", "move HTTP bodies, one or millions");
     text.push_str(
@@ -61,7 +61,7 @@ pub fn recipes(guide: &str) -> String {
     text
 }
 
-/// Returns the beginning of a page.
+/// Returns the title and the section NAME, with which a man page begins.
 fn title_line(name: &str, section: &str, about: &str) -> String {
     format!(
         ".TH {} {section} \"\" \"haul {VERSION}\" \"haul\"\n.SH NAME\n{} \\- {about}\n",
@@ -70,7 +70,7 @@ fn title_line(name: &str, section: &str, about: &str) -> String {
     )
 }
 
-/// The sections of the page before [`SECTIONS`]. Each has a heading and paragraphs.
+/// The sections at the beginning of haul's man page. Each has a heading and paragraphs.
 const INTRODUCTION: &[(&str, &[&str])] = &[
     ("FIRST STEPS", &[]),
     (
@@ -105,7 +105,8 @@ const INTRODUCTION: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The examples of the sections of [`INTRODUCTION`]: a section, an example, and its meaning.
+/// The examples in the sections of [`INTRODUCTION`]: the section's heading, an example, and its
+/// meaning.
 const EXAMPLES: &[(&str, &str, &str)] = &[
     ("FIRST STEPS", "haul https://example.com/", "Prints a page."),
     ("FIRST STEPS", "haul -O https://example.com/file.tar.gz", "Stores it as file.tar.gz, once it is complete."),
@@ -151,8 +152,8 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("NAMES OF FILES", "--mirror-paths", "The host and the path, with their directories."),
 ];
 
-/// The sections of exit codes, files and environment. Each has a heading, and entries with their
-/// descriptions.
+/// The sections of haul's man page about exit codes, files and environment. Each has a heading, and
+/// entries with their descriptions.
 const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     (
         "EXIT STATUS",
@@ -219,7 +220,7 @@ fn append_option(text: &mut String, spec: &FlagSpec) {
 mod tests {
     use super::*;
 
-    /// Panics if a line of a page is a request that these pages do not use.
+    /// Panics if a man page contains a roff request that these pages do not use.
     fn assert_valid(page: &str) {
         let requests = [
             ".TH", ".SH", ".SS", ".TP", ".PP", ".IP", ".B", ".RI", ".IR", ".br", ".I", ".BR", ".sp", ".RS", ".RE",
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_programs_are_valid() {
+    fn man_pages_of_curl_and_ftp_are_valid() {
         for page in [curl_page(), ftp_page(), recipes("# R\n\nText.\n\n## S\n```sh\n.x\n```\n")] {
             assert_valid(&page);
         }

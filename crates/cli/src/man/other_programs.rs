@@ -6,7 +6,7 @@ use crate::flags::unsupported;
 use crate::ftp;
 use crate::program_persona::CURL_VERSION;
 
-/// The differences between haul under its own name and haul as `curl`.
+/// The differences between calling the program as `haul` and as `curl`, for the man page.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("Redirects", "are followed only with -L."),
     ("Statuses", "of 400 and above are failures only with -f."),

@@ -7,12 +7,12 @@ pub(super) fn text_line(text: &str) -> String {
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }
 }
 
-/// Returns a text in roff, which is not at the beginning of a line.
+/// Escapes a text for roff. The text must not be at the beginning of a line.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-")
 }
 
-/// Returns a block of lines that keep their form, such as a command.
+/// Returns a block of lines that roff does not fill, such as a command.
 pub(super) fn literal_block<'l>(lines: impl IntoIterator<Item = &'l str>) -> String {
     let lines: String = lines.into_iter().map(|text| text_line(text) + "\n").collect();
     format!(".sp\n.RS 4\n.nf\n{lines}.fi\n.RE\n")

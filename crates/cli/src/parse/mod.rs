@@ -88,9 +88,10 @@ fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Returns true for a word of the form `session=/dev/fd/N`. OpenBSD's pkg_add passes it as the
-/// value of `-S`, an option of ftp(1). haul's `-S` takes no value, so the word would be a URL. It
-/// is ignored, so that pkg_add can call `haul -L -s -q -N`. No host can have this name.
+/// Returns true for a word of the form `session=/dev/fd/N`, which is ignored. OpenBSD's pkg_add
+/// passes it as the value of `-S`, an option of ftp(1). haul's `-S` takes no value, so that the
+/// word would otherwise be a URL. No host can have this name. So pkg_add can call `haul -L -s -q
+/// -N`.
 fn is_session_option(word: &str) -> bool {
     let number = word.strip_prefix("session=/dev/fd/");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -99,8 +100,7 @@ fn is_session_option(word: &str) -> bool {
 struct CommandLineParser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FileAccess,
-    /// The number of config files that are open at this moment, because each names the next with
-    /// `-K`.
+    /// The number of open config files. Each of them was named with `-K` in the one before it.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,
@@ -110,7 +110,7 @@ struct CommandLineParser<'f> {
     secret: Option<usize>,
 }
 
-/// An error in an option of the command line or of a config file.
+/// An error in an option on the command line or in a config file.
 enum OptionError {
     Here {
         shown: Vec<u8>,

@@ -38,7 +38,7 @@ mod tests {
     use crate::config_file::ConfigFileReader;
 
     #[test]
-    fn stdin_options_are_recognized() {
+    fn config_options_that_read_stdin_are_recognized() {
         for (line, is_taken) in [
             ("data-binary = \"@-\"", true),
             ("--data-binary @-", true),

@@ -78,7 +78,7 @@ pub struct NegotiateArgs {
     /// `--service-name` or `--proxy-service-name`: the service in the Kerberos name of the peer.
     /// `None` means HTTP.
     pub service: Option<String>,
-    /// `--delegation`: whether the peer receives the user's ticket.
+    /// `--delegation`: says whether the peer receives the user's Kerberos ticket.
     pub delegation: Delegation,
 }
 

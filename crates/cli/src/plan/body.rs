@@ -63,7 +63,7 @@ impl std::fmt::Debug for BodyArg {
 pub struct FormArg {
     /// The parts of the form, in order.
     pub parts: Vec<FormPartArg>,
-    /// `--form-escape`: the way in which quotes in field and file names are escaped.
+    /// `--form-escape`: the method by which quotes in field and file names are escaped.
     pub escape: FormNameEscape,
 }
 
@@ -75,9 +75,9 @@ impl FormArg {
         sources
     }
 
-    /// Returns the parts in the engine's form, for its
-    /// [`MultipartLayout`](haul_policy::multipart::MultipartLayout). `lengths` holds the length of
-    /// each source in the order of [`FormArg::sources`]; `None` is an unknown length.
+    /// Converts the parts to the engine's type, for a
+    /// [`MultipartLayout`](haul_policy::multipart::MultipartLayout). `lengths` contains the length
+    /// of each source, in the order of [`FormArg::sources`]; `None` is an unknown length.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert_parts(&self.parts, lengths, &mut 0)
     }

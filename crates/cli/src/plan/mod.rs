@@ -93,9 +93,9 @@ pub struct RunPlan {
 /// Settings of the whole run; `--next` does not reset them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalArgs {
-    /// The program whose defaults and messages the run has.
+    /// The program whose defaults and messages the run uses: haul or curl.
     pub persona: ProgramPersona,
-    /// `-s`: whether neither progress nor messages are printed.
+    /// `-s`: prints neither progress nor messages.
     pub silent: bool,
     /// `-S`: prints error messages even with `-s`.
     pub show_error: bool,
@@ -116,8 +116,8 @@ pub struct GlobalArgs {
     pub parallel_groups: bool,
     /// `--parallel-max`: the maximum number of simultaneous transfers, over all hosts. Default 64.
     pub parallel_max: usize,
-    /// `--parallel-max-host`: the number of connections to one host; `None` is from 6 to 50, as
-    /// many as help.
+    /// `--parallel-max-host`: the maximum number of connections to one host. `None` lets haul
+    /// adjust the number, from 6 to 50.
     pub parallel_max_host: Option<usize>,
     /// `--parallel-immediate`: transfers do not wait for a connection that they may share.
     pub parallel_immediate: bool,
@@ -132,21 +132,24 @@ pub struct GlobalArgs {
     /// `--pipeline`: the maximum number of unanswered HTTP/1.1 requests on one connection. Default
     /// 1, which means no pipelining.
     pub pipeline: usize,
-    /// `--rate`: the shortest time between the starts of two consecutive transfers; `None` is no
+    /// `--rate`: the minimum time between the beginnings of two consecutive transfers; `None` is no
     /// limit.
     pub pace: Option<Duration>,
-    /// `--rate-host`: the minimum time between the starts of two transfers to one host.
+    /// `--rate-host`: the minimum time between the beginnings of two transfers from the same host;
+    /// `None` is no limit.
     pub host_pace: Option<Duration>,
-    /// `--limit-rate-total`: the most bytes a second over the whole run, in each direction.
+    /// `--limit-rate-total`: the maximum number of bytes per second over the whole run, in each
+    /// direction.
     pub limit_rate_total: Option<u64>,
-    /// `--shard`: the shard of hosts whose URLs are fetched. `None`: the URLs of all hosts.
+    /// `--shard`: the part of all hosts whose URLs are fetched. `None` fetches the URLs of all
+    /// hosts.
     pub shard: Option<Shard>,
     /// `--fail-early`: begins no further transfers after one has failed.
     pub fail_early: bool,
     /// `--jsonl` or `--csv`: the format of the records that are printed instead of bodies or
     /// values. `None` without either option.
     pub record_output: Option<RecordOutputFormat>,
-    /// `--with-url`: prints the URL of its page before each value.
+    /// `--with-url`: prints the URL of the page before each extracted value.
     pub with_url: bool,
     /// `--events`: the file for the events of the run, or the number of an open descriptor. `None`
     /// without the option.
@@ -351,20 +354,21 @@ impl UrlGroup {
         is_shared.then_some(output)
     }
 
-    /// Returns true if the last stage has listings.
+    /// Returns true if the last stage fetches paginated listings.
     fn has_pages(&self) -> bool {
         self.stages.last().is_some_and(|stage| stage.pagination.is_some())
     }
 
-    /// Returns true if a name of `-o` has a placeholder for a part of the URL, such as `{host}`, or
-    /// for a column of `--csv-in`. The curl persona takes such a name literally.
+    /// Returns true if an `-o` file name contains a placeholder for a part of the URL, such as
+    /// `{host}`, or for a column of `--csv-in`. The curl persona has no such placeholders.
     pub fn has_url_part(&self, name: &OsStr) -> bool {
         let has_columns = self.records.as_ref().is_some_and(|records| records.format.has_columns());
         let has_column = || has_columns && placeholder_names(name.as_bytes()).next().is_some();
         !self.in_place && (has_url_part(name.as_bytes()) || has_column())
     }
 
-    /// Returns the records that the group prints instead of bodies; `None` if it prints none.
+    /// Returns the settings for the records that the group prints instead of bodies; `None` if it
+    /// prints none.
     pub fn record_output(&self) -> Option<RecordOutputArgs> {
         self.stages.last()?.records
     }
@@ -391,8 +395,8 @@ impl UrlGroup {
     }
 }
 
-/// One stage: requests, and what is done with their responses. Each `--then` adds a stage. Its URLs
-/// are made from the values that the previous stage extracts from its responses.
+/// One stage: requests, and the processing of their responses. Each `--then` adds a stage, whose
+/// URLs are made from the values that the previous stage extracts from its responses.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
     /// The URL template after the `--then` that began this stage; `None` for the first stage.
@@ -404,7 +408,8 @@ pub struct StageArgs {
     pub transfer: TransferArgs,
     /// The proxy settings. They are inherited from the previous stage.
     pub proxy: ProxyArgs,
-    /// The output other than bodies. It is not inherited.
+    /// The settings for output other than bodies, such as header fields. A later stage does not
+    /// inherit them.
     pub report: ReportArgs,
     /// The destination of the responses of a stage after `--then`. The first stage uses
     /// [`UrlGroup::outputs`] instead.
@@ -420,7 +425,7 @@ pub struct StageArgs {
     /// `--extract-bytes`: applies the expressions of `--extract` to the bytes of bodies instead of
     /// their text.
     pub extract_bytes: bool,
-    /// `--paginate` and its like: each URL of the stage is the first page of a listing.
+    /// `--paginate` and similar options: each URL of the stage is the first page of a listing.
     pub pagination: Option<Pagination>,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,
@@ -428,31 +433,33 @@ pub struct StageArgs {
     pub sort: bool,
     /// `--depth`: the number of times that the stage is repeated on the links that it finds.
     pub depth: u32,
-    /// The names of the values of `extract`, in the same order. Empty if they have no names, and
-    /// without records.
+    /// The names of the values that `extract` finds, in the order of its expressions. Empty if the
+    /// values have no names or no records are printed.
     pub value_names: Vec<ValueName>,
-    /// `--with-url`: prints the URL of its page before each value. Only the last stage can have it.
+    /// `--with-url`: prints the URL of the page before each extracted value. Only the last stage
+    /// can have it.
     pub with_url: bool,
-    /// The records that the stage prints instead of bodies or values. Only the last stage has them.
+    /// The settings for the records that the stage prints instead of bodies or values. Only the
+    /// last stage has them.
     pub records: Option<RecordOutputArgs>,
 }
 
 impl StageArgs {
-    /// Returns true if the stage takes values from its responses.
+    /// Returns true if the stage extracts values from its responses.
     pub fn takes_values(&self) -> bool {
         !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
     }
 
     /// Returns true if requests ask for compressed content. `--compressed` and `--no-compressed`
-    /// decide. Without them, requests ask for it if the stage extracts values or puts bodies into
-    /// records.
+    /// decide. Without these options, requests ask for it if the stage extracts values or prints
+    /// bodies in records.
     pub fn requests_compression(&self) -> bool {
         let decodes = self.takes_values() || self.records.is_some_and(RecordOutputArgs::has_all_bodies);
         self.transfer.compressed.unwrap_or(decodes)
     }
 }
 
-/// The output of a stage other than bodies.
+/// The settings of a stage for output other than bodies.
 #[derive(Clone, Debug, Default)]
 pub struct ReportArgs {
     /// `-i`: prints header fields before the body.

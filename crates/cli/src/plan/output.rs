@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// The placeholder in the name of an output file for the number of a page.
+/// The placeholder for the number of a listing's page in the name of an output file.
 pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";
 
 /// The destination of bodies, or of the text extracted from them.
@@ -11,8 +11,8 @@ pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";
 pub enum OutputArg {
     /// Standard output.
     Stdout,
-    /// `-o`: a file name, in which `#1` stands for the value of the URL's first glob, and `{host}`
-    /// and the like for parts of the URL.
+    /// `-o`: a file name. In it, `#1` stands for the value of the URL's first glob, and
+    /// placeholders such as `{host}` stand for parts of the URL.
     File(OsString),
     /// `-O`: a file named after the last segment of the URL's path.
     RemoteName,

@@ -6,7 +6,7 @@
 //! assert_eq!(RecordOutputFormat::Jsonl { bodies: false }.option(), "--jsonl");
 //! ```
 
-/// The format of records.
+/// The format of the records that are printed instead of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordOutputFormat {
     /// `--jsonl`: a JSON object on one line for each URL.
@@ -14,7 +14,7 @@ pub enum RecordOutputFormat {
         /// True to include bodies; false for `--jsonl=no-body`.
         bodies: bool,
     },
-    /// `--csv`: the extracted values as rows.
+    /// `--csv`: the extracted values as rows of CSV.
     Csv,
 }
 
@@ -28,20 +28,20 @@ impl RecordOutputFormat {
     }
 }
 
-/// The records of a stage.
+/// The settings for the records that a stage prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordOutputArgs {
     /// The format of the records.
     pub format: RecordOutputFormat,
     /// True if a record contains the body, unless the body goes to a file.
     pub keeps_bodies: bool,
-    /// True if the body of at least one URL goes to a file.
+    /// True if the body of at least one URL is written to a file.
     pub has_files: bool,
 }
 
 impl RecordOutputArgs {
-    /// Returns true if every record contains its body, so that requests may ask for compressed
-    /// bodies and for the bodies of failures.
+    /// Returns true if every record contains its body. Requests may then ask for compressed bodies
+    /// and for the bodies of failed requests.
     pub fn has_all_bodies(self) -> bool {
         self.keeps_bodies && !self.has_files
     }

@@ -93,9 +93,9 @@ impl RequestArgs {
 /// The condition of `-z`. Times are seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeCond {
-    /// `-z DATE`: the content is wanted only if it was modified after this time.
+    /// `-z DATE`: requests the content only if it was modified after this time.
     NewerThan(u64),
-    /// `-z -DATE`: wants the content only if it was not modified after this time.
+    /// `-z -DATE`: requests the content only if it was not modified after this time.
     OlderThan(u64),
 }
 

@@ -66,7 +66,7 @@ pub struct TransferArgs {
     pub dns: DnsServers,
     /// `--doh-url`: an https URL.
     pub doh_url: Option<String>,
-    /// `--doh-insecure`: the certificate of that server is not verified.
+    /// `--doh-insecure`: does not verify the certificate of the `--doh-url` server.
     pub doh_insecure: bool,
     /// `--interface`: the local interface or address of connections, in the syntax of
     /// [`Interface::parse`](haul::net::local_address::LocalInterface::parse).
@@ -234,7 +234,8 @@ impl Default for TlsArgs {
 /// The values of `--ech`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EchArgs {
-    /// The use of Encrypted Client Hello. If it is not given, keys make it required.
+    /// The use of Encrypted Client Hello. If it is not set, ECH is required if `config_list` is
+    /// given, and off otherwise.
     pub policy: Option<EchPolicy>,
     /// The server's keys: an ECHConfigList in base64, or `@` and the name of a file with it.
     pub config_list: Option<String>,

@@ -61,7 +61,7 @@ impl std::fmt::Debug for ValueTemplate {
 
 impl ValueTemplate {
     /// Parses a text with placeholders of this syntax. `form` is the encoding of the values that
-    /// replace them.
+    /// replace the placeholders.
     pub fn parse(text: &[u8], form: PlaceholderEncoding, syntax: PlaceholderSyntax) -> Self {
         match syntax {
             PlaceholderSyntax::Value => Self::with_placeholders(text, form),
@@ -92,7 +92,7 @@ impl ValueTemplate {
     }
 
     /// Parses a text in which each `{}` is a placeholder. `form` is the encoding of the values that
-    /// replace them.
+    /// replace the placeholders.
     pub fn with_placeholders(text: &[u8], form: PlaceholderEncoding) -> Self {
         let mut made = Self::default();
         let mut rest = text;
@@ -105,14 +105,14 @@ impl ValueTemplate {
         made
     }
 
-    /// Returns a template whose text is fixed, even if it contains `{}`.
+    /// Returns a template without placeholders, even if the text contains `{}`.
     pub fn literal(text: &[u8]) -> Self {
         let mut made = Self::default();
         made.push_text(text);
         made
     }
 
-    /// Appends a fixed text.
+    /// Appends a text without placeholders.
     pub fn push_text(&mut self, text: &[u8]) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
@@ -143,12 +143,12 @@ impl ValueTemplate {
         self
     }
 
-    /// Returns true if there is neither text nor a placeholder.
+    /// Returns true if the template contains neither text nor placeholders.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Returns the text if there is no placeholder.
+    /// Returns the text of the template; `None` if it contains a placeholder.
     pub fn literal_text(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
             [] => Some(b""),
@@ -175,8 +175,9 @@ impl ValueTemplate {
         self.fill_by(|name| name.is_none().then_some(value))
     }
 
-    /// Returns the text with each placeholder replaced by its value in its encoding. `value_of`
-    /// receives the name of a column, or `None` for `{}`. A placeholder without a value is text.
+    /// Returns the text with each placeholder replaced by its encoded value. `value_of` receives
+    /// the name of a column, or `None` for `{}`. A placeholder for which it returns no value stays
+    /// unchanged.
     pub fn fill_by<'v>(&self, value_of: impl Fn(Option<&str>) -> Option<&'v [u8]>) -> Vec<u8> {
         let mut out = Vec::new();
         let mut json = JsonStringTracker::default();
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_fill_their_placeholders() {
+    fn csv_columns_replace_their_placeholders() {
         let value = |name: Option<&str>| match name? {
             "name" => Some(&b"A \"B\""[..]),
             "id" => Some(&b"7"[..]),

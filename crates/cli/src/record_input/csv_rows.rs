@@ -1,7 +1,7 @@
 //! Reads CSV and TSV lists with a header line, row by row (RFC 4180).
 //!
-//! The crate `csv-core` parses. The reader here bounds the size of a row: with the crate `csv`, a
-//! quote that never ends would read the rest of the list into memory.
+//! The crate `csv-core` parses the rows. This reader limits their size. The crate `csv` has no
+//! limit: a quote that is never closed would make it read the rest of the list into memory.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-/// The maximum size of a row in bytes, and of its number of fields.
+/// The maximum size of a row in bytes, and the maximum number of its fields.
 const MAX_ROW: usize = 8 << 20;
 const MAX_FIELDS: usize = 1 << 16;
 
@@ -66,9 +66,9 @@ impl CsvRow {
 pub enum CsvFault {
     /// The list cannot be read.
     Unreadable(io::Error),
-    /// The row that begins at this line is too long, for example because a quote never ends.
+    /// The row that begins at this line is too long, for example because a quote is never closed.
     TooLong(u64),
-    /// The list is empty, and so has no header row.
+    /// The list is empty, so that it has no header line.
     NoHeader,
     /// The name of a column is not UTF-8.
     HeaderNotUtf8,
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// A reader that returns one byte at a time.
+    /// A test reader that returns one byte at a time.
     struct Bytewise<'a>(&'a [u8]);
 
     impl Read for Bytewise<'_> {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_lists_have_a_reason() {
+    fn unusable_csv_lists_are_errors_with_a_reason() {
         let fault = |text: &[u8]| all(text, b',').unwrap_err().to_string();
         assert_eq!(fault(b""), "there is no header line with the names of the columns");
         assert_eq!(fault(b"a,\xff\n"), "line 1: the name of a column is not UTF-8");

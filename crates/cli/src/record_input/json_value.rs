@@ -1,4 +1,4 @@
-//! Reads JSON objects as pairs of a name and a value that stays text until its type is known.
+//! Parses a JSON object into names and raw values. A value is converted when its type is known.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub(super) struct JsonMembers<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
 impl<'a> JsonMembers<'a> {
-    /// Parses an object.
+    /// Parses a JSON object.
     ///
     /// # Errors
     /// The reason why the text is no JSON object.
@@ -69,7 +69,7 @@ pub(super) fn is_null(value: &RawValue) -> bool {
     value.get() == "null"
 }
 
-/// Returns the text of a string.
+/// Returns the text of a JSON string.
 pub(super) fn string_text(value: &RawValue) -> Result<String, String> {
     let text = value.get();
     serde_json::from_str(text).map_err(|_| match kind_name(text) {
@@ -79,7 +79,7 @@ pub(super) fn string_text(value: &RawValue) -> Result<String, String> {
     })
 }
 
-/// Returns the text of a string, or the spelling of a number, `true` or `false`.
+/// Returns the text of a JSON string, or the spelling of a number, `true` or `false`.
 pub(super) fn scalar_text(value: &RawValue) -> Result<String, String> {
     match kind_name(value.get()) {
         "a string" => string_text(value),
@@ -88,7 +88,7 @@ pub(super) fn scalar_text(value: &RawValue) -> Result<String, String> {
     }
 }
 
-/// Returns the texts of a list of scalars, or of one scalar. Returns an empty list for `null`.
+/// Returns the texts of a JSON list of scalars, or of one scalar. Returns an empty list for `null`.
 pub(super) fn scalar_texts(value: &RawValue) -> Result<Vec<String>, String> {
     match kind_name(value.get()) {
         "null" => Ok(Vec::new()),

@@ -31,14 +31,14 @@ const KNOWN_KEYS: [&str; 13] = [
     "timeout",
 ];
 
-/// The keys of which a record may have only one.
+/// The keys for request content. A record may have only one of them.
 const BODY_KEYS: [&str; 5] = ["body", "json", "form", "body_base64", "body_file"];
 
 /// A request that a line of a list describes. The command line supplies what the line omits.
 #[derive(Default)]
 pub struct JsonlRequest {
-    /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None`
-    /// stands for that URL.
+    /// `url`: an absolute URL, or one that is relative to the URL of the command line. `None` means
+    /// the URL of the command line.
     pub url: Option<String>,
     /// `method`: a token (RFC 9110 section 9.1).
     pub method: Option<String>,
@@ -81,7 +81,8 @@ pub enum RecordAuth {
     Bearer(Vec<u8>),
 }
 
-/// The fault of a record: the key, unless the whole line is no JSON object, and the reason.
+/// The error of a record: the key at which it is wrong, unless the whole line is not a JSON object,
+/// and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordError {
     key: Option<String>,
@@ -93,7 +94,7 @@ impl RecordError {
         Self { key: Some(key.to_owned()), reason: reason.into() }
     }
 
-    /// Returns the key at which the record is wrong; `None` if the whole line is no JSON object.
+    /// Returns the key at which the record is wrong; `None` if the whole line is not a JSON object.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
@@ -144,8 +145,8 @@ impl JsonlRequest {
         Ok(record)
     }
 
-    /// Returns the `id` of a line that may be wrong in other keys; `None` if the line is no JSON
-    /// object or has no id.
+    /// Returns the `id` of a line, which may be wrong in other keys; `None` if the line is not a
+    /// JSON object or has no id.
     pub fn parse_id(line: &[u8]) -> Option<Box<str>> {
         let members = JsonMembers::parse(str::from_utf8(line).ok()?).ok()?.0;
         members.into_iter().find(|(key, _)| key == "id").map(|(_, value)| value.get().into())
@@ -213,7 +214,8 @@ fn parse_headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
     Ok(fields)
 }
 
-/// Reads an object as the fields of a URL-encoded form. A list repeats its name.
+/// Reads an object as the fields of a URL-encoded form. A list gives several fields with the same
+/// name.
 fn parse_form_pairs(value: &RawValue) -> Result<String, String> {
     let mut pairs = Vec::new();
     for (name, value) in parse_object(value)? {
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_record_names_the_key_and_the_reason() {
+    fn error_of_a_record_names_key_and_reason() {
         for (text, expected) in [
             ("", "not valid JSON: EOF while parsing a value at column 0"),
             ("[1]", "expected a JSON object, not a list"),
@@ -354,13 +356,13 @@ mod tests {
     }
 
     #[test]
-    fn id_of_a_wrong_record_is_known() {
+    fn id_of_an_invalid_record_is_found() {
         assert_eq!(JsonlRequest::parse_id(br#"{"id":7,"nope":1}"#).as_deref(), Some("7"));
         assert_eq!(JsonlRequest::parse_id(b"{\"id\":7"), None);
     }
 
     #[test]
-    fn deep_and_cut_records_are_refused_without_harm() {
+    fn deeply_nested_or_truncated_records_are_refused() {
         let deep = format!("{{\"json\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
         let _ = JsonlRequest::parse(deep.as_bytes());
         let whole = br#"{"url":"http://h/","headers":{"A":["b"]},"form":{"a":1},"id":"x","auth":{"user":"u"}}"#;

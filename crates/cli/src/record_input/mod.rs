@@ -1,9 +1,9 @@
 //! Lists of requests: `--jsonl-in`, where each line of an `--input-file` is a JSON object that
 //! describes one request, and `--csv-in`, where the columns of each row fill placeholders.
 //!
-//! A list may come from a stranger. So a record cannot name a file outside of the output directory,
-//! and a file as a body needs `--allow-body-files`. [`crate::run`] decides which credentials of the
-//! command line a record's request may have.
+//! A list may come from an untrusted source. So a record cannot name an output file outside of the
+//! output directory, and it can name a file as request content only with `--allow-body-files`.
+//! [`crate::run`] decides which credentials of the command line a record's request may have.
 //!
 //! ```
 //! use haul_cli::record_input::{RecordBody, JsonlRequest};
@@ -28,12 +28,12 @@ pub use output_path::{OutputPathFault, parse_output_path};
 /// The format of the `--input-file`s of a URL group that describe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordFormat {
-    /// `--jsonl-in`: a JSON object a line.
+    /// `--jsonl-in`: one JSON object per line.
     JsonLines,
     /// `--csv-in`: a header line with the names of the columns, and a row for each request. In a
     /// file whose name ends in `.tsv` or `.tab`, tabs separate the fields.
     Csv,
-    /// `--tsv-in`: the same with tabs between the fields.
+    /// `--tsv-in`: a list as for `--csv-in`, with tabs between the fields.
     Tsv,
 }
 
@@ -52,7 +52,7 @@ impl RecordFormat {
         matches!(self, RecordFormat::Csv | RecordFormat::Tsv)
     }
 
-    /// Returns the byte that separates the fields of a list with this name.
+    /// Returns the byte that separates the fields of the list with this file name.
     pub fn delimiter(self, name: &str) -> u8 {
         let is_tsv = || [".tsv", ".tab"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
         if self == RecordFormat::Tsv || is_tsv() { b'\t' } else { b',' }

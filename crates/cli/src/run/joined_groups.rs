@@ -44,8 +44,9 @@ pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[UrlGroup]) -> us
     count
 }
 
-/// Returns true if a group extracts no values, and has no listings, no local files with the curl
-/// persona, and no state that other groups may depend on.
+/// Returns true if a group can run in parallel with others: it extracts no values, fetches no
+/// paginated listings and no local files with the curl persona, and has no state on which other
+/// groups may depend.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };
     !stage.takes_values()
@@ -58,8 +59,8 @@ fn may_join(group: &UrlGroup) -> bool {
         && !(group.in_place && group.has_file_url())
 }
 
-/// Returns true if the groups agree in the settings that belong to the client of the whole run, and
-/// in the stores that transfers change.
+/// Returns true if the groups have the same settings for the client of the run, and for the stores
+/// that transfers change, such as cookies.
 fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
     let (first, group) = (&first.stages[0].transfer, &group.stages[0].transfer);
     first.resolve == group.resolve
@@ -82,12 +83,13 @@ fn reads_stdin(group: &UrlGroup) -> bool {
         }
 }
 
-/// Files that a group reads or writes while it runs.
+/// The files that a group reads, or those that it writes, while it runs.
 #[derive(Default)]
 struct GroupFiles {
     /// The absolute paths of the files whose names are known before the run.
     known: HashSet<PathBuf>,
-    /// True if there may be others, such as a file named after a URL.
+    /// True if there may be files with names that are not known yet, such as a file named after a
+    /// URL.
     has_others: bool,
 }
 
@@ -105,7 +107,7 @@ impl GroupFiles {
         self.has_others |= other.has_others;
     }
 
-    /// Returns true if both may contain the same file.
+    /// Returns true if both sets may contain the same file.
     fn may_share(&self, other: &GroupFiles) -> bool {
         let shares = || !self.known.is_disjoint(&other.known);
         !self.is_empty() && !other.is_empty() && (self.has_others || other.has_others || shares())

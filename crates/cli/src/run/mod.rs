@@ -48,7 +48,8 @@ use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
 
-/// Returns a warning or a note, which the curl persona wraps at the width of the terminal.
+/// Returns the text of a warning or a note. With the curl persona, it is wrapped at the width of
+/// the terminal.
 fn warning_text(prefix: &str, text: &str, persona: ProgramPersona) -> String {
     if persona.is_curl() { wrapped(prefix, text, columns()) } else { format!("{prefix}{text}") }
 }
@@ -147,15 +148,15 @@ pub fn run(plan: RunPlan) -> u8 {
     exit_code
 }
 
-/// Returns true if a group has more outputs than URLs. curl does not get past the output without a
-/// URL, so that it fetches no URLs of later groups.
+/// Returns true if a group has more outputs than URLs. curl stops at an output without a URL, so
+/// that it fetches no URLs of later groups.
 fn has_surplus_output(plan: &RunPlan, operations: &[UrlGroup]) -> bool {
     let is_serial = plan.global.persona.is_curl() && !plan.global.parallel;
     is_serial && operations.iter().any(|operation| operation.has_surplus_output)
 }
 
-/// Returns the function with which the engine ends its waits: after a signal, or if the job's file
-/// can no longer be written. Returns `None` if there is neither.
+/// Returns the function with which the engine ends its waits, after a signal or if the job's file
+/// can no longer be written. Returns `None` if the run has neither signals nor a job.
 fn interrupt_callback(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
     let Some(job) = job.map(Arc::clone) else { return signals.map(Signals::interrupt_callback) };
     let has_failed = move || job.has_failed();
@@ -198,16 +199,16 @@ fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code:
     code
 }
 
-/// Writes the last event, and waits until all events are written. Returns the exit code, which
-/// reports a failure if events are missing.
+/// Writes the last event, and waits until all events are written. Returns `exit_code`, or the code
+/// of the error if events could not be written.
 fn end_events(plan: &RunPlan, progress: &ProgressReporter, events: Option<Arc<EventLog>>, exit_code: u8) -> u8 {
     let Some(Err(error)) = events.map(|events| events.finish(exit_code)) else { return exit_code };
     let code = report_setup_error(plan, progress, &error);
     if exit_code == 0 { code } else { exit_code }
 }
 
-/// Returns true if SIGUSR1 prints the progress of this run: with the haul persona, if the run has
-/// many URLs.
+/// Returns true if SIGUSR1 prints the progress of this run: only with the haul persona and many
+/// URLs.
 fn prints_progress_on_signal(plan: &RunPlan) -> bool {
     let is_long = || match plan.operations.as_slice() {
         [operation] => only_url(operation).is_none(),
@@ -216,7 +217,7 @@ fn prints_progress_on_signal(plan: &RunPlan) -> bool {
     !plan.global.persona.is_curl() && (plan.global.job.is_some() || is_long())
 }
 
-/// Returns true if the run prints something at its end that must appear even after Ctrl-C:
+/// Returns true if the run prints something at its end that must be printed even after Ctrl-C:
 /// statistics (`--stats`), sorted values (`--sort`), the end of a record, or the last event.
 fn prints_at_end(plan: &RunPlan) -> bool {
     let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
@@ -228,8 +229,8 @@ fn prints_at_end(plan: &RunPlan) -> bool {
 }
 
 /// Returns true if a signal would leave an unfinished file: the run writes files, and this system
-/// has no files without a name. With an agent, no signal is waited for, because the agent takes no
-/// request that can be interrupted.
+/// has no unnamed temporary files. Returns false if an agent is used, because signals do not
+/// interrupt its requests.
 fn leaves_files(plan: &RunPlan) -> bool {
     let is_null = |output: &OutputArg| match output {
         OutputArg::File(name) => name == NULL_DEVICE,
@@ -243,8 +244,8 @@ fn leaves_files(plan: &RunPlan) -> bool {
     cfg!(not(linux_calls)) && plan.global.agent.is_none() && plan.operations.iter().any(writes_files)
 }
 
-/// Returns the kind of output that URL groups print on the terminal while they run. It decides when
-/// a progress line may be drawn.
+/// Returns the output that URL groups print on the terminal while they run. It decides when a
+/// progress line may be drawn.
 fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> TerminalOutput {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
@@ -270,8 +271,8 @@ fn prints_content(operation: &UrlGroup) -> bool {
     }
 }
 
-/// Returns true if a URL group prints something else than bodies on standard output: records, heads,
-/// cookies or the text of `-w`.
+/// Returns true if a URL group prints something other than bodies on standard output: records,
+/// heads, cookies or the text of `-w`.
 fn prints_texts(operation: &UrlGroup) -> bool {
     let tells = |stage: &StageArgs| {
         let report = &stage.report;
@@ -284,12 +285,14 @@ fn prints_texts(operation: &UrlGroup) -> bool {
     operation.record_output().is_some() || operation.stages.iter().any(tells)
 }
 
-/// Returns the part of `--max-memory` that an archive takes: a quarter, or nothing without one.
+/// Returns the number of bytes of `--max-memory` that an archive uses: a quarter, or 0 without an
+/// archive.
 fn archive_memory(global: &GlobalArgs) -> u64 {
     global.warc.path.as_ref().map_or(0, |_| global.max_memory / 4)
 }
 
-/// Reserves the files of the job, its lists and the archive, so that no output replaces them.
+/// Reserves the names of the job's file, of its lists and of the archive, so that no output
+/// replaces them.
 fn reserve_own_files(plan: &RunPlan, names: &OutputNames) -> haul::Result<()> {
     if let Some(path) = &plan.global.warc.path {
         names.reserve(path, "the archive")?;
@@ -327,7 +330,7 @@ fn open_archive(global: &GlobalArgs, job: Option<&JobRun>) -> haul::Result<Optio
     Ok(Some(archive))
 }
 
-/// Fails if there is a `--warc`, which this build does not have.
+/// Returns an error if `--warc` is given, because this build has no archives.
 #[cfg(not(feature = "warc"))]
 fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
     match &global.warc.path {
@@ -346,7 +349,7 @@ pub fn redirect_stderr(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs the URL groups with the numbers `groups`: one group, or several groups in parallel.
+/// Runs the URL groups with the indexes `groups`: one group, or several groups in parallel.
 fn run_groups(
     client: &Client,
     plan: &Arc<RunPlan>,
@@ -427,7 +430,7 @@ fn check_first_globs(plan: &RunPlan, operations: &[UrlGroup]) -> haul::Result<()
     Ok(())
 }
 
-/// Prints the text of `-w` for the first URL of a group whose file of `-D` cannot be opened, as curl
+/// Prints the text of `-w` for the first URL of a group if its `-D` file cannot be opened, as curl
 /// does. Such an error ends the group before its first request.
 fn write_out_unopened(
     plan: &RunPlan,
@@ -447,7 +450,8 @@ fn write_out_unopened(
     }
 }
 
-/// Returns true if `--shard` leaves the URL to another run.
+/// Returns true if `--shard` is given and the URL belongs to another shard, which another run
+/// fetches.
 fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bool {
     let scheme = operation.stages[0].transfer.redirect.default_scheme;
     global.shard.is_some_and(|shard| !shard.contains_url(url, scheme))
@@ -457,7 +461,7 @@ fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bo
 /// bodies to standard output. Each response head is then written just before its body. With `-D -`,
 /// it would be written as it arrives, possibly inside another body.
 ///
-/// In curl's place, `-i` and `-D -` together write each line of a head twice.
+/// With the curl persona, `-i` and `-D -` together write each line of a head twice.
 fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, UrlGroup> {
     let is_alone = only_url(operation).is_some() && plan.global.job.is_none();
     let one_by_one = is_alone || sequential::is_sequential(plan, operation);
@@ -497,7 +501,7 @@ fn report_setup_error(plan: &RunPlan, progress: &ProgressReporter, error: &Error
 }
 
 /// Prints the errors of files other than the response body, such as a cookie jar. Returns the exit
-/// code of the first error. 0 without an error.
+/// code of the first error, or 0 without an error.
 fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[Error]) -> u8 {
     for error in lost.iter().filter(|_| plan.global.shows_errors()) {
         progress.print_line(&error_message::side_output_error(plan.global.persona, error));
@@ -505,8 +509,8 @@ fn report_unwritten_files(plan: &RunPlan, progress: &ProgressReporter, lost: &[E
     lost.first().map_or(0, Error::exit_code)
 }
 
-/// Returns the URL if the URL group has exactly one, extracts nothing and has no listings. Returns
-/// `None` for a glob, for a file of URLs, and for several uploads.
+/// Returns the URL if the URL group has exactly one, extracts nothing and fetches no paginated
+/// listings. Returns `None` for a glob, for a file of URLs, and for several uploads.
 fn only_url(operation: &UrlGroup) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {

@@ -22,7 +22,8 @@ pub(crate) fn auth_options(args: &AuthArgs) -> AuthOptions {
     }
 }
 
-/// Converts the settings for Negotiate to the engine's. All are for one user, that of the process.
+/// Converts the settings for Negotiate to the engine's. All connections use the credentials of the
+/// process's user.
 pub(crate) fn negotiate_options(args: &NegotiateArgs) -> NegotiateOptions {
     let mut options = NegotiateOptions::with_system_library();
     options.delegation = args.delegation;
@@ -32,7 +33,8 @@ pub(crate) fn negotiate_options(args: &NegotiateArgs) -> NegotiateOptions {
     options
 }
 
-/// Converts the settings for GSS-API with a SOCKS proxy. As in curl, its service is rcmd by default.
+/// Converts the settings for GSS-API with a SOCKS proxy. As in curl, the default service name is
+/// `rcmd`.
 pub(crate) fn socks_gssapi(args: &NegotiateArgs) -> NegotiateOptions {
     let mut options = negotiate_options(args);
     if args.service.is_none() {

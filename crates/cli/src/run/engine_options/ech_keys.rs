@@ -1,4 +1,4 @@
-//! The settings of `--ech`, with the keys of the command line.
+//! Converts `--ech`, the settings of Encrypted Client Hello (ECH), to the engine's.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use haul::{Error, ErrorKind, Result};
 use crate::plan::EchArgs;
 use crate::program_persona::ProgramPersona;
 
-/// Returns the settings of Encrypted Client Hello.
+/// Returns the engine's settings of Encrypted Client Hello.
 pub(super) fn options(args: &EchArgs, persona: ProgramPersona) -> Result<EchOptions> {
     let mut options = EchOptions::default();
     options.config_list = args.config_list.as_deref().map(read).transpose()?;
@@ -19,7 +19,7 @@ pub(super) fn options(args: &EchArgs, persona: ProgramPersona) -> Result<EchOpti
     Ok(options)
 }
 
-/// Returns the ECHConfigList in `text`: base64, or `@` and the name of a file with it.
+/// Decodes the ECHConfigList in `text`: base64, or `@` and the name of a file with base64.
 fn read(text: &str) -> Result<Vec<u8>> {
     let of_file = match text.strip_prefix('@') {
         Some(file) => Some(fs::read_to_string(file).map_err(|error| {

@@ -1,5 +1,5 @@
 //! Creates the requests and output files of a stage after `--then`. Each URL of this stage is made
-//! from a value that the previous stage extracted; its response is called a page.
+//! from a value that the previous stage extracted. The response of a stage is called a page.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -27,7 +27,7 @@ use crate::run::transfers::virtual_host::{for_other_host, is_host_field, url_wit
 const PLACEHOLDER: &[u8] = b"{}";
 
 /// A stage after `--then`. `operation` is the URL group (the options between two `--next`) that
-/// contains the stage, and `number` the index of the stage in this group, from 1.
+/// contains the stage, and `number` is the index of the stage in this group, from 1.
 pub(crate) struct LaterStage {
     operation: UrlGroup,
     number: usize,
@@ -69,8 +69,8 @@ impl LaterStage {
         Ok(Self { operation: operation.clone(), number, names: names.clone() })
     }
 
-    /// Returns the output file of the page that was requested for `value`, an extracted value.
-    /// Returns `None` if all pages of this stage are written to one output.
+    /// Returns the output file of the page that was requested for the extracted value `value`.
+    /// Returns `None` if the page is written to standard output or to a file that all pages share.
     fn output_path(&self, value: &[u8], target: &Target, page: u64) -> Result<Option<PathBuf>> {
         let stage = &self.operation.stages[self.number];
         let is_shared = self.number + 1 == self.operation.stages.len() && self.operation.shared_output().is_some();
@@ -100,7 +100,8 @@ impl LaterStage {
         })
     }
 
-    /// Returns the options of a page's file. Pages choose the names of `-O`.
+    /// Returns the options for the output file of a page. With `-O`, the file must stay in the
+    /// directory of `path`, because pages choose its name.
     fn options_for(&self, path: &Path) -> FileOptions {
         let output = &self.operation.stages[self.number].output;
         let options = options_for(&self.operation, output, None, Some(&self.names));
@@ -109,7 +110,8 @@ impl LaterStage {
         FileOptions { beneath: options.beneath.or_else(directory), ..options }
     }
 
-    /// Returns true if pages choose the host of this stage's requests by a field, such as `Host`.
+    /// Returns true if an extracted value determines the host of this stage's requests through a
+    /// header field such as `Host`.
     fn page_names_host(&self) -> bool {
         self.operation.stages[self.number].request.fields_by_value.iter().any(|(name, _)| is_host_field(name))
     }

@@ -28,10 +28,9 @@ const FALLBACK_NAME: &str = "curl_response";
 /// The file to which the body is written for `--out-null`.
 pub(crate) const NULL_DEVICE: &str = "/dev/null";
 
-/// Returns the output file for a URL of the source at the index `source`. `parts` holds the values
-/// of the globs in the URL, and `columns` the values of the columns of its row. `page` is the
-/// number of the page in its listing, if the stage has listings. Returns `None` for standard
-/// output.
+/// Returns the output file for a URL of the source with the index `source`. `parts` contains the
+/// values of the globs in the URL, and `columns` the values of its row in a list. `page` is the
+/// page's number if the stage fetches paginated listings. Returns `None` for standard output.
 pub(crate) fn output_file_path(
     operation: &UrlGroup,
     source: usize,
@@ -68,7 +67,7 @@ pub(crate) fn output_file_path(
     Ok(Some(path))
 }
 
-/// Returns the error for a URL from which no file name can be made.
+/// Returns the error for a URL from which no file name can be derived.
 pub(crate) fn unnamed_output_error(error: &dyn std::error::Error, target: &Target) -> Error {
     Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())
 }
@@ -88,8 +87,8 @@ pub(crate) fn in_output_dir(operation: &UrlGroup, name: OsString) -> PathBuf {
     }
 }
 
-/// Returns the directory below which a URL, a column or a page chooses the names of an output's
-/// files. Returns `None` if the user has written the whole name.
+/// Returns the directory below which a URL, a column or an extracted value chooses the names of
+/// output files. Returns `None` if the user has given the complete name.
 pub(crate) fn chosen_below(operation: &UrlGroup, output: &OutputArg) -> Option<PathBuf> {
     let written = match output {
         OutputArg::MirroredPath => OsStr::new(""),
@@ -104,14 +103,14 @@ pub(crate) fn chosen_below(operation: &UrlGroup, output: &OutputArg) -> Option<P
     Some(in_output_dir(operation, written.to_owned()))
 }
 
-/// Returns true if a name of `-o` may contain a value that a page chose.
+/// Returns true if the `-o` file name may contain a value that was extracted from a page.
 fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
     !operation.in_place && operation.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
 }
 
-/// Returns the path of an output file, or another one if a file of the run or on the disk is in the
-/// way of its directories, or a directory in the way of the file. Only names that URLs choose
-/// change.
+/// Returns the path of an output file. Changes it if a file of the run or on the disk has the name
+/// of one of its directories, or a directory has the name of the file. Only paths that URLs choose
+/// are changed.
 pub(crate) fn avoid_blocked_path(
     operation: &UrlGroup,
     names: &OutputNames,
@@ -124,8 +123,8 @@ pub(crate) fn avoid_blocked_path(
     }
 }
 
-/// Replaces `{page}` in the name of an output file by the number of a page, if the stage has
-/// listings.
+/// Replaces `{page}` in the name of an output file by the page's number, if the stage fetches
+/// paginated listings.
 pub(crate) fn fill_page_number<'n>(stage: &StageArgs, name: &'n OsStr, page: u64) -> Cow<'n, OsStr> {
     let bytes = name.as_bytes();
     let find = |from: usize| bytes[from..].windows(PAGE_PLACEHOLDER.len()).position(|text| text == PAGE_PLACEHOLDER);
@@ -143,7 +142,7 @@ pub(crate) fn fill_page_number<'n>(stage: &StageArgs, name: &'n OsStr, page: u64
 }
 
 /// Replaces the placeholders of globs, such as `#1`, in the name of an output file with the values
-/// that the globs have in one URL.
+/// of the globs in one URL.
 fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     let mut name = Vec::new();
     for chunk in template.as_bytes().utf8_chunks() {
@@ -153,8 +152,8 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
     OsString::from_vec(name)
 }
 
-/// Returns an error for `-C -` with request content if the output file `path` has content: the rest
-/// of the response to such a request cannot be requested.
+/// Returns an error for `-C -` with request content if the output file `path` is not empty, because
+/// the rest of the response to such a request cannot be requested.
 fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of_source(source).is_none();
@@ -230,7 +229,7 @@ pub(crate) fn claim_name(
 
 /// Reserves the name of an output file for a URL of the first stage. Returns `false` if the file
 /// exists and `--skip-existing` is given. With the curl persona nothing is reserved: several URLs
-/// may have one name, and the last one replaces the file.
+/// may have the same output file, and the last one replaces it.
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
@@ -261,9 +260,9 @@ pub(crate) fn shows_content(operation: &UrlGroup) -> bool {
         && std::io::stdout().is_terminal()
 }
 
-/// Returns the limits of the records that the group prints instead of bodies. `None` if the group
-/// prints no records. One record may have a quarter of `--max-memory`, so that the record in
-/// progress and the records that wait for their turn fit into the memory together.
+/// Returns the size limits of the records that the group prints instead of bodies; `None` if it
+/// prints no records. One record may take a quarter of `--max-memory`, so that the memory also
+/// holds the records that wait for earlier output.
 pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Option<RecordOptions> {
     let records = operation.record_output()?;
     Some(RecordOptions {
@@ -273,20 +272,21 @@ pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Optio
     })
 }
 
-/// Returns the algorithm of the checksum that records have of a file; `None` without such records.
+/// Returns the algorithm of the file checksum that records contain; `None` if no such records are
+/// printed.
 pub(crate) fn file_checksum(operation: &UrlGroup) -> Option<HashAlgorithm> {
     let records = operation.record_output()?;
     (records.format != RecordOutputFormat::Csv).then_some(HashAlgorithm::Sha256)
 }
 
-/// Returns standard output as the destination of response bodies. Unless `-o -` is given, it
-/// refuses binary content on a terminal.
+/// Returns standard output as the destination of response bodies. Unless `-o -` is given, the
+/// returned output refuses binary content on a terminal.
 pub(crate) fn standard_output(operation: &UrlGroup) -> Descriptor {
     shown_output(operation, Descriptor::stdout())
 }
 
-/// Returns a duplicate of standard output as the destination of response bodies. Unless `-o -` is
-/// given, it refuses binary content on a terminal.
+/// Returns `output`, a duplicate of standard output, as the destination of response bodies. Unless
+/// `-o -` is given, the returned output refuses binary content on a terminal.
 pub(crate) fn shown_output(operation: &UrlGroup, output: Descriptor) -> Descriptor {
     let is_records = operation.record_output().is_some();
     if is_records || names_stdout(operation) { output } else { output.refusing_binary_on_terminal() }

@@ -1,11 +1,13 @@
-//! Compiles the values that a stage takes from its pages: `--extract`, `--select`, `--select-json`.
+//! Compiles the expressions by which a stage extracts values from its pages: `--extract`,
+//! `--select`, `--select-json`.
 
 use haul::Result;
 use haul::extraction::{ExtractPattern, PageQuery};
 
 use crate::plan::StageArgs;
 
-/// Returns the query for the values of a stage, or `None` if it outputs the pages themselves.
+/// Returns the query that extracts the values of a stage; `None` if the stage outputs the pages
+/// themselves.
 ///
 /// # Errors
 /// An expression, a selector or a JSONPath is malformed.
@@ -23,8 +25,8 @@ pub(crate) fn query_of_stage(stage: &StageArgs) -> Result<Option<PageQuery>> {
     Ok(Some(keep_empty_if_requested(stage, query)))
 }
 
-/// Makes the query keep empty values if the stage prints records. The values of one item then have
-/// the same index.
+/// Makes the query keep empty values if the stage prints records, so that the values of one record
+/// have the same index.
 fn keep_empty_if_requested(stage: &StageArgs, query: PageQuery) -> PageQuery {
     if stage.records.is_some() { query.keeping_empty() } else { query }
 }

@@ -6,8 +6,8 @@ use std::fs;
 use haul::net::tls::{PublicKeyPin, key_pin};
 use haul::{Error, ErrorKind, Result};
 
-/// A hash that no public key has. It replaces a pin that cannot be parsed, because curl reports
-/// such a pin only after the server has shown its key.
+/// A hash that matches no public key. It replaces a pin that cannot be parsed, because curl reports
+/// such a pin only after the server has sent its key.
 pub(crate) const UNMATCHABLE_PIN: PublicKeyPin = [0; 32];
 
 /// Returns the hashes in `text`, the value of `--pinnedpubkey`. If the value names a file, returns

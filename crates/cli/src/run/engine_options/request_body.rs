@@ -144,7 +144,7 @@ fn is_encoded(part: &FormPartArg) -> bool {
 }
 
 /// Encodes, in memory, the content of all form parts that have an encoder. The length of the form
-/// is then known, so that the form is sent without chunks and can be sent again.
+/// is then known, so that the form is sent without chunked coding and can be sent again.
 fn encode(parts: &mut [FormPartArg]) -> Result<()> {
     for part in parts {
         if let FormPartArgContent::Mixed(parts) = &mut part.content {

@@ -29,8 +29,8 @@ pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> 
     Err(Error::new(ErrorKind::UnsupportedScheme, message))
 }
 
-/// Returns an error if the URL contains a user and `--disallow-username-in-url` is given. Also
-/// returns an error if `-n` is given and the netrc file is missing.
+/// Returns an error if the URL contains a user name and `--disallow-username-in-url` is given, or
+/// if `-n` is given and the netrc file is missing.
 pub(crate) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.request.auth.netrc == NetrcArg::Missing {
         return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));

@@ -82,7 +82,7 @@ pub(crate) fn retry_notice(trouble: Trouble, wait: Duration, left: u32) -> Strin
 }
 
 /// Returns the text that `%{errormsg}` of `-w` prints for a failed transfer. The error line
-/// contains it too.
+/// contains it as well.
 pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&TransferOutcome>) -> String {
     match persona {
         ProgramPersona::Haul => error.to_string(),
@@ -90,22 +90,22 @@ pub(crate) fn text_for(persona: ProgramPersona, error: &Error, outcome: Option<&
     }
 }
 
-/// The beginning of the engine's message for standard output that takes no more.
+/// The beginning of the engine's message for an error of writing to standard output.
 const LOST_OUTPUT_TEXT: &str = "failed to write the output";
 
-/// The size of the buffer of curl's standard output.
+/// The size, in bytes, of the buffer of curl's standard output.
 const OUTPUT_BUFFER: u64 = 4096;
 
 /// The maximum number of bytes that curl passes to its output in one call.
 const MAX_PASSED: u64 = 16 << 10;
 
-/// Returns true if curl's output buffer holds the whole body. curl then notices only at the end of
-/// the transfer that standard output does not accept it.
+/// Returns true if curl's output buffer could hold the whole body. curl then notices the error of
+/// standard output only at the end of the transfer.
 fn is_lost_at_end(error: &Error, outcome: Option<&TransferOutcome>) -> bool {
     is_lost_output(error) && outcome.is_none_or(|outcome| outcome.facts.body_bytes < OUTPUT_BUFFER)
 }
 
-/// Returns true if standard output did not take the body.
+/// Returns true if the body could not be written to standard output.
 fn is_lost_output(error: &Error) -> bool {
     error.kind() == ErrorKind::Write && error.cause().starts_with(LOST_OUTPUT_TEXT)
 }
@@ -193,34 +193,35 @@ fn haul_text(error: &Error, outcome: Option<&TransferOutcome>) -> String {
     }
 }
 
-/// Returns the limit of bytes that a body exceeds; `None` if the error names none.
+/// Returns the limit, in bytes, that a body exceeds; `None` if the error message does not contain
+/// it.
 fn exceeded_limit(error: &Error) -> Option<u64> {
     error.cause().split_once("larger than the ")?.1.split(' ').next()?.parse().ok()
 }
 
-/// The largest number of codings of a body.
+/// The maximum number of content codings of a body.
 const MAX_CODINGS: usize = 5;
 
-/// The longest name of a host that SOCKS can carry.
+/// The maximum length, in bytes, of a host name in the SOCKS protocol.
 const MAX_SOCKS_HOST: usize = 255;
 
-/// Returns the number of codings in the fields of this name.
+/// Returns the number of codings in all header fields with this name.
 fn coding_count(head: &ResponseHead, field: &str) -> usize {
     head.get_all(field).flat_map(|value| value.split(|&byte| byte == b',')).count()
 }
 
-/// Returns the fault in the glob of a URL; `None` for an error with another cause.
+/// Returns the syntax error in the glob of a URL; `None` for an error with another cause.
 pub(super) fn glob_flaw(error: &Error) -> Option<&GlobError> {
     std::error::Error::source(error)?.downcast_ref()
 }
 
-/// Returns true if the error is a fault in the glob of a URL.
+/// Returns true if the error is a syntax error in the glob of a URL.
 pub(crate) fn is_glob_flaw(error: &Error) -> bool {
     glob_flaw(error).is_some()
 }
 
-/// Returns curl's message for a certificate error. It has the words of OpenSSL, for which scripts
-/// search.
+/// Returns curl's message for a certificate error. It contains the text of OpenSSL, for which
+/// scripts search.
 fn certificate_text(cause: &str, target: &Target) -> String {
     if cause.contains("not valid for name") {
         let host = target.host_text();
@@ -231,14 +232,14 @@ fn certificate_text(cause: &str, target: &Target) -> String {
     format!("SSL certificate problem: {known}")
 }
 
-/// Returns the last part of an error message, which is the reason. A date in it has colons, too, but
-/// no blank after them.
+/// Returns the last part of an error message, which is the reason. The parts are separated by a
+/// colon and a blank, so that the colons of a date do not count.
 fn last_reason(cause: &str) -> &str {
     cause.rsplit(": ").next().unwrap_or(cause)
 }
 
-/// Returns the error number and the message of OpenSSL for `why`, a certificate error in the words
-/// of the engine. Returns `None` if OpenSSL has no such error.
+/// Returns the error number and the message of OpenSSL for `why`, the engine's text for a
+/// certificate error. Returns `None` if OpenSSL has no such error.
 fn openssl_error(why: &str) -> Option<(u32, &'static str)> {
     Some(match why {
         UNKNOWN_ISSUER => (20, "unable to get local issuer certificate"),
@@ -277,8 +278,8 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
     }
 }
 
-/// Returns the name of the peer that did not answer, for an error message: the server, or the proxy
-/// on the way to it.
+/// Returns the description of the peer that did not answer, for an error message: the server, or
+/// the proxy on the path to it.
 fn peer_description(said: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let said = said.strip_prefix("failed to connect to ").unwrap_or_default();

@@ -71,15 +71,16 @@ pub(crate) fn check_can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()
     open.map(|_| ()).map_err(cannot)
 }
 
-/// Creates the missing parent directories of a file that is not a response body, such as a dump
-/// of heads, if `--create-dirs` is given. They get the permissions of output directories.
+/// Creates the missing parent directories of a file that is not a response body, such as a dump of
+/// heads, if `--create-dirs` is given. The directories get the same permissions as those of output
+/// files.
 pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
-/// Returns the entity tag of a response, followed by a line end. `None` if the response has no tag
-/// that is worth saving: the tag of an error page does not belong to the content.
+/// Returns the entity tag of a response, followed by a line end. Returns `None` if the response has
+/// no entity tag, or is an error page, whose tag does not belong to the content.
 pub(crate) fn entity_tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
     let tag = head.get("etag").filter(|tag| (200..400).contains(&head.status()) && !tag.is_empty())?;
     Some([tag, b"\n"].concat())

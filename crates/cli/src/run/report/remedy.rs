@@ -25,11 +25,11 @@ pub(super) const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
 /// The engine's message for a self-signed CA certificate that a server presents as its own.
 pub(super) const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
-/// An error message states the duration of a transfer that took at least this time.
+/// The minimum duration of a failed transfer that an error message states.
 const MIN_SHOWN_DURATION: Duration = Duration::from_secs(1);
 
 /// Returns the remedy for an error, such as the name of an option that solves the problem. `failed`
-/// is the transfer, if it has begun. Returns an empty text if no remedy is known.
+/// is the transfer; `None` if it has not begun. Returns an empty text if no remedy is known.
 pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<'static, str> {
     if let Some(listing) = listing_error(error) {
         return listing_remedy(listing).into();
@@ -115,7 +115,8 @@ pub(crate) fn remedy(error: &Error, failed: Option<&TransferReport<'_>>) -> Cow<
     }
 }
 
-/// Returns the remedy for an error that belongs to no transfer. `None` if no remedy is known.
+/// Returns the remedy for an error, independent of the transfer's settings; `None` if no remedy is
+/// known.
 pub(crate) fn remedy_alone(error: &Error) -> Option<&'static str> {
     match remedy(error, None) {
         Cow::Borrowed("") | Cow::Owned(_) => None,
@@ -156,7 +157,7 @@ fn phase_text(error: &Error, facts: &TransferFacts) -> Option<String> {
     }
 }
 
-/// Returns the reason why a listing cannot continue; `None` for other errors.
+/// Returns the reason why a paginated listing cannot continue; `None` for other errors.
 fn listing_error(error: &Error) -> Option<&PaginationError> {
     std::error::Error::source(error)?.downcast_ref()
 }
@@ -271,7 +272,7 @@ fn name_remedy(cause: &str, failed: Option<&TransferReport<'_>>) -> &'static str
     }
 }
 
-/// Returns the limit that a transfer has reached, with its value.
+/// Returns the remedy for an exceeded time limit: the option that sets the limit, and its value.
 fn time_limit_remedy(cause: &str, facts: Option<&TransferFacts>, settings: Option<&StageArgs>) -> Cow<'static, str> {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "".into() };
     let is_connecting = facts.is_some_and(|facts| facts.requests == 0);
@@ -314,7 +315,7 @@ fn file_remedy(error: &Error, cause: &str) -> &'static str {
     }
 }
 
-/// Returns the remedy for a file of CA certificates.
+/// Returns the remedy for an error in a file of CA certificates.
 fn ca_file_remedy(error: &Error, cause: &str) -> &'static str {
     match error.io_source().map(io::Error::kind) {
         _ if cause.contains("No such file") => "check the name after --cacert or --capath",
@@ -326,7 +327,7 @@ fn ca_file_remedy(error: &Error, cause: &str) -> &'static str {
     }
 }
 
-/// Returns the remedy for a client certificate or its key.
+/// Returns the remedy for an error in a client certificate or its key.
 fn client_certificate_remedy(error: &Error) -> &'static str {
     match error.io_source().map(io::Error::kind) {
         Some(io::ErrorKind::NotFound) => "check the names after --cert and --key",
@@ -334,7 +335,7 @@ fn client_certificate_remedy(error: &Error) -> &'static str {
     }
 }
 
-/// Returns true if an error with this cause is about the target of a redirect, not about a reply.
+/// Returns true if an error with this cause concerns the target of a redirect, and not a response.
 fn is_about_redirect(cause: &str) -> bool {
     cause.contains("redirect")
 }

@@ -36,7 +36,7 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::output_names::OutputNames;
 use crate::write_out::WriteOutValues;
 
-/// The shortest pause before a retry that haul announces, so that the user knows why nothing
+/// The minimum pause before a retry that haul announces, so that the user knows why nothing
 /// happens.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
 
@@ -51,7 +51,7 @@ pub(crate) struct Reporter {
     operation: UrlGroup,
     is_silent: bool,
     with_url: bool,
-    /// The maximum number of bytes of a record's content.
+    /// The maximum number of bytes of a record's content, such as a body.
     max_content: u64,
     before: RunState,
     /// True if a file other than the response body could not be written, such as the file of
@@ -65,13 +65,13 @@ pub(crate) struct Reporter {
 pub(crate) struct RunState {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
-    /// The number of values for a `--then '{}'` that are no URLs to fetch.
+    /// The number of extracted values that `--then '{}'` could not fetch because they are not URLs.
     pub(crate) skipped_values: Arc<AtomicU64>,
     /// `--rate`: the limit on how often transfers begin; `None` if the option is not given.
     pub(crate) pace: Option<StartRate>,
-    /// `--rate-host`: the minimum time between the starts of two transfers to one host.
+    /// `--rate-host`: the minimum time between the beginnings of two transfers from the same host.
     pub(crate) host_pace: Option<HostStartRate>,
-    /// `--limit-rate-total`.
+    /// `--limit-rate-total`: the limit on the transfer rate of the whole run.
     pub(crate) limit_rate_total: Option<TotalRateLimit>,
     /// The names of output files that URLs of this run have reserved.
     pub(crate) names: OutputNames,
@@ -87,7 +87,8 @@ pub(crate) struct RunState {
 }
 
 impl Reporter {
-    /// Adds to the number of values for a `--then '{}'` that are no URLs to fetch.
+    /// Adds to the number of extracted values that `--then '{}'` could not fetch because they are
+    /// not URLs.
     pub(crate) fn count_skipped_values(&self, count: u64) {
         self.before.skipped_values.fetch_add(count, Ordering::Relaxed);
     }
@@ -113,8 +114,8 @@ impl Reporter {
         })
     }
 
-    /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
-    /// exit code of this reporter counts the failures of both.
+    /// Creates the reporter of a URL group that runs in parallel with the group of this reporter.
+    /// The exit code of this reporter then also takes into account the output files of that group.
     pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: &UrlGroup) -> Result<Self> {
         let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
         Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
@@ -130,8 +131,8 @@ impl Reporter {
     }
 
     /// Returns an observer that announces long pauses before retries, and writes the events of
-    /// retries. Returns `None` without `--events` with `-s`, and for the curl persona, whose trace
-    /// announces the pauses.
+    /// retries. Returns `None` if neither is needed: without `--events`, if `-s` is given or for
+    /// the curl persona, whose trace announces the pauses.
     pub(crate) fn retry_observer(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
@@ -167,17 +168,17 @@ impl Reporter {
         }
     }
 
-    /// Returns the limit of `--rate-host`, which all operations share.
+    /// Returns the limit of `--rate-host`, which all URL groups of the run share.
     pub(crate) fn host_start_rate(&self) -> Option<&HostStartRate> {
         self.before.host_pace.as_ref()
     }
 
-    /// Returns the limit of `--limit-rate-total`, which all operations share.
+    /// Returns the limit of `--limit-rate-total`, which all URL groups of the run share.
     pub(crate) fn limit_rate_total(&self) -> Option<&TotalRateLimit> {
         self.before.limit_rate_total.as_ref()
     }
 
-    /// Returns the limit of `--rate`, which all operations of the run share.
+    /// Returns the limit of `--rate`, which all URL groups of the run share.
     pub(crate) fn start_rate(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
@@ -193,8 +194,9 @@ impl Reporter {
         self.before.job.as_ref()
     }
 
-    /// Makes the requests of the run go to the archive of `--warc`, if there is one. An archived body is
-    /// not split, because the archive would have its parts.
+    /// Sets the request options so that exchanges are recorded in the archive of `--warc`, if there
+    /// is one. Turns off split downloads, because the archive would otherwise contain parts of
+    /// bodies.
     pub(crate) fn set_recorder(&self, request: &mut RequestOptions) {
         if let Some(archive) = &self.before.archive {
             request.recorder = Some(Arc::clone(archive));
@@ -266,10 +268,11 @@ impl Reporter {
         Some((text, transfer.file.and_then(|file| file.sha256)))
     }
 
-    /// Returns the rows that the values of a transfer make, if the group prints CSV.
+    /// Returns the CSV rows of the values that a transfer has extracted; `None` if the group does
+    /// not print CSV.
     ///
     /// # Errors
-    /// The values are no rows.
+    /// The values cannot be arranged in rows.
     fn csv_rows(&self, report: &TransferReport<'_>, content: &mut RecordContent) -> Option<Result<RecordText>> {
         let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
         let transfer = is_csv.then(|| self.recorded(report, None))??;
@@ -278,8 +281,8 @@ impl Reporter {
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 
-    /// Returns the facts for the record of a transfer. `checksum` belongs to its file, and is
-    /// `None` if it is not known.
+    /// Returns the facts for the record of a transfer; `None` if the group prints no records.
+    /// `checksum` is that of the transfer's file; `None` if it is unknown.
     fn recorded<'t>(&'t self, report: &'t TransferReport<'t>, checksum: Option<&[u8]>) -> Option<RecordedTransfer<'t>> {
         let records = self.operation.record_output()?;
         let stage = self.operation.stages.get(report.stage)?;
@@ -292,8 +295,8 @@ impl Reporter {
         Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names, is_shown })
     }
 
-    /// Prints the record of a transfer that is not in a fleet, or does nothing if the group prints no
-    /// records.
+    /// Prints the record of a transfer that does not run in a fleet. Does nothing if the group
+    /// prints no records.
     pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: RecordContent) -> Result<()> {
         match self.json_line(report, None, content).map(|(text, _)| text) {
             Some(RecordText::Whole(text)) => self.print(Some(text)),
@@ -485,14 +488,15 @@ impl RetryObserver for Reporter {
 }
 
 impl FleetReporter {
-    /// Returns the reporter of all transfers of a fleet whose reporter is `reporter`. `methods` are
-    /// the request methods of the stages.
+    /// Creates the reporter of all transfers of a fleet. `reporter` is the reporter of its URL
+    /// group, and `methods` are the request methods of the stages.
     pub(crate) fn new(reporter: &Arc<Reporter>, methods: Vec<String>, numbers: UrlNumbers, has_file: bool) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
         Self { reporter: Arc::clone(reporter), methods, numbers, has_file, first_transfer }
     }
 
-    /// Reports a transfer, which curl numbers when it begins. Returns the text of `-w`.
+    /// Reports the end of a transfer, with the number that curl gives it when it begins. Returns
+    /// the text of `-w`.
     fn report(&self, job: &FleetJob, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         let reporter = self.reporter_of(job);
         let ended = reporter.before.transfers.fetch_add(1, Ordering::Relaxed);
@@ -500,7 +504,7 @@ impl FleetReporter {
         reporter.report_numbered(report, number)
     }
 
-    /// Returns the report of a transfer of the fleet.
+    /// Returns the facts about a finished transfer of the fleet, for its report.
     fn report_of<'t>(&'t self, job: &'t FleetJob, outcome: &'t TransferOutcome) -> TransferReport<'t> {
         let file = match &job.destination {
             BodyDestination::File { path, .. } => Some(path.as_path()),
@@ -522,7 +526,7 @@ impl FleetReporter {
         TransferReport { url: &job.url, number, stage, method, file, outcome, settings }
     }
 
-    /// Returns true if values are taken from the page of a transfer.
+    /// Returns true if values are extracted from the response of a transfer.
     fn has_values(&self, job: &FleetJob) -> bool {
         let stages = &self.reporter.operation.stages;
         stages.get(job.stage.min(stages.len() - 1)).is_some_and(StageArgs::takes_values)
@@ -592,9 +596,9 @@ pub(crate) struct FleetReporter {
     reporter: Arc<Reporter>,
     methods: Vec<String>,
     numbers: UrlNumbers,
-    /// True if all response bodies are written to one file. Each text of `-w` is then printed on
-    /// standard output as soon as its transfer ends.
+    /// True if all response bodies are written to one file. The text of `-w` for each transfer is
+    /// then printed on standard output as soon as the transfer ends.
     has_file: bool,
-    /// The number of transfers before the first transfer of the fleet.
+    /// The number of transfers of the run before the first transfer of the fleet.
     first_transfer: u64,
 }

@@ -1,4 +1,4 @@
-//! The counts of a run, for the progress line of SIGUSR1 and for `--events`.
+//! The counts of a run, for the progress line that SIGUSR1 prints and for `--events`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanDuration};
 
-/// The number that stands for an unknown number of URLs.
+/// The value of [`RunCounts::total`] for an unknown number of URLs.
 const UNKNOWN_TOTAL: u64 = u64::MAX;
 
-/// The counts of all URLs of a run. They are kept in every run, because a signal can request a
-/// report of them.
+/// The counts of all URLs of a run. They are kept in every run, because a signal can request them
+/// at any time.
 #[derive(Debug)]
 pub(crate) struct RunCounts {
     began: Instant,
@@ -26,7 +26,7 @@ pub(crate) struct RunCounts {
     total: AtomicU64,
 }
 
-/// The counts at one moment.
+/// The counts of a run at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunProgress {
     pub(crate) elapsed: Duration,
@@ -36,12 +36,12 @@ pub(crate) struct RunProgress {
     pub(crate) failed: u64,
     /// The number of transfers in progress.
     pub(crate) running: usize,
-    /// The number of URLs that are not fetched: an earlier run of the job has done so, their file
-    /// exists, or they are in another shard.
+    /// The number of URLs that are not fetched: an earlier run of the job has finished them, their
+    /// file exists, or they belong to another shard.
     pub(crate) skipped: u64,
     /// The number of received body bytes.
     pub(crate) bytes: u64,
-    /// The number of URLs of the run; `None` if it is not known.
+    /// The number of URLs of the run; `None` if it is unknown.
     pub(crate) total: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ impl RunCounts {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Begins the body of the only running transfer, or begins it again.
+    /// Begins the body of the only running transfer, or begins it again after a retry.
     pub(crate) fn body_begins(&self) {
         self.current.store(0, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl RunCounts {
         self.current.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the counts of this moment.
+    /// Returns the current counts.
     pub(crate) fn snapshot(&self) -> RunProgress {
         let total = self.total.load(Ordering::Relaxed);
         RunProgress {
@@ -103,7 +103,7 @@ impl RunCounts {
 }
 
 impl RunProgress {
-    /// Returns the number of body bytes a second since the run began.
+    /// Returns the average number of body bytes per second since the run began.
     pub(crate) fn byte_rate(&self) -> u64 {
         (self.bytes as f64 / self.seconds()) as u64
     }
@@ -112,8 +112,8 @@ impl RunProgress {
         self.elapsed.as_secs_f64().max(0.001)
     }
 
-    /// Returns the time that the remaining URLs will take if they are as fast as the finished URLs.
-    /// `None` if the number of URLs is not known, or no URL has finished.
+    /// Returns the time that the remaining URLs will take if they are as fast as the finished ones;
+    /// `None` if the number of URLs is unknown, or no URL has finished.
     pub(crate) fn remaining_time(&self) -> Option<Duration> {
         let over = self.done + self.failed;
         let missing = self.total?.saturating_sub(over + self.skipped);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_running_transfer_are_counted_once() {
+    fn body_bytes_of_a_retry_are_not_counted_twice() {
         let counts = RunCounts::new();
         counts.body_bytes(30);
         assert_eq!(counts.snapshot().bytes, 30);

@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::file_access::print_error_line;
 use crate::plan::StatsFormat;
 
-/// Prints the statistics of the run (`--stats`) on standard error. `skipped` is the number of values
-/// for a `--then '{}'` that are no URLs to fetch. `elapsed` is the time that the run took.
+/// Prints the statistics of the run (`--stats`) on standard error. `skipped` is the number of
+/// extracted values that `--then '{}'` could not fetch because they are not URLs. `elapsed` is the
+/// duration of the run.
 pub(crate) fn print(totals: &TransferTotals, skipped: u64, elapsed: Duration, format: StatsFormat) {
     print_error_line(&match format {
         StatsFormat::Text => statistics_text(totals, skipped, elapsed),
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_json_statistics_agree() {
+    fn text_and_json_statistics_have_the_same_numbers() {
         let totals =
             TransferTotals { transfers: 7, failed: 2, requests: 9, connections: 3, ..TransferTotals::default() };
         let people = statistics_text(&totals, 4, Duration::from_millis(1500));

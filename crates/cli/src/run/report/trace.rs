@@ -48,8 +48,8 @@ pub(crate) struct Tracer {
     tells_retries: bool,
     /// True if the error of a failed try is printed before the transfer is retried, as curl does.
     tells_failures: bool,
-    /// True once [`Tracer::write_failure`] has returned the error of the trace file, so that it is
-    /// reported only once.
+    /// True once [`Tracer::write_failure`] has returned the error of the trace file, so that the
+    /// error is reported only once.
     is_told: AtomicBool,
 }
 
@@ -105,7 +105,8 @@ impl Tracer {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
     }
 
-    /// Returns the error of writing the entity tag to standard output, once.
+    /// Returns the error of writing the entity tag to standard output; `None` if there was none.
+    /// Later calls return `None`, so that the error is reported once.
     pub(crate) fn entity_tag_failure(&self) -> Option<io::Error> {
         self.lost_tag.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -159,7 +160,7 @@ impl TransferObserver for Tracer {
     }
 
     /// Returns the error of a write to the file of `-D`, which fails the transfer. An error of the
-    /// trace file does not fail it.
+    /// trace file does not fail the transfer.
     fn failure(&self) -> Option<Error> {
         self.heads.as_ref()?.failure()
     }
@@ -231,8 +232,8 @@ impl Tracer {
         out
     }
 
-    /// Returns the prefix of a trace line: the time of day in UTC for `--trace-time`, and the
-    /// numbers for `--trace-ids`. Empty without these options.
+    /// Returns the prefix of a trace line: the time of day in UTC for `--trace-time`, and the ids
+    /// of transfer and connection for `--trace-ids`. Empty without these options.
     fn time_prefix(&self) -> String {
         let ids = if self.args.ids { "[0-0] " } else { "" };
         if !self.args.time {
@@ -244,8 +245,9 @@ impl Tracer {
     }
 }
 
-/// Returns a line for each field of a response to CONNECT that would frame content. A tunnel has
-/// none (RFC 9110 section 9.3.6).
+/// Returns a trace line for each field that would frame content (`Content-Length`,
+/// `Transfer-Encoding`) in a successful response to CONNECT. Such a response has no content (RFC
+/// 9110 section 9.3.6).
 fn ignored_fields(head: &ResponseHead) -> String {
     let status = head.status();
     let framing = ["Content-Length", "Transfer-Encoding"].into_iter().filter(|_| (200..300).contains(&status));
@@ -253,7 +255,7 @@ fn ignored_fields(head: &ResponseHead) -> String {
     found.map(|name| format!("Ignoring {name} in CONNECT {status} response\n")).collect()
 }
 
-/// Returns the text with each of its lines twice.
+/// Returns the text with each of its lines repeated.
 fn double_line_ends(raw: &[u8]) -> Vec<u8> {
     raw.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [line, line].concat()).collect()
 }
@@ -270,8 +272,7 @@ fn append_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Formats bytes for `--trace-ascii`, as lines of at most 64 characters. A line also ends after CR
-/// LF.
+/// Formats bytes for `--trace-ascii`, as lines of at most 64 characters. A CR LF also ends a line.
 fn append_ascii(bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < bytes.len() {

@@ -8,8 +8,8 @@
 //!
 //! At first the speed is the average since the beginning. Later, the weight of old samples
 //! decreases exponentially with the time constant [`AVERAGING_TIME`]. A division approximates the
-//! exponential function, whose use would make each start of the program load another library
-//! (docs/design/startup.md).
+//! exponential function, because calling that function would make the program load another library
+//! at its start (docs/design/startup.md).
 
 use std::time::Duration;
 
@@ -45,8 +45,8 @@ impl TransferRate {
         self.per_second as u64
     }
 
-    /// Returns the time that `bytes` more bytes take at the present speed, in whole seconds; `None`
-    /// at speed 0.
+    /// Returns the time, in whole seconds, that `bytes` more bytes take at the current speed;
+    /// `None` at speed 0.
     pub(crate) fn time_for(&self, bytes: u64) -> Option<Duration> {
         let per_second = self.per_second();
         (per_second > 0).then(|| Duration::from_secs(bytes.div_ceil(per_second)))

@@ -1,4 +1,4 @@
-//! A finished transfer, from which the reporter takes error messages and the values of `-w`.
+//! A finished transfer, which provides the error message and the values of `-w`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) struct TransferReport<'a> {
     pub(crate) method: &'a str,
     pub(crate) file: Option<&'a Path>,
     pub(crate) outcome: &'a TransferOutcome,
-    /// The settings of the transfer's stage. `None` if the settings are not known.
+    /// The settings of the transfer's stage; `None` if they are unknown.
     pub(crate) settings: Option<&'a StageArgs>,
 }
 
@@ -84,8 +84,8 @@ impl TransferReport<'_> {
     }
 
     /// Returns the target of a redirect that was not followed, for `%{redirect_url}`. `follows` is
-    /// true if redirects are followed. In this case there is a target only if the redirect was
-    /// refused, or if the transfer succeeded.
+    /// true if redirects are followed. There is then a target only if the redirect was refused, or
+    /// if the transfer succeeded.
     pub(crate) fn redirect_url(&self, follows: bool) -> Option<String> {
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
@@ -101,7 +101,7 @@ impl TransferReport<'_> {
         }
     }
 
-    /// Returns true if the response is one of HTTP/0.9, which has no head.
+    /// Returns true if the response is an HTTP/0.9 response, which has no head.
     fn is_http09(&self) -> bool {
         self.outcome.result.is_ok()
             && self
@@ -111,8 +111,8 @@ impl TransferReport<'_> {
                 .is_some_and(|head| head.version() == ProtocolVersion::Http10 && head.raw().is_empty())
     }
 
-    /// Returns the values for `-w` that follow from the outcome of the transfer. The caller adds
-    /// the values that do not.
+    /// Returns the values for `-w` that can be derived from the outcome of the transfer. The caller
+    /// adds the other values.
     pub(crate) fn write_out_values<'a>(
         &'a self,
         url: &'a str,

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Records from which source (an argument, or a line of a file of URLs) each transfer comes. curl
-/// numbers URLs by their source, so that all URLs of a glob have the same number.
+/// Records the source of each transfer: an argument, or a line of a file of URLs. curl numbers URLs
+/// by their source, so that all URLs of a glob have the same number.
 #[derive(Clone, Default)]
 pub(crate) struct UrlNumbers {
     runs: Arc<Mutex<Vec<UrlNumberRange>>>,
 }
 
-/// A range of transfers. Their sources are either the same (a glob) or consecutive (a file of
-/// URLs). Ranges keep the memory small for millions of transfers.
+/// A range of transfers whose sources are either the same (a glob) or consecutive (a file of URLs).
+/// Ranges keep the memory small for millions of transfers.
 struct UrlNumberRange {
     first: u64,
     source: u64,

@@ -23,7 +23,7 @@ pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
 
 impl ChecksumLists {
     /// Returns the checksum list for a URL group with many URLs, with the URL or file name of the
-    /// list. Returns `None` if `--checksum` names no list.
+    /// list. Returns `None` if `--checksum` is not given or does not name a list.
     pub(crate) fn list_for_many(
         &mut self,
         client: &Client,
@@ -77,8 +77,8 @@ impl ChecksumLists {
     }
 }
 
-/// Returns the digest that a checksum list contains for `target`. The entry is searched by the path
-/// of the URL, and then by the path of the output file.
+/// Returns the digest that a checksum list contains for `target`. The list is searched for the path
+/// of the URL, and then for the path of the output file.
 pub(crate) fn find_in_list(
     list: &ChecksumList,
     place: &str,

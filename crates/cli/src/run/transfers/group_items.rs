@@ -15,18 +15,18 @@ use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::{ItemRequests, UrlItems};
 
 /// Iterates over the URLs of consecutive URL groups, as items for the engine's fleet. Each item has
-/// the request options and the reporter of its group. They are made when the group's turn comes, so
-/// that a long list of groups needs little memory.
+/// the request options and the reporter of its group. These are created when the first URL of the
+/// group is due, so that a long list of groups needs little memory.
 pub(crate) struct GroupItems {
     plan: Arc<RunPlan>,
     groups: Range<usize>,
     /// The reporter of the first group.
     first: Arc<Reporter>,
-    /// The stores of the first group, which all groups share.
+    /// The stores of the first group, such as cookies, which all groups share.
     stores: StateStores,
     /// The numbers of the URLs of all groups.
     numbers: UrlNumbers,
-    /// The items of the group whose turn it is, or of the last group that could be opened.
+    /// The remaining items of the current group, or of the last group that could be opened.
     current: Option<UrlItems>,
 }
 

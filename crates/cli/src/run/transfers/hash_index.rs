@@ -1,33 +1,34 @@
-//! An index from 64-bit hashes to numbers, of which memory has only a bounded part.
+//! An index from 64-bit hashes to numbers, with bounded memory: most entries are in temporary
+//! files.
 //!
 //! ```text
 //!  insert ─▶ recent entries, in memory ─▶ full: sorted into a run, a file ─▶ 8 runs: merged into one
 //!  get ────▶ recent entries ─▶ the filter of each run ─▶ one block of the run
 //! ```
 //!
-//! For each run, memory has a Bloom filter of ten bits an entry and the first hash of each block. A
-//! hash that is new is found to be new without a read, 98 times in 100. Ten million entries take 15 MB
-//! of memory and 160 MB of temporary files.
+//! The memory contains, for each run, a Bloom filter of ten bits per entry and the first hash of
+//! each block. For 98 of 100 new hashes, the filter shows without a read that they are new. Ten
+//! million entries take 15 MB of memory and 160 MB of temporary files.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-/// The maximum number of entries in memory; they are then written to a sorted run on disk.
+/// The maximum number of recent entries in memory. They are then written to a sorted run on disk.
 const MAX_RECENT: usize = 64 << 10;
-/// The number of runs of one level that are merged.
+/// The number of runs of the same level that are merged into one.
 const RUNS_PER_MERGE: usize = 8;
-/// The bytes of an entry in a run: its hash and its number.
+/// The size, in bytes, of an entry in a run: its hash and its number.
 const ENTRY_SIZE: usize = 16;
 /// The number of entries in a block of a run.
 const ENTRIES_PER_BLOCK: usize = 256;
-/// The number of bits of a filter for each entry.
+/// The number of filter bits for each entry.
 const FILTER_BITS_PER_ENTRY: usize = 10;
-/// The number of bits that an entry sets in its part of a filter.
+/// The number of filter bits that an entry sets.
 const FILTER_PROBES: u32 = 6;
 
-/// An index from hashes to numbers.
+/// An index from hashes to numbers, most of which are in temporary files.
 #[derive(Debug)]
 pub(super) struct HashIndex {
     recent: HashMap<u64, u64>,
@@ -46,7 +47,8 @@ impl HashIndex {
         Self { recent: HashMap::new(), runs: Vec::new(), max_recent }
     }
 
-    /// Returns the number of a hash; `None` if the index does not have it.
+    /// Returns the number that was inserted with a hash; `None` if the index does not contain the
+    /// hash.
     ///
     /// # Errors
     /// A temporary file cannot be read.
@@ -62,7 +64,7 @@ impl HashIndex {
         Ok(None)
     }
 
-    /// Adds a hash that the index does not have.
+    /// Adds a hash that the index does not contain, with its number.
     ///
     /// # Errors
     /// A temporary file cannot be written.
@@ -81,7 +83,7 @@ impl HashIndex {
         self.merge()
     }
 
-    /// Merges the last runs as long as there are enough of one level.
+    /// Merges the last runs while there are enough of the same level.
     fn merge(&mut self) -> io::Result<()> {
         while let Some(first) = self.runs.len().checked_sub(RUNS_PER_MERGE)
             && self.runs[first].level == self.runs[self.runs.len() - 1].level
@@ -94,14 +96,14 @@ impl HashIndex {
     }
 }
 
-/// Entries in the order of their hashes, in an unnamed temporary file.
+/// Entries sorted by their hashes, in an unnamed temporary file.
 #[derive(Debug)]
 struct SortedRun {
     file: File,
     level: u32,
     entries: usize,
     filter: HashFilter,
-    /// The first hash of each block.
+    /// The first hash of each block of the run.
     firsts: Vec<u64>,
 }
 
@@ -123,7 +125,7 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> (u64, u64) {
     (number(0), number(8))
 }
 
-/// Merges runs of one level into a run of the next level.
+/// Merges runs of the same level into a run of the next level.
 fn merge_runs(runs: &mut [SortedRun]) -> io::Result<SortedRun> {
     let entries = runs.iter().map(|run| run.entries).sum();
     let mut writer = RunWriter::new(runs[0].level + 1, entries)?;
@@ -151,7 +153,7 @@ fn next_entry(reader: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
     }
 }
 
-/// A run that is being written.
+/// A writer of a sorted run.
 struct RunWriter {
     file: BufWriter<File>,
     level: u32,
@@ -171,7 +173,7 @@ impl RunWriter {
         })
     }
 
-    /// Adds the entry with the next greater hash.
+    /// Appends an entry, whose hash must be greater than those before it.
     fn push(&mut self, (hash, number): (u64, u64)) -> io::Result<()> {
         if self.entries.is_multiple_of(ENTRIES_PER_BLOCK) {
             self.firsts.push(hash);
@@ -189,7 +191,7 @@ impl RunWriter {
     }
 }
 
-/// A Bloom filter in parts of 512 bits, so that a look-up touches one line of the processor's cache.
+/// A Bloom filter in parts of 512 bits, so that each lookup accesses only one cache line.
 #[derive(Debug)]
 struct HashFilter(Vec<[u64; 8]>);
 
@@ -202,7 +204,8 @@ impl HashFilter {
         ((u128::from(hash) * self.0.len() as u128) >> 64) as usize
     }
 
-    /// Returns the bits of a hash in its part: the index of each word, and a mask.
+    /// Returns the bits that a hash sets in its part of the filter: the index of each word, and a
+    /// mask.
     fn bits(hash: u64) -> impl Iterator<Item = (usize, u64)> {
         // The part was chosen by the upper bits, so the others are mixed into all.
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -218,7 +221,8 @@ impl HashFilter {
         Self::bits(hash).for_each(|(word, mask)| self.0[part][word] |= mask);
     }
 
-    /// Returns false if the hash was not added. Returns true for one or two of a hundred others.
+    /// Returns false if the hash was certainly not added. For a hash that was not added, returns
+    /// true in one or two of a hundred cases.
     fn may_have(&self, hash: u64) -> bool {
         let part = &self.0[self.block_index(hash)];
         Self::bits(hash).all(|(word, mask)| part[word] & mask != 0)
@@ -229,14 +233,14 @@ impl HashFilter {
 mod tests {
     use super::*;
 
-    /// Returns a hash for a number, which is spread over all 64 bits.
+    /// Returns a hash for a number, spread over all 64 bits.
     fn hash(number: u64) -> u64 {
         let mixed = (number + 1).wrapping_mul(0xd134_2543_de82_ef95);
         (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
 
     #[test]
-    fn index_finds_entries_in_memory_and_runs() {
+    fn hash_index_finds_entries_in_memory_and_files() {
         let mut index = HashIndex::with_memory(64);
         for number in 0..20_000 {
             assert_eq!(index.get(hash(number)).unwrap(), None);
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn filter_excludes_nearly_all_other_hashes() {
+    fn bloom_filter_excludes_nearly_all_absent_hashes() {
         let mut filter = HashFilter::new(10_000);
         (0..10_000).for_each(|number| filter.add(hash(number)));
         assert!((0..10_000).all(|number| filter.may_have(hash(number))));
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_grows_by_two_bytes_an_entry() {
+    fn hash_index_memory_grows_two_bytes_per_entry() {
         let mut index = HashIndex::with_memory(1 << 10);
         (0..200_000).for_each(|number| index.insert(hash(number), number).unwrap());
         let bytes: usize = index.runs.iter().map(|run| run.filter.0.len() * 64 + run.firsts.len() * 8).sum();

@@ -11,7 +11,7 @@ use crate::date::iso_text;
 use crate::program_persona::VERSION;
 use crate::run::report::run_counts::RunProgress;
 
-/// The facts about an ended transfer that its event has.
+/// The facts about an ended transfer that the line of its event contains.
 pub(super) struct EndedTransfer<'a> {
     /// The URL as given, without user and password.
     pub(super) url: &'a str,
@@ -30,13 +30,13 @@ pub(super) struct EndedTransfer<'a> {
     pub(super) remedy: &'a str,
 }
 
-/// Returns the line of the start of a run at this time.
+/// Returns the event line for the start of a run at this time.
 pub(super) fn run_started_line(time: SystemTime, total: Option<u64>) -> Vec<u8> {
     let line = EventLine::begin_at(time, "start").with_member("version", VERSION);
     line.with_member("process", std::process::id()).with_member("total", total).finish()
 }
 
-/// Returns the line of a transfer that has ended.
+/// Returns the event line for a transfer that has ended.
 pub(super) fn transfer_ended_line(transfer: &EndedTransfer<'_>) -> Vec<u8> {
     let line = EventLine::begin_now(if transfer.error.is_some() { "failed" } else { "done" })
         .with_member("url", transfer.url)
@@ -62,7 +62,7 @@ fn error_object(error: &Error, remedy: &str) -> serde_json::Value {
     })
 }
 
-/// Returns the line of a failed attempt that another attempt follows.
+/// Returns the event line for a failed attempt that will be retried after `pause`.
 pub(super) fn retry_line(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
     EventLine::begin_now("retry")
         .with_member("url", url)
@@ -71,7 +71,7 @@ pub(super) fn retry_line(url: &str, pause: Duration, cause: &str) -> Vec<u8> {
         .finish()
 }
 
-/// Returns the line of the progress of a run.
+/// Returns the event line for the progress of a run.
 pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
     EventLine::begin_now("progress")
         .with_counts(progress)
@@ -82,26 +82,26 @@ pub(super) fn progress_line(progress: &RunProgress) -> Vec<u8> {
         .finish()
 }
 
-/// Returns the line of the end of a run.
+/// Returns the event line for the end of a run.
 pub(super) fn run_finished_line(progress: &RunProgress, exit_code: u8) -> Vec<u8> {
     EventLine::begin_now("end").with_counts(progress).with_member("exit_code", exit_code).finish()
 }
 
-/// A line under construction.
+/// The JSON line of an event under construction.
 struct EventLine(Vec<u8>);
 
 impl EventLine {
-    /// Begins the line of an event of this moment.
+    /// Begins the line of an event that happens now.
     fn begin_now(event: &str) -> Self {
         Self::begin_at(SystemTime::now(), event)
     }
 
-    /// Begins the line of an event.
+    /// Begins the line of an event that happens at `time`.
     fn begin_at(time: SystemTime, event: &str) -> Self {
         Self(b"{".to_vec()).with_member("event", event).with_member("time", iso_text(time))
     }
 
-    /// Adds a member to the object.
+    /// Adds a member to the JSON object of the line.
     fn with_member(mut self, name: &str, value: impl Serialize) -> Self {
         if self.0.len() > 1 {
             self.0.push(b',');
@@ -122,7 +122,7 @@ impl EventLine {
             .with_member("bytes", progress.bytes)
     }
 
-    /// Returns the finished line.
+    /// Returns the finished line, with its line feed.
     fn finish(mut self) -> Vec<u8> {
         self.0.extend_from_slice(b"}\n");
         self.0
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_is_an_object_whatever_its_texts() {
+    fn event_line_escapes_any_text_as_json() {
         let line = EventLine::begin_at(UNIX_EPOCH, "done")
             .with_member("url", "a\"\n\u{1b}\\ä")
             .with_member("status", None::<u16>)

@@ -10,24 +10,24 @@ use haul::{Error, ErrorKind, Result};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 
-/// The maximum number of bytes of lines that one write contains.
+/// The number of buffered bytes from which the event lines are written.
 const FLUSH_THRESHOLD: usize = 64 << 10;
 
-/// The output, with lines that are not written yet.
+/// The output of `--events`, with lines that are not written yet.
 pub(super) struct EventOutput {
     writer: DescriptorWriter,
-    /// The name of the file or the number of the descriptor, for messages.
+    /// The file name or the number of the descriptor, for error messages.
     place: PathBuf,
     /// The event file, if it is a regular file that this run has truncated.
     file: Option<File>,
-    /// The number of bytes that were written, all of them whole lines.
+    /// The number of bytes that were written. They are whole lines.
     written: u64,
     lines: Vec<u8>,
     is_read: bool,
 }
 
 impl EventOutput {
-    /// Opens the output `place`: a file, which is emptied, the descriptor with this number, or
+    /// Opens the output `place`: a file, which is truncated, the descriptor with this number, or
     /// standard output for `-`.
     ///
     /// # Errors
@@ -60,12 +60,12 @@ impl EventOutput {
         Ok(Self { writer, place: place.to_owned(), file, written: 0, lines: Vec::new(), is_read: true })
     }
 
-    /// Returns false if the reader of the output has gone, so that nothing more is written.
+    /// Returns false if the reader of the output has closed it, so that nothing more is written.
     pub(super) fn has_reader(&self) -> bool {
         self.is_read
     }
 
-    /// Adds a line, and writes all lines if they are many.
+    /// Adds an event line. Writes all buffered lines if they have many bytes.
     ///
     /// # Errors The errors of [`EventOutput::flush`].
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
@@ -73,10 +73,10 @@ impl EventOutput {
         if self.lines.len() < FLUSH_THRESHOLD { Ok(()) } else { self.flush() }
     }
 
-    /// Writes all lines, and waits until that is done.
+    /// Writes all buffered lines, and waits until they are written.
     ///
     /// # Errors
-    /// The output cannot be written. A file then ends with its last whole line.
+    /// The output cannot be written. A file is then truncated to its last whole line.
     pub(super) fn flush(&mut self) -> Result<()> {
         let outcome = self.writer.write(&self.lines).and_then(|_| self.writer.drain(None));
         let Err(error) = outcome else {
@@ -109,8 +109,8 @@ fn descriptor(number: &str) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// Duplicates a descriptor of this process. `/dev/fd` would open a file anew, at another position,
-/// and cannot open sockets; it is used where the kernel does not allow anything else.
+/// Duplicates a descriptor of this process. If the kernel does not allow this, opens it in
+/// `/dev/fd`, which cannot open sockets, and opens a file again with another offset.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;

@@ -1,12 +1,13 @@
-//! The events of a run for programs that watch it (`--events`).
+//! The events of a run (`--events`), for programs that watch it.
 //!
 //! ```text
 //!  Reporter ─▶ event_lines ─▶ queue of 1,024 lines ─▶ thread haul-events ─▶ FILE or descriptor
 //!                                                       └ a progress line each second
 //! ```
 //!
-//! A watcher that does not read stops the transfers once the queue is full, as a reader of standard
-//! output does. One that has gone does not: the events end, and the run continues.
+//! A watcher that stops reading blocks the transfers once the queue is full, as a reader of
+//! standard output does. A watcher that closes the output does not: the events end, and the run
+//! continues.
 
 mod event_lines;
 mod event_output;
@@ -32,7 +33,7 @@ use event_output::EventOutput;
 /// The time between two progress lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of lines that wait for the watcher.
+/// The maximum number of lines that wait in the queue.
 const QUEUE_LENGTH: usize = 1024;
 
 /// The output of `--events`.
@@ -62,7 +63,7 @@ impl EventLog {
         Ok(Some(Arc::new(Self { lines, writer: Mutex::new(Some(writer)), counts })))
     }
 
-    /// Writes the line of a transfer that has ended.
+    /// Queues the line of a transfer that has ended.
     pub(crate) fn write_ended(&self, report: &TransferReport<'_>, persona: ProgramPersona, file: Option<&Path>) {
         let facts = &report.outcome.facts;
         let was_sent = facts.requests > 0 || report.is_local(persona);
@@ -84,12 +85,12 @@ impl EventLog {
         }));
     }
 
-    /// Writes the line of a failed attempt that another attempt follows after `pause`.
+    /// Queues the line of a failed attempt that will be retried after `pause`.
     pub(crate) fn write_retried(&self, url: &str, pause: Duration, cause: &str) {
         self.send(event_lines::retry_line(url, pause, cause));
     }
 
-    /// Writes the line of the end, and waits until all lines are written.
+    /// Queues the line for the end of the run, and waits until all lines are written.
     ///
     /// # Errors
     /// Lines are missing, because the output cannot be written.
@@ -111,8 +112,8 @@ impl EventLog {
     }
 }
 
-/// Writes the line of the start, all lines of the queue, and a progress line each second. Returns at
-/// the end of the queue, or when the watcher has gone.
+/// Writes the line for the start of the run, all lines of the queue, and a progress line each
+/// second. Returns at the end of the queue, or when the watcher has closed the output.
 fn write_all(
     mut output: EventOutput,
     queue: &Receiver<Option<Vec<u8>>>,

@@ -1,21 +1,22 @@
-//! The failures of a run by their causes: for the summary at its end, and to fold equal error lines
-//! on a terminal.
+//! Counts the failures of a run by their causes, for the summary at the end of the run and to
+//! suppress repeated error lines on a terminal.
 //!
-//! A terminal shows the first [`MAX_SHOWN_PER_CAUSE`] lines of each cause and host, and at the end
-//! of the run the number of the others. A file or a pipe gets every line.
+//! A terminal shows the first [`MAX_SHOWN_PER_CAUSE`] error lines for each pair of cause and host,
+//! and at the end of the run the number of those that it did not show. A file or a pipe gets every
+//! line.
 
 use std::collections::HashMap;
 
 use haul::{Error, ErrorKind};
 
-/// The number of error lines of one cause and host that a terminal shows.
+/// The maximum number of error lines that a terminal shows for one pair of cause and host.
 const MAX_SHOWN_PER_CAUSE: u64 = 3;
 
 /// The maximum number of pairs of cause and host that are counted. Failures of further pairs are
 /// always shown.
 const MAX_PAIRS: usize = 10_000;
 
-/// The failures of a run.
+/// The numbers of failures in a run, by cause and host.
 #[derive(Debug, Default)]
 pub(super) struct FailureCounts {
     /// The number of failures of each cause, in the order of their first occurrence.
@@ -29,7 +30,7 @@ pub(super) struct FailureCounts {
 struct RepeatedFailure {
     count: u64,
     exit_code: u8,
-    /// The position of the pair among all, by their first occurrence.
+    /// The position of the pair of host and cause in the order of first occurrence.
     position: usize,
 }
 
@@ -65,14 +66,15 @@ impl FailureCounts {
         folded.into_iter().map(line).collect()
     }
 
-    /// Returns the causes with their numbers, such as `3 x 404, 1 x timeout`; empty without failures.
+    /// Returns the causes with their numbers of failures, such as `3 x 404, 1 x timeout`; empty
+    /// without failures.
     pub(super) fn causes(&self) -> String {
         let causes = self.causes.iter().map(|(cause, count)| format!("{count} x {cause}"));
         causes.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Returns the name of a cause: a status, or the kind of the error.
+/// Returns the name of an error's cause: a status, or the kind of the error.
 fn label(error: &Error) -> String {
     match (error.kind(), error.status()) {
         (ErrorKind::Status, Some(status)) => status.to_string(),
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_failures_fold_after_three() {
+    fn terminal_shows_three_errors_per_cause_and_host() {
         let mut failures = FailureCounts::default();
         let refused = || Error::new(ErrorKind::Connect, "connection refused");
         let shown: Vec<bool> = (0..5).map(|_| failures.add("a", &refused())).collect();
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_for_failures_is_bounded() {
+    fn number_of_counted_failure_causes_is_bounded() {
         let mut failures = FailureCounts::default();
         let error = Error::new(ErrorKind::Connect, "x");
         for number in 0..MAX_PAIRS + 10 {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The number of hosts that are measured. Hosts beyond are left out.
+/// The maximum number of hosts that are measured. Further hosts are ignored.
 const MAX_HOSTS: usize = 1000;
 
 /// The durations of finished transfers by host.

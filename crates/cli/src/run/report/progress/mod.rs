@@ -1,11 +1,12 @@
-//! The progress of a run: a line on a terminal, which a thread draws again and again while the run
-//! takes longer than [`DELAY_BEFORE_FIRST_DRAW`], and the summary at the end. A run with several
-//! stages has a line for each of them. curl's meter ([`progress_meter`]) or bar ([`progress_bar`])
-//! may replace the line.
+//! The progress of a run: a line on a terminal, which a thread redraws while the run takes longer
+//! than [`DELAY_BEFORE_FIRST_DRAW`], and the summary at the end. A run with several stages has a
+//! line for each stage. curl's meter ([`progress_meter`]) or bar ([`progress_bar`]) may replace the
+//! line.
 //!
-//! Transfers only add to counters. So the line also changes while nothing arrives, as in a pause
-//! before a retry. The rate is that of the last seconds ([`TransferRate`]). When a download is
-//! resumed, the bytes of the partial file count for the percentage, but not for the rate.
+//! Transfers only add to counters. The thread draws the line from these counters, so that the line
+//! also changes while no data arrive, as in a pause before a retry. The rate is that of the last
+//! seconds ([`TransferRate`]). When a download is resumed, the bytes of the partial file count for
+//! the percentage, but not for the rate.
 
 mod failure_counts;
 mod host_times;
@@ -42,24 +43,25 @@ use progress_line::{BodyFigures, ManyFigures, PauseFigures, ProgressView, StageF
 use progress_meter::ProgressMeter;
 use terminal_lines::TerminalLines;
 
-/// The time from the start of the run until the progress line is first drawn. A shorter run draws
-/// none.
+/// The time from the start of the run until the progress line is first drawn. A shorter run does
+/// not draw it.
 const DELAY_BEFORE_FIRST_DRAW: Duration = Duration::from_millis(400);
 
 /// The time between two drawings of the progress line.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The time in which a transfer that has not begun its body is not worth a word.
+/// The minimum wait for a response body that the progress line reports.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 
-/// The output of a URL group on the terminal that shows the progress line.
+/// The output that a URL group prints on the terminal that shows the progress line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TerminalOutput {
     /// The terminal shows only the progress line while transfers run.
     None = 0,
-    /// Only the body of the one transfer is printed: the line may be drawn until it begins.
+    /// Only the body of a single transfer is printed. The progress line may be drawn until the body
+    /// begins.
     Body = 1,
-    /// Texts are printed at any time, and the line is not drawn.
+    /// Texts may be printed at any time, so that the progress line is not drawn.
     Texts = 2,
 }
 
@@ -70,16 +72,18 @@ pub(crate) struct ProgressReporter {
     /// True if the progress line may be drawn: standard error is a terminal, and neither an option
     /// nor the persona forbids it.
     wanted: bool,
-    /// True if errors are printed and standard error is a terminal: equal errors are folded.
+    /// True if repeated error lines are suppressed: errors are printed, and standard error is a
+    /// terminal.
     folds: bool,
-    /// `--summary`: prints the summary, or does not; `None` prints it after many URLs on a terminal.
+    /// `--summary`: true prints the summary, false does not; `None` prints it after many URLs on a
+    /// terminal.
     summary: Option<bool>,
     persona: ProgramPersona,
     /// The colours of error messages.
     colors: MessageColors,
     /// The [`TerminalOutput`] of the current URL group.
     output: AtomicU8,
-    /// The number of body bytes written since the start of [`ProgressState::measured`].
+    /// The number of body bytes written since [`ProgressState::measured`] began.
     bytes: AtomicU64,
     display: Mutex<ProgressState>,
     /// Wakes the thread that draws, at the end of the run.
@@ -87,8 +91,8 @@ pub(crate) struct ProgressReporter {
     failures: Mutex<FailureCounts>,
     /// curl's progress meter, which replaces the progress line; `None` with the haul persona.
     meter: Option<Mutex<ProgressMeter>>,
-    /// curl's progress meter for parallel transfers (`-Z`), which replaces the other meter; `None`
-    /// without the option.
+    /// curl's progress meter for parallel transfers (`-Z`), which replaces the meter for single
+    /// transfers; `None` without the option.
     parallel_meter: Option<Mutex<ParallelMeter>>,
     /// The bar of `-#`, which replaces the progress line for a body of known length; `None` without
     /// the option.
@@ -100,16 +104,16 @@ pub(crate) struct ProgressReporter {
 struct ProgressState {
     /// The measurement of the transfer rate; `None` before the first byte of a body.
     measured: Option<RateMeasurement>,
-    /// The lines that the terminal shows.
+    /// The progress lines that the terminal shows.
     lines: TerminalLines,
     body: Option<BodyProgress>,
-    /// The start of the only transfer that runs; `None` in a run of many.
+    /// The start of the single transfer that runs; `None` in a run of many URLs.
     waiting: Option<Instant>,
-    /// The pauses before retries that have begun.
+    /// The pauses before retries that are in progress.
     pauses: Vec<ShownPause>,
-    /// The number of connections over which the body is fetched, if it is split.
+    /// The number of connections over which the body is fetched, if the download is split.
     connections: usize,
-    /// The figures of each stage.
+    /// The counts of each stage.
     stages: Vec<StageFigures>,
     hosts: HostTimes,
     is_over: bool,
@@ -225,7 +229,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Draws curl's meter of parallel transfers, if there is one.
+    /// Draws curl's progress meter for parallel transfers, if it is used.
     fn draw_parallel(&self, is_last: bool) {
         if let Some(mut meter) = self.parallel_meter() {
             meter.draw(self.counts.snapshot(), is_last);
@@ -260,13 +264,13 @@ impl ProgressReporter {
         self.output.store(output as u8, Ordering::Relaxed);
     }
 
-    /// Returns true if the progress line is drawn and can show pauses and waits.
+    /// Returns true if the progress line may be drawn, and can thus show pauses and waits.
     pub(crate) fn is_drawn(&self) -> bool {
         self.wanted && self.output.load(Ordering::Relaxed) != TerminalOutput::Texts as u8
     }
 
-    /// Begins a transfer that is the only one. `to_stdout` is true if its body goes to standard
-    /// output. No meter or bar is drawn then if standard output is a terminal.
+    /// Begins a transfer in a run of one transfer at a time. `to_stdout` is true if the body goes
+    /// to standard output. If standard output is a terminal, no meter or bar is then drawn.
     pub(crate) fn transfer_begins(&self, to_stdout: bool) {
         self.counts.running.store(1, Ordering::Relaxed);
         let is_hidden = || to_stdout && std::io::stdout().is_terminal();
@@ -335,9 +339,9 @@ impl ProgressReporter {
         self.began.elapsed()
     }
 
-    /// Ends a transfer. `was_reached` is false if the transfer had no connection to a server.
-    /// Returns true if the line of its error is to be printed, and false if a terminal has shown
-    /// enough of them.
+    /// Counts the end of a transfer. `was_reached` is false if the transfer had no connection to a
+    /// server. Returns true if the error line of the transfer must be printed, and false if a
+    /// terminal has shown enough lines with this cause.
     pub(crate) fn transfer_over(&self, report: &TransferReport<'_>, was_reached: bool) -> bool {
         let facts = &report.outcome.facts;
         let error = report.error();
@@ -368,7 +372,8 @@ impl ProgressReporter {
         is_printed || !self.folds
     }
 
-    /// Ends the bar of a transfer whose error was printed. Only curl ends a bar that was not drawn.
+    /// Ends the bar of a transfer whose error was printed. With curl's bar, this prints the empty
+    /// line that curl prints for a bar that was not drawn.
     pub(crate) fn end_bar(&self) {
         if let Some(mut bar) = self.bar().filter(|_| self.persona.is_curl()) {
             bar.end_undrawn();
@@ -377,7 +382,7 @@ impl ProgressReporter {
 
     /// Begins the body of a response, or begins it again after a retry. `length` is the number of
     /// bytes that will arrive; `None` if it is unknown. `already` is the number of bytes that the
-    /// output has from an earlier run or try.
+    /// output already contains from an earlier run or try.
     pub(crate) fn body_begins(&self, length: Option<u64>, already: u64) {
         self.counts.body_begins();
         if let Some(mut meter) = self.meter() {
@@ -427,7 +432,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Prints a line on standard error. The progress line is not drawn meanwhile.
+    /// Prints a line on standard error, without the progress line.
     pub(crate) fn print_line(&self, line: &str) {
         if let Some(mut bar) = self.bar() {
             bar.end_line();
@@ -437,7 +442,8 @@ impl ProgressReporter {
         print_error_line(line);
     }
 
-    /// Prints the line of an error. `failed` is its transfer; `None` if the transfer did not begin.
+    /// Prints the error line for an error. `failed` is the failed transfer; `None` if it did not
+    /// begin.
     pub(crate) fn print_error(&self, error: &Error, failed: Option<&TransferReport<'_>>) {
         self.print_line(&error_message::colored_line(self.persona, error, failed, self.colors));
     }
@@ -447,8 +453,8 @@ impl ProgressReporter {
         self.print_line(&self.colors.message(&format!("Warning: {text}")));
     }
 
-    /// Ends the progress of the run: removes the line, and prints the errors that were folded and the
-    /// summary. `totals` are the statistics of the run.
+    /// Ends the progress of the run: removes the progress line, and prints the numbers of
+    /// suppressed errors and the summary. `totals` returns the statistics of the run.
     pub(crate) fn finish(&self, totals: impl FnOnce() -> TransferTotals) {
         self.clear();
         self.lock_state().is_over = true;
@@ -483,8 +489,8 @@ impl ProgressReporter {
         display.lines.draw(&lines);
     }
 
-    /// Returns the content of the progress line at the time `now`. `None` while there is nothing to
-    /// show.
+    /// Returns the content of the progress line at the time `now`; `None` if there is nothing to
+    /// show yet.
     fn progress_view(&self, display: &mut ProgressState, now: Instant) -> Option<ProgressView> {
         let is_many = display.waiting.is_none() && display.body.is_none();
         if is_many {
@@ -538,7 +544,7 @@ impl ProgressReporter {
 }
 
 impl ProgressState {
-    /// Returns the figures of a stage, which begin at 0.
+    /// Returns the counts of a stage, which are created as 0.
     fn stage(&mut self, number: usize) -> &mut StageFigures {
         if self.stages.len() <= number {
             self.stages.resize(number + 1, StageFigures::default());

@@ -14,22 +14,22 @@ use crate::run::report::run_counts::RunProgress;
 
 const TITLES: &str = "DL% UL%  Dled  Uled  Xfers  Live Total     Current  Left    Speed\n";
 
-/// The shortest time between two drawings.
+/// The minimum time between two drawings of the meter.
 pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The number of drawings from which the speed is computed.
 const SPEED_SAMPLES: usize = 10;
 
-/// The state of the meter.
+/// The state of curl's progress meter for parallel transfers.
 #[derive(Debug, Default)]
 pub(super) struct ParallelMeter {
-    /// The time of the last drawing since the start of the run; `None` before the first.
+    /// The time of the last drawing, from the start of the run; `None` before the first drawing.
     drawn: Option<Duration>,
     /// True if a body is printed on the terminal. The meter is not drawn then.
     pub(super) is_hidden: bool,
     /// The number of content bytes of requests that were sent.
     pub(super) sent: u64,
-    /// The times of the last drawings, with the numbers of received and sent bytes.
+    /// The times of the last drawings, each with the numbers of received and sent bytes until then.
     samples: VecDeque<(Duration, u64, u64)>,
 }
 
@@ -47,7 +47,7 @@ struct ParallelFigures {
 }
 
 impl ParallelMeter {
-    /// Draws the meter, unless it was drawn shortly before. The last drawing is always made.
+    /// Draws the meter, unless it was drawn shortly before. Always draws if `is_last` is true.
     pub(super) fn draw(&mut self, counts: RunProgress, is_last: bool) {
         let spent = counts.elapsed;
         let is_due = self.drawn.is_none_or(|drawn| spent.saturating_sub(drawn) > INTERVAL);
@@ -62,7 +62,8 @@ impl ParallelMeter {
         let _ = std::io::stderr().write_all(format!("{titles}{}", meter_line(&figures, is_last)).as_bytes());
     }
 
-    /// Returns the speed over the last drawings: the higher of the two directions.
+    /// Returns the speed, in bytes per second, over the last drawings: that of receiving or of
+    /// sending, whichever is higher.
     fn speed(&mut self, spent: Duration, received: u64) -> u64 {
         self.samples.push_back((spent, received, self.sent));
         let (since, before, sent_before) = match self.samples.len() > SPEED_SAMPLES {
@@ -112,8 +113,8 @@ fn size_text(bytes: u64) -> String {
     format!("{bytes:4}E")
 }
 
-/// Formats seconds in eight columns as hours, minutes and seconds, or as days and hours. Zero is
-/// blank.
+/// Formats seconds in eight columns as hours, minutes and seconds, or as days and hours. Returns
+/// blanks for zero.
 fn clock_text(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match hours {
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parallel_meter_line_equals_curls() {
+    fn parallel_meter_line_matches_curl() {
         let mut figures = ParallelFigures { begun: 2, running: 1, ..ParallelFigures::default() };
         assert_eq!(
             meter_line(&figures, false),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::wrap_message::columns;
 
-/// The shortest time between two drawings of the bar.
+/// The minimum time between two drawings of the bar.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The number of columns to the right of the bar's `#` marks, for a text such as ` 100.0%`.
@@ -24,7 +24,8 @@ pub(crate) struct ProgressBar {
     is_hidden: bool,
     body: Option<BarFill>,
     drawn: Option<Instant>,
-    /// True if curl's empty line is due, after the error of the transfer.
+    /// True if the transfer ended without drawing its bar: curl then prints an empty line after the
+    /// error.
     owes_line: bool,
 }
 
@@ -40,8 +41,8 @@ impl ProgressBar {
     }
 
     /// Begins the body of a response, or begins it again after a retry. `already` is the number of
-    /// bytes that the output has from an earlier run or try. Returns `false` if `length` is `None`
-    /// (unknown), so that there is no bar.
+    /// bytes that the output already contains from an earlier run or try. Returns `false` if
+    /// `length` is `None` (unknown), because there is then no bar.
     pub(crate) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
         self.body = length.map(|length| BarFill { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {
@@ -55,8 +56,9 @@ impl ProgressBar {
         self.body.is_some()
     }
 
-    /// Adds to the number of received body bytes, and draws the bar if it is time to. Returns
-    /// `false` if the length of the body is unknown, so that there is no bar.
+    /// Adds to the number of received body bytes, and draws the bar if the last drawing is long
+    /// enough ago. Returns `false` if the length of the body is unknown, because there is then no
+    /// bar.
     pub(crate) fn body_bytes(&mut self, bytes: u64) -> bool {
         let Some(body) = &mut self.body else { return false };
         body.has = body.has.saturating_add(bytes);
@@ -77,7 +79,7 @@ impl ProgressBar {
         self.body.take().is_some()
     }
 
-    /// Prints the empty line with which curl ends a transfer that has not drawn its bar.
+    /// Prints the empty line that curl prints after a transfer that has not drawn its bar.
     pub(crate) fn end_undrawn(&mut self) {
         if std::mem::take(&mut self.owes_line) {
             let _ = std::io::stderr().write_all(b"\n");

@@ -7,7 +7,7 @@
 //! 17 of 120 done  3 failed  6 running  12.30 MiB  3.20 MiB/s  50s left           many
 //! ```
 //!
-//! A run with several stages has a line for each of them, and the line of the whole run below.
+//! A run with several stages has a line for each stage, and below them the line of the whole run.
 //!
 //! If the terminal is narrow, the line leaves out its less important parts. `fitted` gives the
 //! order.
@@ -18,7 +18,7 @@ use indicatif::{HumanBytes, HumanDuration};
 
 use crate::run::report::run_counts::RunProgress;
 
-/// The least and the largest number of columns of the bar, without its brackets.
+/// The minimum and the maximum width of the bar in columns, without its brackets.
 const BAR_COLUMNS: (usize, usize) = (8, 30);
 
 /// The state of a run that the progress line shows.
@@ -39,7 +39,7 @@ pub(super) enum ProgressView {
 pub(super) struct BodyFigures {
     /// The number of bytes that the output file already contained.
     pub(super) already: u64,
-    /// The number of bytes that have arrived since.
+    /// The number of bytes that have arrived in addition to `already`.
     pub(super) moved: u64,
     /// The length of the complete content; `None` if it is unknown.
     pub(super) total: Option<u64>,
@@ -53,13 +53,13 @@ pub(super) struct BodyFigures {
 /// The figures of a pause before a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PauseFigures {
-    /// The description of the last failure.
+    /// The error that caused the retry, as text.
     pub(super) cause: String,
     /// The time until the retry.
     pub(super) left: Duration,
     /// The number of the retry, from 1.
     pub(super) retry: u32,
-    /// The largest number of retries.
+    /// The maximum number of retries.
     pub(super) most: u32,
 }
 
@@ -67,27 +67,29 @@ pub(super) struct PauseFigures {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ManyFigures {
     pub(super) counts: RunProgress,
-    /// The figures of each stage; one if there are no further stages.
+    /// The counts of each stage. A run without `--then` has one stage.
     pub(super) stages: Vec<StageFigures>,
     /// The transfer rate in bytes per second.
     pub(super) rate: u64,
-    /// The number of transfers that wait for their retries, and the time until the first of them.
+    /// The number of transfers that wait for a retry, and the time until the first of these
+    /// retries; `None` if no transfer waits.
     pub(super) pauses: Option<(usize, Duration)>,
     /// The host with the longest mean duration of its transfers.
     pub(super) slowest: Option<(String, Duration)>,
 }
 
-/// The figures of one stage of a run.
+/// The counts of one stage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StageFigures {
     pub(super) done: u64,
     pub(super) failed: u64,
     pub(super) bytes: u64,
-    /// The number of URLs of the stage; `None` if it is not known.
+    /// The number of URLs of the stage; `None` if it is unknown.
     pub(super) total: Option<u64>,
 }
 
-/// A part of the line, with its rank: parts with a higher rank are left out first.
+/// A part of the progress line, with its rank: if the line is too long, parts with a higher rank
+/// are omitted first.
 struct LinePart {
     rank: u8,
     text: String,
@@ -98,7 +100,7 @@ fn line_part(rank: u8, text: impl Into<String>) -> LinePart {
 }
 
 impl ProgressView {
-    /// Returns the lines for a terminal with this number of columns and rows.
+    /// Returns the progress lines for a terminal with this number of columns and rows.
     pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         match self {
             ProgressView::Body(body) => vec![body.line(columns)],
@@ -212,7 +214,7 @@ fn done_text(done: u64, total: Option<u64>) -> String {
     }
 }
 
-/// Returns the whole seconds of a pause that are left, at least 1.
+/// Returns the remaining time of a pause in whole seconds, at least 1.
 fn seconds_until(left: Duration) -> u64 {
     (left.as_secs_f64().ceil() as u64).max(1)
 }
@@ -222,8 +224,8 @@ fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from((part * 100).checked_div(whole).unwrap_or(100)).unwrap_or(100)
 }
 
-/// Joins the parts of a line. While the line has more than `columns` columns, omits the parts with
-/// the highest rank, and at last cuts the last part.
+/// Joins the parts of a line. While the line is wider than `columns`, omits the part with the
+/// highest rank. If one part is left, truncates it.
 fn fit_parts(mut parts: Vec<LinePart>, columns: usize) -> String {
     loop {
         let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn line_of_a_body_has_the_known_figures() {
+    fn progress_line_shows_percentage_size_rate_and_time() {
         let body = BodyFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
         let bar = format!("[{}>{}]", "=".repeat(15), " ".repeat(14));
         assert_eq!(body.line(90), format!("50%  {bar}  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left"));
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_lines_keep_what_matters() {
+    fn narrow_progress_line_omits_less_important_parts() {
         let body = BodyFigures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
         assert_eq!(body.line(50), "50%  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left");
         assert_eq!(body.line(30), "50%  2.00 MiB/s  5s left");
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn many_urls_show_counts_and_stage_lines() {
+    fn progress_of_many_urls_shows_counts_per_stage() {
         let counts = RunProgress {
             elapsed: Duration::from_secs(10),
             done: 17,
@@ -321,14 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_a_split_body_are_shown() {
+    fn progress_line_shows_connections_of_split_download() {
         let body = BodyFigures { connections: 4, ..known(0, 5, 10) };
         assert!(body.line(90).ends_with("5 B of 10 B  0 B/s  4 connections"), "{}", body.line(90));
         assert!(!BodyFigures { connections: 1, ..body }.line(90).contains("connection"));
     }
 
     #[test]
-    fn pause_counts_down() {
+    fn progress_line_shows_seconds_until_the_retry() {
         let pause = PauseFigures {
             cause: "the server answered 503".to_owned(),
             left: Duration::from_millis(1200),

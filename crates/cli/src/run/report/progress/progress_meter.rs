@@ -19,10 +19,10 @@ use haul::transfer_facts::TransferFacts;
 const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
                       Dload  Upload  Total   Spent   Left   Speed\n";
 
-/// The shortest time between two drawings of the meter during a transfer.
+/// The minimum time between two drawings of the meter during a transfer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of samples, one a second, from which the current speed of a transfer is computed.
+/// The number of samples, one per second, from which the current speed of a transfer is computed.
 const SPEED_SAMPLES: usize = 6;
 
 /// The state of curl's progress meter for the current transfer.
@@ -35,8 +35,8 @@ pub(crate) struct ProgressMeter {
     /// The offset in bytes at which the transfer resumes a partial file; 0 if it does not resume.
     resumes_at: u64,
     figures: MeterFigures,
-    /// The last samples of the transfer's speed. Each has the time since the start of the transfer,
-    /// and the number of bytes until then.
+    /// The last samples of the transfer's progress: the time since the start of the transfer, and
+    /// the number of bytes until then.
     records: VecDeque<(Duration, u64)>,
 }
 
@@ -67,8 +67,8 @@ impl ProgressMeter {
         *self = ProgressMeter { is_hidden, ..ProgressMeter::new() };
     }
 
-    /// Sets the offset in bytes at which the transfer resumes a partial file. The titles of the
-    /// meter mention it.
+    /// Sets the offset in bytes at which the transfer resumes a partial file. The heading of the
+    /// meter mentions it.
     pub(crate) fn set_resume_offset(&mut self, offset: u64) {
         self.resumes_at = offset;
     }
@@ -87,8 +87,8 @@ impl ProgressMeter {
         }
     }
 
-    /// Draws the final figures of a transfer. Does nothing if `was_reached` is false: the transfer
-    /// had no connection to a server.
+    /// Draws the final figures of a transfer. Does nothing if `was_reached` is false, because the
+    /// transfer then had no connection to a server.
     pub(crate) fn transfer_over(&mut self, facts: &TransferFacts, was_reached: bool) {
         if !was_reached {
             return;
@@ -126,7 +126,7 @@ impl ProgressMeter {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Adds a sample of the transfer's speed if [`INTERVAL`] has passed since the last one, and
+    /// Adds a sample of the transfer's progress if [`INTERVAL`] has passed since the last one, and
     /// computes the current speed.
     fn record(&mut self) {
         let MeterFigures { spent, received, sent, .. } = self.figures;
@@ -188,7 +188,7 @@ fn size_text(bytes: u64) -> String {
     }
 }
 
-/// Formats a duration in seven columns, with units from seconds to years. Zero is blank.
+/// Formats a duration in seven columns, with units from seconds to years. Returns blanks for zero.
 fn clock_text(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meter_line_is_as_wide_as_its_titles() {
+    fn meter_line_is_as_wide_as_its_heading() {
         let spent = Duration::from_secs(1000);
         let large = MeterFigures { total: Some(1 << 40), received: 1 << 30, spent, ..MeterFigures::default() };
         for figures in [large, MeterFigures::default(), MeterFigures { sent: 6, current: 6000, ..large }] {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn current_speed_covers_the_last_six_drawings() {
+    fn meter_speed_covers_the_last_six_samples() {
         let mut meter = ProgressMeter::new();
         for second in 0..10 {
             meter.figures.spent = Duration::from_secs(second);

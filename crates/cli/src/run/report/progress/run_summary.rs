@@ -9,8 +9,8 @@ use indicatif::HumanBytes;
 
 use crate::run::report::run_counts::RunProgress;
 
-/// Returns the summary of a run. `causes` are the causes of its failures, with the number of
-/// failures for each.
+/// Returns the summary of a run. `causes` is the text with the causes of failures and their
+/// numbers.
 pub(super) fn summary_line(counts: &RunProgress, causes: &str, totals: &TransferTotals) -> String {
     let mut parts = vec![format!("{} done", counts.done)];
     match (counts.failed, causes) {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summary_has_counts_causes_and_reuse() {
+    fn summary_has_counts_causes_and_connections() {
         let counts = RunProgress {
             elapsed: Duration::from_millis(3120),
             done: 118,

@@ -1,20 +1,20 @@
-//! Lines at the bottom of a terminal that are drawn again and again.
+//! Lines at the bottom of a terminal that are redrawn again and again.
 //!
-//! The cursor rests at the beginning of the last line. Text that the terminal adds by itself, such as
-//! the `^C` of an interrupt, comes on that line, and so does the next prompt after it.
+//! The cursor stays at the beginning of the last line. So text that the terminal adds itself, such
+//! as the `^C` of an interrupt, appears on that line, as does the next prompt of the shell.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Lines that the terminal of standard error shows now.
+/// The redrawn lines that the terminal of standard error shows.
 #[derive(Debug, Default)]
 pub(super) struct TerminalLines {
-    /// The number of lines that are shown.
+    /// The number of lines that the terminal shows.
     count: usize,
 }
 
 impl TerminalLines {
-    /// Replaces the lines that are shown. Each new line is narrower than the terminal.
+    /// Replaces the shown lines by `lines`, each of which must be narrower than the terminal.
     pub(super) fn draw(&mut self, lines: &[String]) {
         let text = format!("{}{}\r", self.erasure(), lines.join("\r\n"));
         self.count = lines.len();
@@ -22,7 +22,7 @@ impl TerminalLines {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Removes the lines, so that another text can be printed in their place.
+    /// Erases the shown lines, so that another text can be printed in their place.
     pub(super) fn clear(&mut self) {
         let text = self.erasure();
         self.count = 0;
@@ -31,8 +31,8 @@ impl TerminalLines {
         }
     }
 
-    /// Returns the control sequences that erase the lines and move the cursor to the first of them;
-    /// an empty text if there are no lines.
+    /// Returns the control sequences that erase the shown lines and move the cursor to the first of
+    /// them. Returns an empty text if no lines are shown.
     fn erasure(&self) -> String {
         let mut text = String::new();
         match self.count {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn erasure_moves_up_to_the_first_line() {
+    fn erasing_progress_lines_moves_to_the_first() {
         assert_eq!(TerminalLines { count: 0 }.erasure(), "");
         assert_eq!(TerminalLines { count: 1 }.erasure(), "\r\x1b[J");
         assert_eq!(TerminalLines { count: 3 }.erasure(), "\r\x1b[2A\x1b[J");

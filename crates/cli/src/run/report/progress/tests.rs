@@ -4,7 +4,7 @@ use haul::{Error, ErrorKind};
 
 use super::*;
 
-/// Returns a progress reporter for tests, which behaves as on a terminal. No thread draws.
+/// Returns a progress reporter that behaves as on a terminal, without a thread that draws.
 fn shown() -> ProgressReporter {
     ProgressReporter { wanted: true, folds: true, ..ProgressReporter::with_terminal(&GlobalArgs::default(), true) }
 }
@@ -20,7 +20,8 @@ fn body(progress: &ProgressReporter) -> BodyFigures {
     }
 }
 
-/// Ends a transfer with this number of bytes, and with an error if `fails` is true.
+/// Reports the end of a transfer with this number of body bytes, and with an error if `fails` is
+/// true. Returns true if the error line is to be printed.
 fn end(progress: &ProgressReporter, bytes: u64, fails: bool) -> bool {
     let target = Target::parse("http://h/").expect("a URL");
     let mut outcome = TransferOutcome::unsent(target, Error::new(ErrorKind::Connect, "refused"), Instant::now());
@@ -35,7 +36,7 @@ fn end(progress: &ProgressReporter, bytes: u64, fails: bool) -> bool {
 }
 
 #[test]
-fn resumed_body_starts_at_its_offset() {
+fn progress_of_resumed_body_starts_at_its_offset() {
     let progress = shown();
     progress.transfer_begins(false);
     progress.body_begins(Some(400), 600);
@@ -51,7 +52,7 @@ fn resumed_body_starts_at_its_offset() {
 }
 
 #[test]
-fn observed_body_bytes_are_counted_once() {
+fn body_bytes_are_not_counted_again_at_end() {
     let progress = shown();
     progress.transfer_begins(false);
     progress.body_begins(None, 0);
@@ -64,7 +65,7 @@ fn observed_body_bytes_are_counted_once() {
 }
 
 #[test]
-fn pause_is_shown_until_the_body_begins() {
+fn retry_pause_is_shown_until_the_body_begins() {
     let progress = shown();
     progress.transfer_begins(false);
     assert_eq!(view(&progress), None, "a short wait is not worth a word");
@@ -97,7 +98,7 @@ fn progress_line_is_hidden_during_terminal_output() {
 }
 
 #[test]
-fn hidden_progress_draws_nothing() {
+fn silent_or_disabled_progress_is_not_drawn() {
     for global in
         [GlobalArgs { silent: true, ..GlobalArgs::default() }, GlobalArgs { progress: false, ..GlobalArgs::default() }]
     {

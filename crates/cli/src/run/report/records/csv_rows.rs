@@ -1,4 +1,4 @@
-//! The rows of CSV that the values of one page make.
+//! Converts the extracted values of one page to rows of CSV.
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
 use haul::fleet::{RecordPieces, RecordText};
@@ -7,15 +7,15 @@ use haul::{Error, ErrorKind, Result};
 
 use crate::plan::StageArgs;
 
-/// The maximum size in bytes of a page's rows that are made in one piece. Larger rows are made in
-/// pieces of about this size.
+/// The maximum size, in bytes, of a page's rows that are formatted as one text. Larger rows are
+/// formatted in pieces of about the size [`PIECE`].
 const MAX_WHOLE_TEXT: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 
-/// The column of values without a name.
+/// The name of the CSV column for values without a name.
 const UNNAMED_COLUMN: &str = "value";
 
-/// Returns the header line of a stage: the names of its columns.
+/// Returns the CSV header line of a stage: the names of its columns.
 pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     let url = with_url.then_some("url");
     let names = stage.value_names.iter().map(crate::value_name::ValueName::as_str);
@@ -25,35 +25,35 @@ pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     line
 }
 
-/// The use of rows, which decides whether all rows of a page are in memory.
+/// The further processing of rows, which decides whether all rows of a page must be in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowOrder {
-    /// The rows are output as they are, a piece at a time.
+    /// The rows are output in the order of the page, piece by piece.
     AsFound,
-    /// The rows are sorted or compared (`--sort`, `--unique`). The rows of one page need at most
-    /// this many bytes.
+    /// The rows are sorted or compared (`--sort`, `--unique`). The rows of one page may take at
+    /// most this many bytes.
     Compared(u64),
 }
 
-/// The rows of a page, made piece by piece from its values.
+/// The CSV rows of a page, formatted piece by piece from its values.
 pub(super) struct PageRows {
     values: MatchList,
-    /// The indexes of the values of each column.
+    /// For each column, the indexes of its values.
     columns: Vec<Vec<u32>>,
-    /// The first column of all rows, if there is one.
+    /// The page's URL, which is the first column of each row; `None` without that column.
     url: Option<String>,
-    /// The number of rows, and the index of the next one.
+    /// The number of rows.
     count: usize,
     next: usize,
 }
 
 impl PageRows {
     /// Assigns the values of a page to columns. `names` are the names of the columns; empty if the
-    /// values have no names. `url` is the value of the first column, if the URL has a column.
+    /// values have no names. `url` is the value of the first column; `None` without a column for
+    /// the URL.
     ///
     /// # Errors
-    /// The columns have different numbers of values, so that nobody knows which values belong
-    /// together.
+    /// The columns have different numbers of values, so that the values cannot be assigned to rows.
     pub(super) fn new(values: MatchList, names: &[&str], url: Option<String>) -> Result<Self> {
         let mut columns: Vec<Vec<u32>> = vec![Vec::new(); names.len().max(1)];
         let last = columns.len() - 1;
@@ -75,7 +75,7 @@ impl PageRows {
         Ok(Self { values, columns, url, count, next: 0 })
     }
 
-    /// Returns the text of the rows.
+    /// Returns the rows as text.
     ///
     /// # Errors
     /// [`ErrorKind::TooLarge`] if rows that are compared need more memory than allowed.
@@ -118,7 +118,7 @@ impl PageRows {
     }
 }
 
-/// The pieces of the rows as text. Each has whole rows with their line feeds.
+/// Returns the rows as pieces of text. Each piece contains whole rows with their line feeds.
 impl Iterator for PageRows {
     type Item = Vec<u8>;
 
@@ -134,7 +134,7 @@ impl Iterator for PageRows {
     }
 }
 
-/// Returns a row without its line feed.
+/// Formats cells as a CSV row, without its line feed.
 fn encode_row<'c>(cells: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
     let mut writer = WriterBuilder::new()
         .terminator(Terminator::Any(b'\n'))
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_equal_length_are_rows() {
+    fn csv_columns_of_equal_length_become_rows() {
         let found = [(0, "a"), (1, "1"), (0, "b,\"c\""), (1, "2\n3")];
         let expected = "a,1\n\"b,\"\"c\"\"\",\"2\n3\"\n";
         assert_eq!(lines(&found, &["x", "y"], None).unwrap(), expected);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_long_urls_are_written_in_pieces() {
+    fn csv_rows_with_long_urls_are_written_piecewise() {
         let url = "u".repeat(6_000);
         let mut values = MatchList::default();
         (0..60_000).for_each(|value| values.push(value.to_string().as_bytes()));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_different_length_are_an_error() {
+    fn csv_columns_of_different_length_are_an_error() {
         let error = lines(&[(0, "a"), (1, "1"), (0, "b")], &["name", "price"], None).unwrap_err();
         assert_eq!(error.to_string(), "its values are no rows: price has 1 and name has 2");
     }

@@ -1,4 +1,4 @@
-//! The JSON line of a finished transfer.
+//! The JSON line that `--jsonl` prints for a finished transfer.
 
 use std::fs::{File, Metadata};
 use std::path::Path;
@@ -24,20 +24,20 @@ pub(crate) struct RecordedTransfer<'a> {
     pub(crate) report: &'a TransferReport<'a>,
     pub(crate) persona: ProgramPersona,
     pub(crate) records: RecordOutputArgs,
-    /// The file to which the body was written; `None` if it was written to none.
+    /// The file to which the body was written; `None` if it was not written to a file.
     pub(crate) file: Option<StoredFile<'a>>,
-    /// The `id` of the input line as JSON text; `None` without one.
+    /// The `id` of the input record as JSON text; `None` if it has none.
     pub(crate) id: Option<&'a str>,
     /// True if the stage extracts values from bodies.
     pub(crate) extracts: bool,
-    /// The names of the values, in the order of the expressions. Empty if the expressions have no
-    /// names.
+    /// The names of the extracted values, in the order of the expressions. Empty if the expressions
+    /// have no names.
     pub(crate) names: &'a [ValueName],
     /// True if the record is printed on a terminal.
     pub(crate) is_shown: bool,
 }
 
-/// A file with the body of a transfer.
+/// A file that contains the body of a transfer.
 pub(crate) struct StoredFile<'a> {
     path: &'a Path,
     size: u64,
@@ -47,8 +47,9 @@ pub(crate) struct StoredFile<'a> {
 }
 
 impl<'a> StoredFile<'a> {
-    /// Reads the size of a complete file, and its checksum if `checksum` is not the known one.
-    /// `delivered` is the number of bytes that were written to the file.
+    /// Reads the size of a complete file. Computes its checksum, unless `checksum` already contains
+    /// it. `delivered` is the number of bytes that were written to the file; it is the size of a
+    /// device or pipe.
     pub(crate) fn read(path: &'a Path, delivered: u64, checksum: Option<&[u8]>) -> Self {
         // A FIFO would wait for a writer when it is opened.
         let metadata = path.metadata().ok().filter(Metadata::is_file);
@@ -59,10 +60,11 @@ impl<'a> StoredFile<'a> {
 }
 
 impl RecordedTransfer<'_> {
-    /// Returns the rows of CSV that the values of the transfer make; none if it failed.
+    /// Returns the CSV rows of the transfer's extracted values; an empty text if the transfer
+    /// failed.
     ///
     /// # Errors
-    /// The values are no rows, or rows that are compared need too much memory.
+    /// The values cannot be arranged in rows, or rows to compare need too much memory.
     pub(crate) fn rows(&self, content: RecordContent, with_url: bool, order: RowOrder) -> Result<RecordText> {
         if self.report.error().is_some() || !content.is_complete {
             return Ok(RecordText::Whole(Vec::new()));
@@ -105,7 +107,7 @@ impl RecordedTransfer<'_> {
         record_line(text, self.content(content))
     }
 
-    /// Returns the content of the line: the values, or the body. An incomplete body is left out.
+    /// Returns the content member of the line: the values, or the body. Omits an incomplete body.
     fn content(&self, content: RecordContent) -> LineContent {
         if !content.is_complete {
             return LineContent::Nothing;
@@ -129,7 +131,7 @@ impl RecordedTransfer<'_> {
     }
 }
 
-/// Begins the next member of an object.
+/// Begins the next member of a JSON object.
 fn begin_member(name: &str, text: &mut Vec<u8>) {
     text.extend_from_slice(if text.ends_with(b"{") { b"\"" } else { b",\"" });
     text.extend_from_slice(name.as_bytes());

@@ -1,5 +1,4 @@
-//! The text of a JSON line in pieces, so that a large body needs no second copy of itself in
-//! memory.
+//! The text of a `--jsonl` line in pieces, so that a large body needs no second copy in memory.
 
 use haul::body::text::BodyText;
 use haul::fleet::{RecordPieces, RecordText};
@@ -9,29 +8,27 @@ use haul_policy::terminal_text::escape_json;
 
 use crate::base64;
 
-/// The largest content in bytes whose line is made in one piece.
+/// The maximum size, in bytes, of content whose line is formatted as one text.
 const MAX_WHOLE_TEXT: usize = 256 << 10;
-/// The number of values, and the number of bytes of a binary body (a multiple of three), that
-/// become one piece.
+/// The number of values in one piece of a line.
 const VALUES_PER_PIECE: usize = 1024;
 const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
-/// The large member at the end of a line.
+/// The last member of a line, which may be large.
 pub(super) enum LineContent {
-    /// The line has no large member.
+    /// The line has no such member.
     Nothing,
     /// `body`: the text of a body.
     Text(BodyText),
-    /// `body_base64`: a body that is no text.
+    /// `body_base64`: a body that is not text.
     Binary(Vec<u8>),
-    /// `values`: the values, as a list.
+    /// `values`: the extracted values, as a list.
     Values(MatchList),
     /// `values`: an object with a list of values for each name, in the order of the expressions.
     NamedValues(MatchList, Vec<String>),
 }
 
-/// A JSON line in pieces. The pieces are the beginning of the object, pieces of the content, and
-/// the end.
+/// A `--jsonl` line in pieces: the beginning of the object, pieces of the content, and the end.
 struct LinePieces {
     start: Option<Vec<u8>>,
     content: LineContent,
@@ -39,12 +36,13 @@ struct LinePieces {
     at: usize,
     /// The index of the name whose values are written next.
     name: usize,
-    /// True if the list of that name has a value.
+    /// True if the list for that name already contains a value.
     has_value: bool,
     is_over: bool,
 }
 
-/// Returns the line that begins with `start`, an object without its end, and has this content.
+/// Returns the line that consists of `start`, a JSON object without its closing brace, and this
+/// content.
 pub(super) fn record_line(start: Vec<u8>, content: LineContent) -> RecordText {
     let size = match &content {
         LineContent::Nothing => 0,
@@ -66,7 +64,7 @@ pub(super) fn record_line(start: Vec<u8>, content: LineContent) -> RecordText {
 }
 
 impl LinePieces {
-    /// Appends the name of the content's member, and the beginning of its value.
+    /// Appends the name of the content's member and the opening of its value, such as a bracket.
     fn append_opening(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
             LineContent::Nothing => b"",
@@ -127,7 +125,7 @@ impl LinePieces {
         }
     }
 
-    /// Appends the end of the line.
+    /// Appends the closing of the content's value and the end of the line.
     fn append_closing(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
             LineContent::Nothing => b"}\n",
@@ -158,7 +156,7 @@ impl Iterator for LinePieces {
     }
 }
 
-/// Appends a piece of a JSON string without its quotation marks.
+/// Appends a piece of a JSON string, escaped, without quotation marks.
 fn append_string_piece(piece: &str, into: &mut Vec<u8>) {
     let from = into.len();
     serde_json::to_writer(&mut *into, piece).expect("a vector takes every write");
@@ -180,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_short_content_make_the_same_line() {
+    fn long_and_short_content_give_the_same_line() {
         for count in [0, 1, 5, 70_000, 300_000] {
             let body: Vec<u8> = "a\"é\n".bytes().cycle().take(count * 5).collect();
             let text = BodyText::new(body.clone(), None).expect("text");
@@ -203,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn named_values_in_blocks_make_a_line() {
+    fn many_named_values_form_one_json_line() {
         // The values of each name are together, as JSONPath finds them, or alternate, or are few.
         for (count, of_name) in [(30_000, 1), (30_000, 2), (30_000, 3), (5, 1), (0, 1)] {
             let mut values = MatchList::default();
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn string_pieces_form_one_string() {
+    fn pieces_of_a_body_form_one_json_string() {
         let mut text = b"\"".to_vec();
         for piece in ["a\"", "", "\u{1}é"] {
             append_string_piece(piece, &mut text);

@@ -1,4 +1,5 @@
-//! The remedies for servers that break off, or that do not speak TLS or HTTP as expected.
+//! The remedies for servers that close the connection early, or that do not speak TLS or HTTP as
+//! expected.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use super::PROXY_ORIGIN;
 use crate::plan::{HttpVersion, StageArgs, TransferArgs};
 use crate::run::report::transfer_report::TransferReport;
 
-/// Returns the remedy for a connection that broke while a request or a reply was on its way.
+/// Returns the remedy for a connection that broke while a request or a response was transferred.
 pub(super) fn broken_connection_remedy(cause: &str) -> &'static str {
     match cause.contains("it wants a client certificate") {
         true => "present one with -E FILE, and its key with --key FILE if it is in another file",
@@ -17,8 +18,8 @@ pub(super) fn broken_connection_remedy(cause: &str) -> &'static str {
     }
 }
 
-/// Returns the remedy for a failed TLS handshake. It contains the offer of haul, since servers
-/// refuse an offer without saying what is wrong with it.
+/// Returns the remedy for a failed TLS handshake. It contains the versions that haul offered,
+/// because servers refuse an offer without a reason.
 pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow<'static, str> {
     if cause.starts_with("the proxy") {
         return PROXY_ORIGIN.into();
@@ -33,8 +34,8 @@ pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow
     format!("{offer}{plain}{}'haul doctor URL' shows more", retry_remedy(cause, settings)).into()
 }
 
-/// Returns the options that make another offer than these settings do. If the server refuses the
-/// TLS versions of the offer, only another version helps.
+/// Returns the advice which options change haul's offer in the TLS handshake. If the server refuses
+/// the offered TLS versions, only options for the TLS version help.
 fn retry_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "" };
     let is_version = cause.ends_with("ProtocolVersion");
@@ -68,7 +69,7 @@ fn offered_versions(transfer: &TransferArgs) -> String {
     format!("{versions} with {protocols}")
 }
 
-/// Returns the remedy for a connection that closed before the reply.
+/// Returns the remedy for a connection that was closed before the response.
 pub(super) fn no_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'static str {
     match is_plain_http(failed) {
         true => "if the port speaks TLS, use https://; otherwise try again, or let haul retry with --retry N",
@@ -76,7 +77,7 @@ pub(super) fn no_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'static s
     }
 }
 
-/// Returns the remedy for a reply that is not HTTP.
+/// Returns the remedy for a response that is not HTTP.
 pub(super) fn invalid_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'static str {
     match is_plain_http(failed) {
         true => "if the port speaks TLS, use https://; otherwise it is not a web server; --http0.9 prints the reply",
@@ -84,7 +85,7 @@ pub(super) fn invalid_reply_remedy(failed: Option<&TransferReport<'_>>) -> &'sta
     }
 }
 
-/// Returns the remedy for a reply that does not contain the requested range, or contains a range
+/// Returns the remedy for a response that does not contain the requested range, or contains a range
 /// that was not requested.
 pub(super) fn range_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
     match settings.is_some_and(|stage| stage.request.continue_at.is_some()) {

@@ -10,7 +10,7 @@ use crate::file_access::SystemFileAccess;
 use crate::parse::parse_as;
 use crate::program_persona::ProgramPersona;
 
-/// Returns the settings of a command line with these options.
+/// Returns the settings of the first stage of a command line with these options.
 fn stage(options: &str) -> StageArgs {
     let words = options.split_whitespace().chain(["http://h/"]).map(OsString::from).collect::<Vec<_>>();
     let parsed = parse_as(ProgramPersona::Haul, words, &mut SystemFileAccess).expect("valid options");
@@ -18,18 +18,18 @@ fn stage(options: &str) -> StageArgs {
     plan.operations[0].stages.remove(0)
 }
 
-/// Returns the remedy for an error of this kind and cause, without its transfer.
+/// Returns the remedy for an error of this kind and cause that does not belong to a transfer.
 fn of(kind: ErrorKind, cause: &str) -> String {
     remedy(&Error::new(kind, cause), None).into_owned()
 }
 
-/// Returns the remedy for a file that could not be written.
+/// Returns the remedy for a file that could not be written because of this error.
 fn of_write(kind: io::ErrorKind) -> String {
     remedy(&Error::with_source(ErrorKind::Write, "failed to write f", io::Error::from(kind)), None).into_owned()
 }
 
-/// Returns the remedy for an error of a transfer with these settings, which has sent this number of
-/// requests.
+/// Returns the remedy for an error of a transfer that has these settings and has sent this number
+/// of requests.
 fn of_transfer(kind: ErrorKind, cause: &str, requests: u32, stage: &StageArgs) -> String {
     let target = Target::parse("http://h/").expect("a URL");
     let mut outcome = TransferOutcome::unsent(target, Error::new(kind, cause), Instant::now());
@@ -47,7 +47,7 @@ fn of_transfer(kind: ErrorKind, cause: &str, requests: u32, stage: &StageArgs) -
 }
 
 #[test]
-fn certificates_have_remedies_by_their_faults() {
+fn certificate_error_remedy_depends_on_the_cause() {
     let of = |cause: &str| of(ErrorKind::PeerCertificate, cause);
     for cause in [UNKNOWN_ISSUER, SELF_SIGNED] {
         assert!(of(cause).contains("trust it with --cacert FILE, or skip verification with -k"));
@@ -59,7 +59,7 @@ fn certificates_have_remedies_by_their_faults() {
 }
 
 #[test]
-fn connections_have_remedies_by_their_faults() {
+fn connection_error_remedy_depends_on_the_cause() {
     let of = |cause: &str| of(ErrorKind::Connect, cause);
     assert!(of("Connection refused (os error 111)").starts_with("nothing listens on that port: check"));
     assert!(of("Network is unreachable (os error 101)").contains("-4 and -6"));
@@ -69,13 +69,13 @@ fn connections_have_remedies_by_their_faults() {
 }
 
 #[test]
-fn names_have_remedies_by_their_faults() {
+fn name_lookup_error_remedy_depends_on_the_cause() {
     assert!(of(ErrorKind::Resolve, "the name has no address").contains("--dns-servers"));
     assert!(of(ErrorKind::Resolve, "h.invalid is reserved").contains("a name that can exist"));
 }
 
 #[test]
-fn schemes_are_guessed() {
+fn unknown_scheme_remedy_suggests_http_or_https() {
     let of = |scheme: &str| of(ErrorKind::UnsupportedScheme, &format!("the scheme \"{scheme}\" is not supported"));
     assert_eq!(of("htp"), "did you mean http://?");
     assert_eq!(of("htttps"), "did you mean https://?");
@@ -83,7 +83,7 @@ fn schemes_are_guessed() {
 }
 
 #[test]
-fn files_have_remedies_by_their_faults() {
+fn output_file_error_remedy_depends_on_the_cause() {
     assert!(of_write(io::ErrorKind::NotFound).contains("--create-dirs"));
     assert!(of_write(io::ErrorKind::NotADirectory).contains("--create-dirs"));
     assert!(of_write(io::ErrorKind::PermissionDenied).contains("name another place"));
@@ -97,7 +97,7 @@ fn files_have_remedies_by_their_faults() {
 }
 
 #[test]
-fn limits_name_their_option_and_value() {
+fn time_limit_remedy_names_option_and_value() {
     let of = |cause: &str, requests, options: &str| of_transfer(ErrorKind::Timeout, cause, requests, &stage(options));
     assert_eq!(of("it takes too long", 0, ""), "--connect-timeout SECONDS sets another limit");
     assert_eq!(of("the server was silent for 60 s", 1, ""), "--stall-time SECONDS sets another limit");
@@ -109,7 +109,7 @@ fn limits_name_their_option_and_value() {
 }
 
 #[test]
-fn other_errors_name_the_option_that_helps() {
+fn error_remedy_names_the_option_that_helps() {
     assert!(of(ErrorKind::TlsHandshake, "the server does not speak TLS").contains("try http://"));
     assert!(of(ErrorKind::TooManyRedirects, "x").contains("--max-redirs N"));
     assert!(of(ErrorKind::ContentCoding, "the content coding is broken").contains("--raw"));
@@ -125,7 +125,7 @@ fn other_errors_name_the_option_that_helps() {
 }
 
 #[test]
-fn schemes_that_may_not_be_used_name_their_option() {
+fn remedy_names_option_that_allows_the_auth_scheme() {
     let of = |names| of(ErrorKind::Auth, &format!("the server offers only {names}, which the request may not use"));
     assert!(of("Negotiate").starts_with("--negotiate "));
     assert!(of("NTLM or Negotiate").starts_with("--negotiate "));
@@ -134,7 +134,7 @@ fn schemes_that_may_not_be_used_name_their_option() {
 }
 
 #[test]
-fn statuses_have_remedies_by_the_settings() {
+fn error_status_remedy_depends_on_the_options() {
     let of = |status, options: &str| status_remedy(status, Some(&stage(options)));
     assert!(of(401, "").contains("-u USER") && of(403, "").contains("cookies"));
     assert!(of(401, "-u me:word").contains("does not accept these credentials"));
@@ -146,7 +146,7 @@ fn statuses_have_remedies_by_the_settings() {
 }
 
 #[test]
-fn listings_have_remedies_by_their_faults() {
+fn pagination_limit_remedy_names_its_option() {
     let remedy_of = |fault: PaginationError| {
         remedy(&Error::with_source(ErrorKind::Url, "the listing cannot continue", fault), None).into_owned()
     };
@@ -156,7 +156,7 @@ fn listings_have_remedies_by_their_faults() {
 }
 
 #[test]
-fn failed_handshake_names_the_offer_and_another_one() {
+fn handshake_remedy_names_offer_and_alternatives() {
     let closed = "the server closed the connection in the TLS handshake: unexpected end of file";
     let of = |cause: &str, options: &str| of_transfer(ErrorKind::TlsHandshake, cause, 0, &stage(options));
     assert_eq!(
@@ -183,7 +183,7 @@ fn failed_handshake_names_the_offer_and_another_one() {
 }
 
 #[test]
-fn broken_replies_have_remedies_by_their_ends() {
+fn broken_response_remedy_depends_on_the_error_kind() {
     let of = |kind, cause: &str| of_transfer(kind, cause, 1, &stage(""));
     assert!(of(ErrorKind::EmptyReply, "x").contains("use https://"));
     assert!(of(ErrorKind::UnsupportedScheme, "server sent something that is not HTTP/1").contains("--http0.9"));
@@ -198,7 +198,7 @@ fn broken_replies_have_remedies_by_their_ends() {
 }
 
 #[test]
-fn range_errors_have_remedies_by_the_settings() {
+fn range_error_remedy_depends_on_the_options() {
     let of = |cause: &str, options: &str| of_transfer(ErrorKind::Range, cause, 1, &stage(options));
     let whole = "asked for a range, the server sent the whole instead of a range";
     assert!(of(whole, "-C 5").contains("leave out -C"));
