@@ -58,7 +58,7 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
 
 /// Returns the public part of a secret value: the name of the header field in lower case, or the
 /// name of the variable. It distinguishes the value from other values of the same option. Returns
-/// `None` for options whose values have no name.
+/// `None` for options whose values do not have a name.
 pub(crate) fn secret_name(option: &str, value: &[u8]) -> Option<String> {
     let before = |separators: &[u8]| {
         let name = value.split(|byte| separators.contains(byte)).next()?;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_fields_and_variables_are_no_secrets() {
+    fn names_of_fields_and_variables_are_not_secret() {
         for (option, value, name) in [
             ("header", "X-Api-Key : k:1", Some("x-api-key")),
             ("expand-header", "Authorization: Bearer {{token}}", Some("authorization")),

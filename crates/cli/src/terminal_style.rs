@@ -1,25 +1,25 @@
-//! The terminal of standard error: its size, its abilities, and the colours of messages.
+//! The terminal of standard error: its size, its capabilities, and the colours of messages.
 
 use std::io::IsTerminal;
 
 use crate::program_persona::ProgramPersona;
 
-/// The size in columns and rows that is assumed if the terminal does not say.
+/// The size in columns and rows that is assumed if it is unknown.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
-/// Returns true if the terminal can replace a line that it has shown. This is the case if `TERM` is
-/// set and not `dumb`.
+/// Returns true if the terminal can redraw a line that it shows. This is the case if `TERM` is set
+/// and not `dumb`.
 pub(crate) fn can_redraw() -> bool {
     std::env::var_os("TERM").is_some_and(|name| name != "dumb" && !name.is_empty())
 }
 
-/// Returns true if another process group than the one of this process has the terminal.
+/// Returns true if this process is in a background process group of the terminal of standard error.
 pub(crate) fn is_in_background() -> bool {
     // A terminal that does not control this process has no foreground group for it.
     rustix::termios::tcgetpgrp(std::io::stderr()).is_ok_and(|group| group != rustix::process::getpgrp())
 }
 
-/// Returns the size of the terminal in columns and rows.
+/// Returns the size of the terminal of standard error in columns and rows.
 pub(crate) fn size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
@@ -27,15 +27,15 @@ pub(crate) fn size() -> (usize, usize) {
     }
 }
 
-/// The colours in which a message is printed.
+/// The colours in which messages are printed on the terminal of standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageColors {
     is_on: bool,
 }
 
 impl MessageColors {
-    /// Returns the colours of standard error: none if it is no terminal, if `NO_COLOR` is set, or if
-    /// the program acts as curl.
+    /// Returns the colours for standard error: none if it is not a terminal, if `NO_COLOR` is set,
+    /// or if the program acts as curl.
     pub fn of_stderr(persona: ProgramPersona) -> Self {
         let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self { is_on: !persona.is_curl() && !is_refused && std::io::stderr().is_terminal() && can_redraw() }
@@ -49,7 +49,7 @@ impl MessageColors {
         format!("{}{rest}", self.styled(code, first))
     }
 
-    /// Returns the remedy of an error in its colour.
+    /// Returns the remedy of an error in the colour for remedies.
     pub(crate) fn remedy(self, text: &str) -> String {
         self.styled("36", text)
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_surround_text_if_they_are_on() {
+    fn message_colors_surround_text_if_on() {
         let on = MessageColors { is_on: true };
         assert_eq!(on.message("haul: (6) x: y"), "\x1b[1;31mhaul:\x1b[0m (6) x: y");
         assert_eq!(on.message("Warning: x"), "\x1b[1;33mWarning:\x1b[0m x");

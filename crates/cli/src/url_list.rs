@@ -19,13 +19,12 @@ use std::borrow::Cow;
 
 use haul_policy::urlencode::percent_encode;
 
-/// The bit of a table entry that says: the text is the name of a file of URLs. The other bits of an
-/// entry are the offset at which its text ends in the buffer of [`UrlList`].
+/// The bit of a table entry that marks the name of a file of URLs. The bits that are not flags are
+/// the offset at which the text of the entry ends in the buffer of [`UrlList`].
 const FILE_BIT: u64 = 1 << 63;
 
-/// The bit of a table entry that says: the text is a URL that the parser has read from a file
-/// (`--url @FILE`). Such a URL is not a glob, and its output file is named after its path unless
-/// `-o` is given.
+/// The bit of a table entry that marks a URL that the parser has read from a file (`--url @FILE`).
+/// Such a URL is not a glob, and its output file is named after its path unless `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
 const SOURCE_BITS: u64 = FILE_BIT | LISTED_BIT;

@@ -26,7 +26,7 @@ use crate::program_persona::{ProgramPersona, VERSION};
 use crate::wrap_message::{columns, wrapped};
 use crate::{did_you_mean, help};
 
-/// The length limit in bytes for a text of the user that an error message quotes.
+/// The maximum length, in bytes, of a user's text that an error message quotes.
 const PRINTABLE_MAX: usize = 120;
 
 /// The reason why an option, or the command line as a whole, is refused.
@@ -38,7 +38,7 @@ pub enum UsageErrorReason {
     RequiresParameter,
     /// A value is attached to an option that takes none, as in `--silent=yes`.
     TrailingGarbage,
-    /// `--no-` stands before an option that takes a value or cannot be negated.
+    /// `--no-` precedes the name of an option that takes a value or cannot be negated.
     NotReversible,
     /// The value of the option is not a number.
     BadNumber,
@@ -88,8 +88,8 @@ pub enum UsageErrorReason {
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the
     /// form, the exit code is 43.
     Encoder,
-    /// Two options ask for different request methods. The text names both. As in curl, it is a
-    /// warning of the curl persona, though the program ends.
+    /// Two options imply different request methods. The text names both. As in curl, the curl
+    /// persona prints the error as a warning, but still ends.
     Methods(String),
     /// The option is used wrongly. The text explains why.
     BadUse(String),
@@ -149,7 +149,7 @@ impl fmt::Display for UsageErrorReason {
     }
 }
 
-/// The place of an error: an option of the command line, or a line of a config file.
+/// The position of an error: an option of the command line, or a line of a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgPosition {
     /// The error concerns the command line as a whole.
@@ -219,8 +219,8 @@ impl UsageError {
 }
 
 impl UsageError {
-    /// Returns the complete error message. It has several lines, of which each begins with the
-    /// program's name. The last one is a hint about `--help`.
+    /// Returns the complete error message. Each of its lines begins with the program's name. The
+    /// last line is a hint about `--help`.
     pub fn message_for(&self, program: &str) -> String {
         let is_curl = program == ProgramPersona::Curl.name();
         match &self.reason {
@@ -274,7 +274,7 @@ impl UsageError {
         said
     }
 
-    /// Returns true if the place is a URL or the option `--url`.
+    /// Returns true if the position of the error is a URL or the option `--url`.
     fn is_url(&self) -> bool {
         matches!(&self.place, ArgPosition::Option(option) if option == "--url" || !option.starts_with('-'))
     }
@@ -325,7 +325,8 @@ impl UsageError {
         }
     }
 
-    /// Returns haul's own last line: the help about the option, with an example.
+    /// Returns the last line of haul's own message: the hint about the option's help, with an
+    /// example.
     fn plain_hint(&self) -> String {
         let option = match &self.place {
             ArgPosition::Option(option) | ArgPosition::Config { option, .. } => option.as_str(),
@@ -344,9 +345,9 @@ impl UsageError {
         }
     }
 
-    /// Returns the line that curl adds to the message for an error in a config file. It is about
-    /// the option that named the config file. Returns `None` for an error elsewhere, and for the
-    /// default config file.
+    /// Returns the line that curl adds to the message for an error in a config file. It names the
+    /// option that named the config file. Returns `None` for any other error, and for the default
+    /// config file.
     fn config_message(&self) -> Option<String> {
         let ArgPosition::Config { by: Some(by), .. } = &self.place else { return None };
         let reason = match &self.reason {
@@ -373,7 +374,7 @@ impl fmt::Display for UsageError {
 impl std::error::Error for UsageError {}
 
 /// Converts bytes to text that is safe to print on a terminal: replaces control characters, and
-/// cuts the text at `PRINTABLE_MAX` bytes.
+/// truncates the text to `PRINTABLE_MAX` bytes.
 pub fn printable(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(PRINTABLE_MAX)];
     let mut text = remove_control_characters(&String::from_utf8_lossy(cut));
@@ -383,13 +384,13 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Replaces control characters and characters that change the direction of text by `?`, so that the
-/// text is safe to print on a terminal.
+/// Replaces control characters, and characters that change the direction of text, by `?`, so that
+/// the text is safe to print on a terminal.
 pub fn remove_control_characters(text: &str) -> String {
     text.chars().map(|c| if is_unsafe_on_terminal(c) { '?' } else { c }).collect()
 }
 
-/// The length limit in characters of a message from [`mark_position`], as in curl.
+/// The maximum length, in characters, of a message from [`mark_position`], as in curl.
 const MARKED_MAX: usize = 511;
 
 /// Returns a message of three lines: `what`, then `text`, then a `^` below the character of `text`
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_the_remedy() {
+    fn usage_error_messages_name_the_remedy() {
         let message = |option: &str, reason| UsageError::new(ArgPosition::Option(option.into()), reason).to_string();
         let unknown = message("--max-tim", UsageErrorReason::Unknown);
         assert_eq!(

@@ -1,10 +1,11 @@
-//! The names of extracted values: `--extract name=REGEX` and the like.
+//! The names of extracted values: `--extract name=REGEX` and similar options.
 //!
-//! A name is a prefix `NAME=` of an expression, where `NAME` is a letter or `_`, followed by letters,
-//! digits, `_` and `-`. Names exist only with `--jsonl` and `--csv`; elsewhere the prefix belongs to
-//! the expression, so that `--extract 'id=([0-9]+)'` keeps its meaning. A CSS selector or a JSONPath
-//! never begins like a name: their `=` are within brackets. To begin a regular expression with
-//! `id=` nevertheless, write `(?:id)=`.
+//! A name is a prefix `NAME=` of an expression, where `NAME` is a letter or `_`, followed by
+//! letters, digits, `_` and `-`. Names exist only with `--jsonl` and `--csv`. Without these options
+//! the prefix belongs to the expression, so that `--extract 'id=([0-9]+)'` keeps its meaning. A CSS
+//! selector or a JSONPath never begins like a name, because `=` occurs in them only within
+//! brackets. A regular expression that matches text beginning with `id=` can be written as
+//! `(?:id)=`.
 //!
 //! ```
 //! use haul_cli::value_name::ValueName;
@@ -14,7 +15,7 @@
 //! assert_eq!(ValueName::split("a[rel=next]@href"), (None, "a[rel=next]@href"));
 //! ```
 
-/// The name of the values of one expression.
+/// The name of the values that one expression extracts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueName(String);
 
@@ -35,12 +36,12 @@ impl ValueName {
         &self.0
     }
 
-    /// Splits all expressions of a stage. Returns the names, in the order of the expressions, or no
-    /// names if no expression has one.
+    /// Splits all expressions of a stage into names and expressions. Returns the names, in the
+    /// order of the expressions, or no names if no expression has one.
     ///
     /// # Errors
-    /// Some expressions have a name and others have none, or two have the same name. The text says
-    /// which, and the remedy.
+    /// Some expressions have a name and others have none, or two have the same name. The text names
+    /// the expressions and the remedy.
     pub fn split_all(expressions: &mut [String]) -> Result<Vec<ValueName>, String> {
         let mut names: Vec<ValueName> = Vec::new();
         let mut unnamed = None;
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_names_are_prefixes_of_letters() {
+    fn value_name_is_a_prefix_before_equals_sign() {
         for (text, expected) in [
             ("a=b", Some(("a", "b"))),
             ("_x-1=a=b", Some(("_x-1", "a=b"))),
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_given_to_all_expressions_or_none() {
+    fn all_expressions_or_none_must_have_names() {
         let split = |texts: &[&str]| {
             let mut expressions: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
             let names = ValueName::split_all(&mut expressions)?;

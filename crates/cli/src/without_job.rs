@@ -20,25 +20,25 @@ use crate::plan::{JobArgs, UrlGroup};
 pub use crate::job_interface::JobCommandError;
 pub(crate) use crate::job_interface::{KnownUrl, UrlRunState};
 
-/// Returns false: there are no commands for jobs.
+/// Returns false, because this build has no `haul job` commands.
 #[must_use]
 pub fn is_called(_words: &[OsString]) -> bool {
     false
 }
 
-/// Returns the exit code of a command that does not exist.
+/// Returns the exit code of a `haul job` command, which does not exist in this build.
 #[must_use]
 pub fn run(_words: &[OsString]) -> u8 {
     ErrorKind::Setup.exit_code()
 }
 
-/// Returns false: the usual parser reads the command line.
+/// Returns false, so that the usual parser parses the command line.
 #[must_use]
 pub fn has_job_option(_words: &[OsString]) -> bool {
     false
 }
 
-/// Refuses the command line of a job.
+/// Refuses a command line with `--job`.
 ///
 /// # Errors
 /// Always.
@@ -60,7 +60,7 @@ pub(crate) struct JobOutput {
     pub(crate) note: Option<String>,
 }
 
-/// A cursor over the rows of a job, of which there is none.
+/// A cursor over the URLs of a job, for builds without jobs. It has no values.
 pub(crate) enum UrlCursor {}
 
 impl UrlCursor {

@@ -7,11 +7,12 @@
 //! assert_eq!(wrapped("Warning: ", "short", 79), "Warning: short");
 //! ```
 
-/// The width in columns if the output is no terminal.
+/// The width in columns if the output is not a terminal.
 const COLUMNS: usize = 79;
 
-/// Returns the width of the terminal in columns, as in curl: the environment variable `COLUMNS`, or
-/// else the width of the terminal of standard error. A width of 20 or less is ignored.
+/// Returns the width of the terminal in columns, as in curl: the value of the environment variable
+/// `COLUMNS`, or else the width of the terminal of standard error. A width of 20 or less is
+/// ignored.
 pub fn columns() -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 20);
     let has = || rustix::termios::tcgetwinsize(std::io::stderr()).ok().map(|size| usize::from(size.ws_col));
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_longer_than_a_line_are_cut() {
+    fn words_longer_than_a_line_are_split() {
         assert_eq!(wrapped("> ", "abcdefgh ij", 6), "> abcd\n> efgh\n>  ij");
         assert_eq!(wrapped("> ", "\u{e4}\u{e4}\u{e4}", 5), "> \u{e4}\u{e4}\n> \u{e4}");
         assert_eq!(wrapped("> ", "", 5), "> ");

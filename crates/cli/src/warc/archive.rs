@@ -1,4 +1,5 @@
-//! The archive of a run: the recorder that the engine calls, and what its exchanges share.
+//! The archive of a run: the recorder that the engine calls, and the state that its exchanges
+//! share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
 use crate::plan::WarcArgs;
 
-/// The text of a warcinfo record.
+/// The block of a warcinfo record.
 const WARCINFO: &str = concat!(
     "software: haul/",
     env!("CARGO_PKG_VERSION"),
@@ -28,13 +29,13 @@ const WARCINFO: &str = concat!(
     "robots: ignore\r\n",
 );
 
-/// An archive that is being written.
+/// A WARC archive that is being written.
 #[derive(Debug)]
 pub struct WarcArchive(Arc<ArchiveState>);
 
 impl WarcArchive {
-    /// Creates the archive with the file `path`. Messages that wait for the end of their exchange, and the list of
-    /// payloads that the archive has, take at most `memory` bytes.
+    /// Creates the archive with the file `path`. The recorded messages of unfinished exchanges, and
+    /// the list of payloads in the archive, take at most `memory` bytes.
     ///
     /// # Errors
     /// A file of the archive exists already, or cannot be created.
@@ -44,19 +45,20 @@ impl WarcArchive {
         Self::open(name, args, memory, None)
     }
 
-    /// Refuses an archive of which a file exists already.
+    /// Refuses an archive if one of its files already exists.
     ///
     /// # Errors
-    /// There is such a file.
+    /// A file of the archive already exists.
     pub(crate) fn refuse_existing(path: PathBuf, args: &WarcArgs) -> Result<()> {
         check_new(&ArchiveName::new(path, args.max_size.is_some()))
     }
 
-    /// Opens the archive of a job, which ends at `position`. All behind that is removed. The archive
-    /// holds the records of each transfer back until the job has it append them.
+    /// Opens the archive of a job, which ends at `position`, and removes everything after that
+    /// position. The archive holds back the records of each transfer until the job commits the
+    /// transfer.
     ///
     /// # Errors
-    /// The archive is shorter than that, or cannot be opened.
+    /// The archive ends before `position`, or cannot be opened.
     pub(crate) fn continue_job(
         path: PathBuf,
         args: &WarcArgs,
@@ -81,12 +83,13 @@ impl WarcArchive {
         Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, held, writer: Mutex::new(writer) })))
     }
 
-    /// Returns the number of payloads that the archive remembers at most.
+    /// Returns the maximum number of payloads that the archive remembers in this number of bytes.
     pub(crate) fn max_payloads(memory: usize) -> u64 {
         RememberedPayloads::max_entries(memory / 2) as u64
     }
 
-    /// Adds a payload that an earlier run has archived.
+    /// Adds a payload that an earlier run of the job has archived, so that later records can refer
+    /// to it.
     pub(crate) fn remember_payload(&self, payload: ArchivedPayload) {
         let date = SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(payload.date);
         let record = EarlierRecord { id: RecordId(payload.record), url: payload.url, date };
@@ -138,16 +141,16 @@ pub(super) struct ArchiveState {
     pub(super) store: Arc<MessageStore>,
     /// True to keep credentials in request records.
     pub(super) keeps_secrets: bool,
-    /// The records that wait until a job has noted their transfers; `None` without a job.
+    /// The records that are held back until a job commits their transfers; `None` without a job.
     held: Option<HeldRecords>,
     writer: Mutex<ArchiveWriter>,
 }
 
-/// The part of an archive's state that one thread changes at a time.
+/// The part of an archive's state that only one thread at a time may use.
 struct ArchiveWriter {
     file: ArchiveFile,
     payloads: RememberedPayloads,
-    /// The error after which the archive writes no more records.
+    /// The first error of a write, after which the archive writes no more records.
     failure: Option<Error>,
 }
 
@@ -162,7 +165,7 @@ impl ArchiveState {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the record in the archive that has this payload.
+    /// Returns the record in the archive that has this payload; `None` if none is remembered.
     pub(super) fn earlier_record(&self, payload: &Sha1Digest) -> Option<EarlierRecord> {
         self.writer().payloads.get(payload).cloned()
     }
@@ -171,7 +174,7 @@ impl ArchiveState {
     /// records may refer to `payload`.
     ///
     /// # Errors
-    /// The archive cannot be written, now or before.
+    /// The archive cannot be written, or an earlier write failed.
     pub(super) fn add(
         &self,
         records: RecordBytes,
@@ -199,13 +202,13 @@ impl ArchiveState {
         Ok(())
     }
 
-    /// Records that the archive cannot be continued.
+    /// Records an error after which the archive cannot be continued. Returns the first such error.
     pub(super) fn fail(&self, error: Error) -> Error {
         self.writer().failure.get_or_insert(error).duplicate()
     }
 }
 
-/// Makes the first record of the file with this path.
+/// Returns the warcinfo record, with which the file at this path begins.
 fn warcinfo(store: &MessageStore, path: &Path) -> RecordBytes {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let head = RecordHead::new(RecordType::Warcinfo, random_id(), SystemTime::now())
@@ -215,7 +218,7 @@ fn warcinfo(store: &MessageStore, path: &Path) -> RecordBytes {
     store.encode_block(&head, WARCINFO.as_bytes())
 }
 
-/// Returns the identifier of a new record.
+/// Returns a random identifier for a new record.
 pub(super) fn random_id() -> RecordId {
     let mut bytes = [0; 16];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system has random numbers, which TLS needs, too");

@@ -1,4 +1,4 @@
-//! The files of an archive: whole records are appended, one after the other.
+//! The files of an archive, to which only complete records are appended.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -12,25 +12,26 @@ use super::file_name::ArchiveName;
 use super::message::RecordBytes;
 use crate::job_interface::ArchivePosition;
 
-/// The current file of an archive.
+/// The archive file that is being written.
 #[derive(Debug)]
 pub(super) struct ArchiveFile {
     name: ArchiveName,
-    /// The size that a file does not exceed if it has more than one exchange.
+    /// The maximum size, in bytes, of a file with more than one exchange; `None` is no limit.
     max_size: Option<u64>,
     is_private: bool,
     file: Arc<File>,
-    /// The full files that were written since the last sync; `None` without a job, which never syncs.
+    /// The full files that were written since the last sync. `None` without a job, because only a
+    /// job syncs its archive.
     unsynced: Option<Vec<Arc<File>>>,
     number: u32,
-    /// The length of the file: the end of its last whole record.
+    /// The length of the file in bytes, which is the end of its last complete record.
     length: u64,
-    /// The length of the file's first record.
+    /// The length, in bytes, of the file's first record (warcinfo).
     opening: u64,
 }
 
 impl ArchiveFile {
-    /// Creates the first file of an archive. `opening` makes the first record of a file.
+    /// Creates the first file of an archive. `opening` returns the first record for a file.
     ///
     /// # Errors
     /// The file exists already, or cannot be created.
@@ -44,8 +45,8 @@ impl ArchiveFile {
         Self::at_position(name, max_size, is_private, file, ArchivePosition::default()).begin_file(opening)
     }
 
-    /// Opens the archive of a job, which ends at `position`, and removes all behind that: records of
-    /// transfers that the job has not noted, and further files.
+    /// Opens the archive of a job, which ends at `position`, and removes everything after it:
+    /// records of transfers that the job has not committed, and further files.
     ///
     /// # Errors
     /// The file is missing or shorter, or cannot be opened.
@@ -91,7 +92,7 @@ impl ArchiveFile {
         Self { name, max_size, is_private, file: Arc::new(file), unsynced: None, number, length: offset, opening: 0 }
     }
 
-    /// Writes the first record, if the file is empty.
+    /// Writes the first record if the file is empty.
     fn begin_file(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
         if self.length == 0 {
             self.write(opening(&self.path()))?;
@@ -104,7 +105,7 @@ impl ArchiveFile {
         self.name.file_path(self.number)
     }
 
-    /// Returns the end of the last whole record.
+    /// Returns the position of the end of the last complete record.
     pub(super) fn position(&self) -> ArchivePosition {
         ArchivePosition { number: self.number, offset: self.length }
     }
@@ -116,10 +117,11 @@ impl ArchiveFile {
         files
     }
 
-    /// Appends the records of one exchange. Begins the next file if they do not fit into this file.
+    /// Appends the records of one exchange. Begins the next file if the records do not fit into the
+    /// current one.
     ///
     /// # Errors
-    /// The file cannot be written. It is cut back to its last whole record.
+    /// The file cannot be written. It is then truncated to its last complete record.
     pub(super) fn append(&mut self, records: RecordBytes, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<()> {
         let is_full = |limit| self.length > self.opening && self.length + records.length() > limit;
         if self.max_size.is_some_and(is_full) {
@@ -161,7 +163,7 @@ impl ArchiveFile {
     }
 }
 
-/// Refuses to begin an archive of which a file exists already.
+/// Refuses to create an archive if one of its files already exists.
 pub(super) fn check_new(name: &ArchiveName) -> Result<()> {
     let others = std::fs::read_dir(name.directory()).into_iter().flatten().flatten();
     match others.map(|other| other.file_name()).find(|other| name.has_file(other)) {
@@ -170,7 +172,7 @@ pub(super) fn check_new(name: &ArchiveName) -> Result<()> {
     }
 }
 
-/// Makes the error for a file of the archive that exists already.
+/// Returns the error for a file of the archive that already exists.
 fn existing_file_error(path: &Path) -> Error {
     let message = format!(
         "the archive file {} exists, and nothing is added to it; remove it, or choose another name for --warc",
@@ -188,13 +190,13 @@ fn create(path: &Path, is_private: bool, options: &mut OpenOptions) -> Result<Fi
     })
 }
 
-/// Removes all after the first `length` bytes of a file, and continues there.
+/// Truncates a file to `length` bytes, and sets the offset to its end.
 fn truncate_at(mut file: &File, length: u64) -> io::Result<()> {
     file.set_len(length)?;
     file.seek(SeekFrom::Start(length)).map(drop)
 }
 
-/// Makes the error for an archive that a job cannot continue.
+/// Returns the error for an archive that a job cannot continue.
 fn unusable_file_error(path: &Path, cause: io::Error) -> Error {
     let message =
         format!("the archive {} of the job cannot be continued; restore it, or begin a new job", path.display());

@@ -10,16 +10,16 @@ use std::fmt;
 
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 
-/// The letters of Base32 (RFC 4648 section 6), each for five bits.
+/// The characters of Base32 (RFC 4648 section 6), each of which encodes five bits.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// The SHA-1 digest of a block or a payload. It finds damage and equal payloads, but proves nothing
-/// against an attacker.
+/// The SHA-1 digest of a block or a payload. It detects damage and equal payloads, but does not
+/// protect against an attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sha1Digest(pub [u8; 20]);
 
 impl Sha1Digest {
-    /// Computes the digest of consecutive pieces.
+    /// Computes the digest of the concatenation of these pieces.
     pub fn of(pieces: &[&[u8]]) -> Sha1Digest {
         let mut hasher = Sha1Hasher::default();
         pieces.iter().for_each(|piece| hasher.update(piece));
@@ -45,7 +45,7 @@ impl Default for Sha1Hasher {
 }
 
 impl Sha1Hasher {
-    /// Adds the next piece.
+    /// Adds the next piece of the text.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -1,4 +1,4 @@
-//! The record of one exchange: a request record and a response or revisit record.
+//! Records one exchange as two WARC records: a request record, and a response or revisit record.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::message::{FinishedMessage, RecordBytes, RecordedMessage};
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, truncation};
 use super::request_head::without_credentials;
 
-/// An exchange while it is recorded.
+/// An exchange that is being recorded.
 pub(super) struct WarcExchange {
     archive: Arc<ArchiveState>,
     context: ExchangeContext,
     request: RecordedMessage,
     response: RecordedMessage,
-    /// The error that prevented keeping the content of the request.
+    /// The error that prevented storing the content of the request; `None` if there was none.
     failed: Option<Error>,
 }
 
-/// The fields that both records of an exchange have.
+/// The facts that appear in the heads of both records of an exchange.
 struct ExchangeContext {
     url: Box<str>,
     date: SystemTime,
@@ -64,7 +64,8 @@ impl WarcExchange {
         }
     }
 
-    /// Makes the error of a temporary file, after which the archive is not continued.
+    /// Returns the error for a temporary file that cannot be written. The archive is not continued
+    /// after this error.
     fn unkept_message_error(archive: &ArchiveState, cause: std::io::Error) -> Error {
         let message = "a temporary file beside the archive cannot be written";
         archive.fail(Error::with_source(ErrorKind::Write, message, cause))
@@ -119,7 +120,7 @@ impl ExchangeRecord for WarcExchange {
     }
 }
 
-/// Appends the record of a message.
+/// Appends the WARC record of a message to `records`.
 fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, records: &mut RecordBytes) {
     let has_payload = record_type == RecordType::Response || message.length > 0;
     let head = head
@@ -129,7 +130,7 @@ fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, r
     message.encode(&head, records);
 }
 
-/// Appends a revisit record, whose block is the head of the response.
+/// Appends a revisit record to `records`. Its block is the head of the response.
 fn encode_revisit(response: &FinishedMessage, head: RecordHead, records: &mut RecordBytes) {
     let block = super::digest::Sha1Digest::of(&[response.head()]);
     let head = head

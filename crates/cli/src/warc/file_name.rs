@@ -1,4 +1,5 @@
-//! The names of an archive's files: one file as named, or numbered ones with `--warc-max-size`.
+//! The names of an archive's files: a single file with the given name or, with `--warc-max-size`,
+//! numbered files.
 //!
 //! ```
 //! use haul_cli::warc::file_name::ArchiveName;
@@ -14,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use haul::sink::naming::directory_of;
 
-/// The least number of digits in the name of a numbered file.
+/// The minimum number of digits in the name of a numbered file.
 const DIGITS: usize = 5;
 
-/// The name that the user gave the archive.
+/// The name of an archive, from which the names of its files are derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveName {
     path: PathBuf,
@@ -50,8 +51,8 @@ impl ArchiveName {
         self.path.with_file_name(OsString::from_vec(name))
     }
 
-    /// Returns true if a file of this name in the directory of the archive would be, or would be
-    /// taken for, one of the archive's files.
+    /// Returns true if a file with this name in the archive's directory is, or could be mistaken
+    /// for, one of the archive's files.
     pub fn has_file(&self, name: &OsStr) -> bool {
         let (stem, suffix) = self.parts();
         let number = name.as_bytes().strip_prefix(stem).and_then(|rest| rest.strip_suffix(suffix));
@@ -63,7 +64,7 @@ impl ArchiveName {
         }
     }
 
-    /// Divides the file's name before `.warc`, `.warc.gz`, or its last extension.
+    /// Splits the file's name before `.warc`, `.warc.gz`, or its last extension.
     fn parts(&self) -> (&[u8], &[u8]) {
         let name = self.path.file_name().unwrap_or_default().as_bytes();
         let plain = name.strip_suffix(b".gz").unwrap_or(name);
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_precedes_the_extension() {
+    fn archive_file_number_precedes_the_extension() {
         for (given, first) in [
             ("a.warc", "a-00000.warc"),
             ("d/a.warc.gz", "d/a-00000.warc.gz"),

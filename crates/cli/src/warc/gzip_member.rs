@@ -1,8 +1,9 @@
-//! One gzip member for each record, so that a reader can begin at any record (WARC/1.1, annex D).
+//! Compresses each record as a separate gzip member, so that a reader can begin at any record
+//! (WARC/1.1, annex D).
 //!
-//! The deflate stream of a member has two parts that are compressed apart: its beginning with the
-//! record's head, which is known last, and its rest with the block, which may be large. Both parts
-//! end at a byte boundary, so that they are joined without compressing again.
+//! The deflate stream of a member has two parts, which are compressed separately: the beginning
+//! with the record's head, which is known last, and the rest with the block, which may be large.
+//! Both parts end at a byte boundary, so that they can be joined without compressing them again.
 //!
 //! ```text
 //!  10 bytes │ beginning: record head, HTTP head ─ sync flush │ rest: payload, CR LF CR LF ─ end │ CRC-32, length
@@ -27,10 +28,10 @@ use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 /// The first bytes of a member: magic number, deflate, no flags, no time, and an unknown system.
 const MEMBER_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// The bytes that the state of a compressor takes, about.
+/// The approximate size, in bytes, of a compressor's state.
 pub const DEFLATER_MEMORY: usize = 320 << 10;
 
-/// The longest stored block of deflate (RFC 1951 section 3.2.4).
+/// The maximum length, in bytes, of a stored block of deflate (RFC 1951 section 3.2.4).
 const MAX_STORED_BLOCK: usize = u16::MAX as usize;
 
 /// Compresses texts into deflate streams. One compressor is used for all records, because its
@@ -70,12 +71,12 @@ impl Deflater {
     }
 }
 
-/// The compressed rest of a gzip member after its beginning.
+/// The compressed second part of a gzip member, after its beginning.
 #[derive(Debug)]
 pub struct MemberText {
     /// The compressor. `None` stores the text uncompressed.
     deflater: Option<Deflater>,
-    /// The compressed bytes, which the caller may take out at any time.
+    /// The compressed bytes so far, which the caller may remove at any time.
     pub packed: Vec<u8>,
     /// The checksum and the length of the text.
     pub crc: Crc,
@@ -88,7 +89,8 @@ impl MemberText {
         MemberText { deflater: Some(deflater), packed: Vec::new(), crc: Crc::new() }
     }
 
-    /// Creates an empty text that is not compressed, because there is no memory for a compressor.
+    /// Creates an empty text that is stored without compression, because there is no memory for a
+    /// compressor.
     pub fn stored() -> MemberText {
         MemberText { deflater: None, packed: Vec::new(), crc: Crc::new() }
     }
@@ -119,7 +121,7 @@ impl MemberText {
     }
 }
 
-/// Appends a stored block of deflate.
+/// Appends a stored (uncompressed) block of deflate.
 fn append_stored_block(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
     let length = block.len() as u16;
     packed.push(u8::from(is_last));
@@ -137,7 +139,7 @@ pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the end of a member, after the [`MemberText`] with the checksum `rest`. `start` is the
-/// text of the beginning.
+/// text in the beginning of the member.
 pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     let mut crc = Crc::new();
     crc.update(start);
@@ -145,7 +147,7 @@ pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     member_trailer(&crc)
 }
 
-/// Returns a whole member.
+/// Returns a complete gzip member that contains these pieces.
 pub fn encode_member(deflater: &mut Deflater, pieces: &[&[u8]]) -> Vec<u8> {
     let length: usize = pieces.iter().map(|piece| piece.len()).sum();
     let mut member = Vec::with_capacity(length / 3 + 256);
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_compressed_apart_form_one_member() {
+    fn separately_compressed_parts_form_one_gzip_member() {
         let text: Vec<u8> = (0..300_000_u64).map(|n| ((n * n) >> 11) as u8).collect();
         let cases: [&[&[u8]]; 5] = [&[], &[b""], &[b"a"], &[&text[..70_000], &text[70_000..], b"end"], &[&text]];
         for pieces in cases {
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn compressor_is_used_for_many_members() {
+    fn one_compressor_compresses_many_gzip_members() {
         let mut deflater = Deflater::new();
         let text = vec![b'x'; 100_000];
         for length in [100_000, 0, 1, 65_536] {

@@ -1,12 +1,12 @@
-//! The records of exchanges that wait until a job has noted their transfers. They wait in memory, or
-//! in a temporary file that they share.
+//! The records of exchanges that are held back until a job commits their transfers. They are held
+//! in memory or, if memory is short, in a shared temporary file.
 //!
 //! ```text
 //!  exchange ends ─▶ add ─▶ number ─▶ the transfer's outcome ─▶ the job's writer ─▶ take ─▶ archive
 //! ```
 //!
-//! A run that is killed loses the waiting records, and the next run makes their requests again. So
-//! the archive never has the records of a transfer that the job does not know.
+//! A run that is killed loses the held records, and the next run makes their requests again. So the
+//! archive never contains the records of a transfer that the job has not committed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,11 +20,11 @@ use super::memory_budget::ReservedMemory;
 use super::message::{MessageStore, RecordBytes, RecordPart};
 use super::record_head::EarlierRecord;
 
-/// The maximum number of waiting records with a separate temporary file, because each file takes a
+/// The maximum number of held records with a separate temporary file, because each file needs a
 /// descriptor.
 const MAX_FILES: usize = 64;
 
-/// The records that wait.
+/// The records that are held back.
 pub(super) struct HeldRecords {
     store: Arc<MessageStore>,
     state: Mutex<HeldState>,
@@ -34,9 +34,9 @@ pub(super) struct HeldRecords {
 struct HeldState {
     next: u64,
     records: HashMap<u64, HeldExchange>,
-    /// The number of waiting records with a separate file.
+    /// The number of held records with a separate temporary file.
     files: usize,
-    /// The file that several records share, and the end of its content.
+    /// The temporary file that several records share, and the offset of the end of its content.
     shared: Option<(Arc<File>, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl HeldRecords {
     /// Adds the records of an exchange. Returns their number.
     ///
     /// # Errors
-    /// There is neither memory nor space for them.
+    /// Neither memory nor disk space is left for the records.
     pub(super) fn add(&self, bytes: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> io::Result<u64> {
         let in_memory = bytes.parts.iter().filter(|part| matches!(part, RecordPart::Memory(_)));
         let in_memory: u64 = in_memory.map(RecordPart::length).sum();
@@ -97,7 +97,7 @@ impl HeldRecords {
 }
 
 impl HeldState {
-    /// Moves records to the shared file.
+    /// Moves records to the shared temporary file.
     fn share(&mut self, bytes: RecordBytes, store: &MessageStore) -> io::Result<RecordBytes> {
         let (file, from) = match self.shared.take() {
             // Nobody refers to its content any more, so it is used from its beginning.
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn records_beyond_the_memory_share_a_file() {
+    fn held_records_beyond_memory_limit_share_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(MessageStore::new(dir.path(), false, 100));
         let records = HeldRecords::new(&store);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn few_records_keep_files_of_their_own() {
+    fn number_of_separate_record_files_is_limited() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(MessageStore::new(dir.path(), false, 1 << 20));
         let records = HeldRecords::new(&store);

@@ -1,9 +1,9 @@
-//! The memory in which recorded messages wait for the end of their exchange.
+//! The memory budget for the recorded messages of unfinished exchanges.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that all messages together may still take.
+/// The number of bytes that the messages may still reserve.
 #[derive(Debug)]
 pub(super) struct WarcMemoryBudget(AtomicUsize);
 
@@ -12,14 +12,15 @@ impl WarcMemoryBudget {
         Self(AtomicUsize::new(bytes))
     }
 
-    /// Reserves this number of bytes. Returns true if the budget had so much left.
+    /// Reserves this number of bytes. Returns false if fewer are left in the budget.
     fn try_reserve(&self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 }
 
-/// The part of the budget that one message has. Dropping it gives the bytes back.
+/// The part of the memory budget that one message has reserved. Dropping it returns the bytes to
+/// the budget.
 #[derive(Debug)]
 pub(super) struct ReservedMemory {
     budget: Arc<WarcMemoryBudget>,
@@ -35,7 +36,8 @@ impl ReservedMemory {
         self.bytes
     }
 
-    /// Grows to this number of bytes. Returns false if the budget has too few left.
+    /// Increases the reservation to this number of bytes. Returns false if the budget has too few
+    /// bytes left.
     pub(super) fn grow(&mut self, bytes: usize) -> bool {
         let may = self.budget.try_reserve(bytes.saturating_sub(self.bytes));
         if may {

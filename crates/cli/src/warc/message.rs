@@ -1,9 +1,9 @@
-//! A request or response while it is recorded: in memory, or in an unlinked temporary file in the
+//! A request or response that is being recorded: in memory, or in an unlinked temporary file in the
 //! directory of the archive.
 //!
-//! A message moves to a file when it is longer than [`MAX_IN_MEMORY`], or when the budget of all
-//! messages is used up. For a compressed archive the file has the deflate stream of the record, so
-//! that the end of a large message costs one copy and no compression.
+//! A message is moved to a file if it is longer than [`MAX_IN_MEMORY`], or if the memory budget of
+//! all messages is exhausted. For a compressed archive the file contains the deflate stream of the
+//! record, so that a large message needs only a copy at its end, and no further compression.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -18,11 +18,11 @@ use super::gzip_member::{DEFLATER_MEMORY, Deflater, MemberText, encode_member, m
 use super::memory_budget::{ReservedMemory, WarcMemoryBudget};
 use super::record_head::RECORD_END;
 
-/// The longest message, without its head, that is kept in memory.
+/// The maximum length, in bytes, of a message that is kept in memory, without its head.
 const MAX_IN_MEMORY: usize = 256 << 10;
-/// The bytes that the first piece of a message reserves at least.
+/// The number of bytes that the first piece of a message reserves at least.
 const FIRST_RESERVED: usize = 4 << 10;
-/// The number of idle compressors that are kept.
+/// The maximum number of idle compressors that are kept for later messages.
 const MAX_IDLE_DEFLATERS: usize = 8;
 
 /// The settings, the memory and the compressors that all messages of an archive share.
@@ -35,13 +35,15 @@ pub(super) struct MessageStore {
 }
 
 impl MessageStore {
-    /// Creates the store of an archive in `directory`, whose messages take at most `memory` bytes.
+    /// Creates the store of an archive in `directory`. The messages take at most `memory` bytes
+    /// together.
     pub(super) fn new(directory: &Path, is_compressed: bool, memory: usize) -> Self {
         let budget = Arc::new(WarcMemoryBudget::new(memory));
         Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
     }
 
-    /// Reserves memory for records that wait. Returns `None` if the budget has too little left.
+    /// Reserves memory for records that are held back. Returns `None` if the budget has too few
+    /// bytes left.
     pub(super) fn reserve(&self, bytes: usize) -> Option<ReservedMemory> {
         let mut reserved = ReservedMemory::new(&self.budget);
         reserved.grow(bytes).then_some(reserved)
@@ -63,7 +65,7 @@ impl MessageStore {
         }
     }
 
-    /// Appends the record of a block without a message, such as a warcinfo record.
+    /// Encodes a record whose block is not a recorded message, such as a warcinfo record.
     pub(super) fn encode_block(&self, head: &[u8], block: &[u8]) -> RecordBytes {
         let mut bytes = RecordBytes::default();
         self.encode_pieces(&[head, block, RECORD_END], &mut bytes);
@@ -101,9 +103,9 @@ struct FileContent {
     stored: u64,
     block: Sha1Hasher,
     payload: Sha1Hasher,
-    /// The deflate stream of a compressed record.
+    /// The deflate stream of the record; `None` if the archive is not compressed.
     text: Option<MemberText>,
-    /// The memory of the compressor.
+    /// The memory that is reserved for the compressor.
     _reserved: ReservedMemory,
 }
 
@@ -113,15 +115,15 @@ impl RecordedMessage {
         Self { store: Arc::clone(store), head, content }
     }
 
-    /// Sets the head. Called before the first content.
+    /// Sets the head of the message. Must be called before any content is added.
     pub(super) fn set_head(&mut self, head: &[u8]) {
         self.head = head.to_vec();
     }
 
-    /// Adds content.
+    /// Adds content to the message.
     ///
     /// # Errors
-    /// The temporary file cannot be made or written.
+    /// The temporary file cannot be created or written.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let MessageContent::Memory(content, reserved) = &mut self.content {
             let length = content.len() + bytes.len();
@@ -212,7 +214,7 @@ impl FileContent {
     }
 }
 
-/// A message that is complete.
+/// A complete message, whose record can be encoded.
 pub(super) struct FinishedMessage {
     store: Arc<MessageStore>,
     head: Vec<u8>,
@@ -220,7 +222,7 @@ pub(super) struct FinishedMessage {
     pub(super) length: u64,
     /// The digest of the head and the payload.
     pub(super) block: Sha1Digest,
-    /// The digest of the payload: all after the head, with the framing of chunks.
+    /// The digest of the payload: all bytes after the head, including the framing of chunks.
     pub(super) payload: Sha1Digest,
     content: FinishedContent,
 }
@@ -230,18 +232,19 @@ enum FinishedContent {
     File {
         file: File,
         stored: u64,
-        /// The checksum of the text in the file, if it is compressed.
+        /// The checksum of the uncompressed text in the file; `None` if the archive is not
+        /// compressed.
         crc: Option<Crc>,
     },
 }
 
 impl FinishedMessage {
-    /// Returns the length of the whole block.
+    /// Returns the length of the record's block in bytes: the head and the content.
     pub(super) fn block_length(&self) -> u64 {
         self.head.len() as u64 + self.length
     }
 
-    /// Returns the head, of which the block of a revisit record consists.
+    /// Returns the head of the message, which is the block of a revisit record.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
     }
@@ -275,13 +278,13 @@ impl FinishedMessage {
     }
 }
 
-/// Records as they are appended to the archive.
+/// Encoded records, as they are appended to the archive.
 #[derive(Default)]
 pub(super) struct RecordBytes {
     pub(super) parts: Vec<RecordPart>,
 }
 
-/// Bytes of a record.
+/// A part of an encoded record.
 pub(super) enum RecordPart {
     /// Bytes in memory.
     Memory(Vec<u8>),
@@ -292,7 +295,7 @@ pub(super) enum RecordPart {
 }
 
 impl RecordPart {
-    /// Returns the number of bytes.
+    /// Returns the number of bytes of this part.
     pub(super) fn length(&self) -> u64 {
         match self {
             RecordPart::Memory(bytes) => bytes.len() as u64,
@@ -300,7 +303,7 @@ impl RecordPart {
         }
     }
 
-    /// Writes the bytes to a file.
+    /// Writes the bytes of this part to a file.
     pub(super) fn write_to(self, mut file: &File) -> io::Result<()> {
         match self {
             RecordPart::Memory(bytes) => file.write_all(&bytes),
@@ -350,7 +353,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the uncompressed record of a message that consists of these pieces.
+    /// Records a message that consists of these pieces. Returns its record without compression, and
+    /// whether the record was in a file.
     fn recorded(is_compressed: bool, memory: usize, pieces: &[&[u8]]) -> (Vec<u8>, bool) {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(MessageStore::new(folder.path(), is_compressed, memory));
@@ -388,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn record_does_not_depend_on_where_content_waits() {
+    fn record_is_equal_from_memory_or_file() {
         let content: Vec<u8> = (0..400_000_u32).map(|n| (n % 251) as u8).collect();
         for is_compressed in [false, true] {
             for (memory, length, waits_in_file) in [

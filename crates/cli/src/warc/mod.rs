@@ -1,4 +1,4 @@
-//! Archives of exchanges in the format WARC/1.1 (ISO 28500:2017), which `--warc` writes.
+//! Archives of exchanges, which `--warc` writes, in the format WARC/1.1 (ISO 28500:2017).
 //!
 //! ```text
 //!  transfer ─▶ WarcExchange ─▶ 2 × RecordedMessage ─▶ encode ─▶ ArchiveFile

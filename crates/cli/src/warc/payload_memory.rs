@@ -1,8 +1,7 @@
-//! The payloads that the archive has: an equal payload is not stored again, but becomes a revisit
-//! record.
+//! The payloads in the archive: an equal payload is not stored again, but becomes a revisit record.
 //!
-//! The memory is bounded. When it is full, it forgets the oldest payloads, whose copies are then
-//! stored again.
+//! The memory is limited. When it is full, the oldest payloads are forgotten. A copy of a forgotten
+//! payload is then stored again.
 //!
 //! ```
 //! use haul_cli::warc::digest::Sha1Digest;
@@ -21,10 +20,11 @@ use std::collections::{HashMap, VecDeque};
 use super::digest::Sha1Digest;
 use super::record_head::EarlierRecord;
 
-/// The bytes that an entry takes without its URL: in the map, in the queue, and for the allocation.
+/// The number of bytes that an entry takes, without its URL: in the map, in the queue, and for the
+/// allocation.
 const ENTRY_SIZE: usize = 160;
 
-/// The records of payloads, by digest.
+/// The records of the payloads in the archive, by digest.
 #[derive(Debug)]
 pub struct RememberedPayloads {
     records: HashMap<Sha1Digest, EarlierRecord>,
@@ -44,12 +44,12 @@ impl RememberedPayloads {
         limit / ENTRY_SIZE
     }
 
-    /// Returns the record that has a payload; `None` if it is not known.
+    /// Returns the record with this payload; `None` if the payload is unknown.
     pub fn get(&self, digest: &Sha1Digest) -> Option<&EarlierRecord> {
         self.records.get(digest)
     }
 
-    /// Adds a record. The first record of a payload is kept.
+    /// Adds the record of a payload. If the payload already has a record, keeps that one.
     pub fn insert(&mut self, digest: Sha1Digest, record: EarlierRecord) {
         if self.records.contains_key(&digest) {
             return;

@@ -33,13 +33,13 @@ const IDENTICAL_PAYLOAD_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit
 /// The types of records that haul writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordType {
-    /// The description of the file, its first record.
+    /// Describes the archive file, whose first record it is.
     Warcinfo,
     /// A request.
     Request,
     /// A response.
     Response,
-    /// The head of a response whose payload an earlier record has.
+    /// The head of a response whose payload is already in an earlier record.
     Revisit,
 }
 
@@ -85,7 +85,7 @@ impl Display for RecordId {
     }
 }
 
-/// The record whose payload a revisit record shares.
+/// The earlier record to which a revisit record refers, because both have the same payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierRecord {
     /// The identifier of the record.
@@ -96,7 +96,7 @@ pub struct EarlierRecord {
     pub date: SystemTime,
 }
 
-/// The head of a record, as far as its fields were added.
+/// The head of a record under construction, with the fields added so far.
 #[derive(Clone, Debug)]
 pub struct RecordHead(String);
 
@@ -136,8 +136,8 @@ impl RecordHead {
         }
     }
 
-    /// Adds the protocols of the connection, by the identifiers of the IIPC's proposal: one field
-    /// for each layer.
+    /// Adds the protocols of the connection, with the identifiers that the IIPC has proposed: one
+    /// field for each layer.
     #[must_use]
     pub fn with_protocols(self, version: ProtocolVersion, tls: Option<&TlsFacts>) -> RecordHead {
         let head = self.with_field("WARC-Protocol", http_name(version, tls.is_some()));

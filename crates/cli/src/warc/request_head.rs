@@ -1,4 +1,4 @@
-//! Request heads without credentials.
+//! Removes credentials from request heads.
 //!
 //! ```
 //! use haul_cli::warc::request_head::without_credentials;
@@ -9,16 +9,16 @@
 
 use haul_policy::secrets::{drop_userinfo, is_hidden_field};
 
-/// Returns a request head without the fields that carry credentials (`Authorization`,
-/// `Proxy-Authorization`, `Cookie`, and the well-known names of API keys and tokens). The URL of
-/// `Referer` has no user and password.
+/// Returns a request head without the fields that contain credentials (`Authorization`,
+/// `Proxy-Authorization`, `Cookie`, and the usual names of fields with API keys and tokens).
+/// Removes user and password from the URL of `Referer`.
 pub fn without_credentials(head: &[u8]) -> Vec<u8> {
     let lines = head.split_inclusive(|&byte| byte == b'\n').enumerate();
     let kept = lines.filter(|(at, line)| *at == 0 || !is_credential(line));
     kept.flat_map(|(_, line)| referer_without_userinfo(line).unwrap_or_else(|| line.to_owned())).collect()
 }
 
-/// Returns the field `Referer` without user and password; `None` for another field.
+/// Returns the field `Referer` without user and password; `None` for any other field.
 fn referer_without_userinfo(line: &[u8]) -> Option<Vec<u8>> {
     let (name, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
     let text = value.trim_start();
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_left_out_in_any_case() {
+    fn credential_fields_are_removed_in_any_letter_case() {
         let head = "GET /?token:=1 HTTP/1.1\r\nhost: h\r\nAUTHORIZATION: Basic eDp5\r\nproxy-authorization: x\r\n\
                     X-Api-Key: 1\r\nX-Author: me\r\ncookie:\r\n\r\n";
         let kept = "GET /?token:=1 HTTP/1.1\r\nhost: h\r\nX-Author: me\r\n\r\n";

@@ -10,7 +10,7 @@ use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 
 /// Appends the value of `%{json}` to `into`: a JSON object with all variables of `-w`. Unknown
-/// values are `null`, or an empty string where curl writes one.
+/// values are `null`, or an empty string if curl writes one.
 pub(super) fn append_all_values(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in WriteOutVariable::NAMES {

@@ -68,8 +68,8 @@ pub enum WriteOutStream {
     Stdout,
     /// The text is printed on standard error.
     Stderr,
-    /// A file with this name. If the flag is true, the text is appended to the file; if not, the
-    /// file is truncated first.
+    /// The text is written to the file with this name. If the flag is true, it is appended; if not,
+    /// the file is truncated first.
     File(PathBuf, bool),
 }
 
@@ -221,9 +221,9 @@ impl WriteOut {
     }
 }
 
-/// Parses `header{name}`, `output{file}` or `time{format}` at the beginning of a text, which begins
-/// after a `%`. Returns the element and the text after it. Returns `None` if the text begins with
-/// neither of these.
+/// Parses `header{name}`, `output{file}` or `time{format}` at the beginning of a text that follows
+/// a `%`. Returns the element and the text after it. Returns `None` if the text begins with none of
+/// these.
 fn parse_token_with_argument(text: &[u8]) -> Option<(WriteOutToken, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"header{") {
         // One that stands in a separator has a backslash before it.

@@ -1,7 +1,7 @@
-//! Parts of a URL in their original spelling. Scripts compare them with the URL that they
-//! requested.
+//! The parts of a URL in their original spelling, because scripts compare them with the URL that
+//! they requested.
 
-/// Returns the host as the URL spells it, which is what curl prints: `BÜCHER.example`, not
+/// Returns the host as the URL spells it, because curl prints it so: `BÜCHER.example`, not
 /// `xn--bcher-kva.example`. `canonical` is the host in normal form. Returns `None` if the URL has
 /// no host, or has an IP address in another form than the canonical one.
 pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
@@ -11,9 +11,9 @@ pub(crate) fn host<'u>(url: &'u str, canonical: &str) -> Option<&'u str> {
     is_it.then_some(host)
 }
 
-/// Returns the path and query with the characters that are not ASCII as the URL spells them, which
-/// is what curl prints: `/ü`, not `/%C3%BC`. `canonical` is the percent-encoded form. Returns `None`
-/// if the URL has no such characters, or has some that were percent-encoded by its author.
+/// Returns the path and query with non-ASCII characters as the URL spells them, because curl prints
+/// them so: `/ü`, not `/%C3%BC`. `canonical` is the percent-encoded form. Returns `None` if the URL
+/// has no non-ASCII characters, or has some that its author has percent-encoded.
 pub(crate) fn path(url: &str, canonical: &str) -> Option<String> {
     let spelled = after_authority(url);
     let is_encoded = |at: usize| {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_keeps_its_original_spelling() {
+    fn write_out_host_keeps_its_original_spelling() {
         for (url, canonical, expected) in [
             ("http://BÜcher.example:8/a:b@c", "xn--bcher-kva.example", Some("BÜcher.example")),
             ("http://me:x@Host.example?@y", "host.example", Some("Host.example")),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn path_keeps_characters_that_are_not_ascii() {
+    fn write_out_path_keeps_non_ascii_characters() {
         for (url, canonical, expected) in [
             ("http://h/ü?ä", "/%C3%BC?%C3%A4", Some("/ü?ä")),
             ("h/%7Eü b", "/%7E%C3%BC%20b", Some("/%7Eü%20b")),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn user_stays_percent_encoded() {
+    fn write_out_user_stays_percent_encoded() {
         for (url, expected) in [
             ("http://us%40er:p%3a@h/", "us%40er"),
             ("http://me@h", "me"),

@@ -9,10 +9,10 @@ use crate::file_access::stdin;
 use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordFormat};
 use crate::url_list;
 
-/// The length limit in bytes of a line: 8 MiB.
+/// The maximum length of a line in a list: 8 MiB.
 pub(super) const MAX_LINE: u64 = 8 << 20;
 
-/// An open list.
+/// An `--input-file` list that is being read.
 pub(crate) struct ListReader {
     reader: Box<dyn BufRead + Send>,
     name: String,
@@ -20,7 +20,7 @@ pub(crate) struct ListReader {
     line: u64,
 }
 
-/// A record with its position in the list. The id is known even if the record is invalid.
+/// A record with its position in the list. Its id is known even if the record is invalid.
 pub(crate) struct NumberedRecord {
     /// The name of the list and the number of the line, for messages.
     pub(crate) place: String,
@@ -39,7 +39,7 @@ impl ListReader {
         Ok(Self { reader, name: name.to_owned(), line: 0 })
     }
 
-    /// Makes a list of a reader. `name` is the name of the list, for messages.
+    /// Creates a list from a reader. `name` is the name of the list in messages.
     pub(crate) fn from_reader(reader: Box<dyn BufRead + Send>, name: &str) -> Self {
         Self { reader, name: name.to_owned(), line: 0 }
     }
@@ -99,7 +99,8 @@ impl ListReader {
         }
     }
 
-    /// Reads the header line of a list with columns.
+    /// Reads the header line of a `--csv-in` or `--tsv-in` list. Returns the list of the rows after
+    /// it.
     pub(crate) fn into_rows(self, format: RecordFormat) -> Result<OpenRows> {
         let name = if self.name == "-" { "standard input".to_owned() } else { self.name.clone() };
         match CsvRows::open(self.reader, format.delimiter(&self.name)) {
@@ -108,8 +109,8 @@ impl ListReader {
         }
     }
 
-    /// Returns the next line, with its line end. Returns `None` at the end of the list. A line that
-    /// is too long is skipped.
+    /// Returns the next line, with its line end. Returns `None` at the end of the list. Skips the
+    /// rest of a line that is too long.
     fn next_line(&mut self) -> std::result::Result<Option<Vec<u8>>, LineFault> {
         let mut line = Vec::new();
         let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut line).map_err(LineFault::Unreadable)?;
@@ -122,7 +123,7 @@ impl ListReader {
     }
 }
 
-/// An open list with columns.
+/// A `--csv-in` or `--tsv-in` list whose header line has been read.
 pub(crate) struct OpenRows {
     rows: CsvRows<Box<dyn BufRead + Send>>,
     name: String,
@@ -142,7 +143,7 @@ impl OpenRows {
         self.rows.next_row().map_err(|fault| csv_error(&self.name, fault))
     }
 
-    /// Returns an error with the place of the row that caused it.
+    /// Adds the name of the list and the line number of the row to an error that the row caused.
     pub(crate) fn error_at_row(&self, row: &CsvRow, error: &Error) -> Error {
         let message = format!("{}, line {}: {}", self.name, row.line, error.cause());
         let placed = Error::new(error.kind(), message);

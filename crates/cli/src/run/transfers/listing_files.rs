@@ -1,4 +1,5 @@
-//! The files of a listing's pages: `{page}` in the name of `-o` or of a record's `output`, or `-O`.
+//! The output files for the pages of a paginated listing, which `-O`, or `{page}` in the name of
+//! `-o` or of a record's `output`, distinguishes.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -19,7 +20,7 @@ use crate::run::engine_options::output_options::{
 use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::output_names::OutputNames;
 
-/// The destinations of the pages of one listing after the first page.
+/// The destinations for the pages of one listing, except the first page.
 pub(crate) struct ListingFiles {
     pub(crate) operation: Arc<UrlGroup>,
     /// The index of the source from which the first URL comes.
@@ -28,19 +29,20 @@ pub(crate) struct ListingFiles {
     pub(crate) names: OutputNames,
 }
 
-/// The source of the file names of a listing's pages.
+/// The source of the output file names for a listing's pages.
 pub(crate) enum PageNaming {
-    /// The output of the command line, with the values of the globs in the first URL.
+    /// The output option of the command line, with the values of the globs in the URL of the first
+    /// page.
     Globs(GlobValues),
-    /// The output of the command line, with the columns of a row.
+    /// The output option of the command line, with the values of a row in a list.
     Columns(Arc<[String]>, Arc<CsvRow>),
-    /// The `output` of a record.
+    /// The key `output` of a record in a list.
     Record(PathBuf),
 }
 
 impl ListingFiles {
-    /// Returns true if the first stage of a URL group has listings whose pages need a destination
-    /// each, or whose protocol is restricted.
+    /// Returns true if the first stage of a URL group fetches paginated listings, and their further
+    /// pages need separate destinations or have a restricted set of protocols.
     pub(crate) fn are_needed(operation: &UrlGroup) -> bool {
         let first = &operation.stages[0];
         let to_stdout = |source| operation.output_of_source(source).is_stdout();
@@ -57,13 +59,14 @@ fn pages_share_file(operation: &UrlGroup) -> bool {
     operation.stages.len() == 1 && operation.shared_output().is_some()
 }
 
-/// Returns the file that a record names, inside the output directory. `page` is the number of the
-/// page in its listing, if the stage has listings.
+/// Returns the path of the file that a record names, inside the output directory. `page` is the
+/// page's number if the stage fetches paginated listings.
 pub(crate) fn file_of_record(operation: &UrlGroup, name: &Path, page: u64) -> PathBuf {
     in_output_dir(operation, fill_page_number(&operation.stages[0], name.as_os_str(), page).into_owned())
 }
 
-/// Returns the options for a file that a record names: it stays below the output directory.
+/// Returns the options for a file that a record names. The file must stay below the output
+/// directory.
 pub(crate) fn options_of_record(operation: &UrlGroup, options: FileOptions) -> FileOptions {
     FileOptions { beneath: Some(in_output_dir(operation, OsString::new())), ..options }
 }

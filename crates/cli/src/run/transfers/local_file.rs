@@ -39,13 +39,13 @@ const YEAR_10000: u64 = 253_402_300_800;
 /// The local file that a `file:` URL names.
 pub(crate) struct LocalFile {
     path: PathBuf,
-    /// An http target with the path of the local file, for functions that derive a file name from a
-    /// target.
+    /// An http target with the path of the local file. It is passed to functions that derive a file
+    /// name from a target.
     pub(crate) target: Target,
 }
 
-/// Returns the local file that a `file:` URL names. Returns `None` if `url` is no such URL, or if
-/// the persona is not curl.
+/// Returns the local file that a `file:` URL names. Returns `None` if `url` is not a `file:` URL,
+/// or if the persona is not curl.
 ///
 /// # Errors
 /// The URL is invalid, or `--proto` does not allow `file`.
@@ -152,8 +152,8 @@ impl LocalFileTransfer<'_> {
         self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
     }
 
-    /// Returns the offsets in the local file at which copying begins and ends, as `-C` and `-r`
-    /// ask. `length` is the length of the file. The end is `None` if it is unknown.
+    /// Returns the offsets in the local file at which copying begins and ends according to `-C` and
+    /// `-r`. `length` is the length of the file. The end is `None` if it is unknown.
     fn offsets_to_copy(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
         let (from, last) = match (self.resume_offset(), &self.request.range) {
             (Some(from), _) => (from, None),
@@ -174,7 +174,7 @@ impl LocalFileTransfer<'_> {
     }
 
     /// Creates the header fields that curl prints for a local file, and passes them to the sink.
-    /// Returns false if the condition of `-z` is not met, so that the content is not wanted.
+    /// Returns false if the condition of `-z` is not met, so that the content must not be copied.
     fn begin_delivery(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
@@ -237,8 +237,9 @@ fn resume_error(why: &str) -> Error {
     Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"))
 }
 
-/// Returns the offsets of the first and last byte of a range such as `0-499` (RFC 9110 section
-/// 14.1.2). The last is `None` for the end of the file. Returns `None` for an invalid range.
+/// Returns the offsets of the first and the last byte of a range such as `0-499` (RFC 9110 section
+/// 14.1.2). The second value is `None` if the range extends to the end of the file. Returns `None`
+/// for an invalid range.
 fn parse_byte_range(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
     match (range.split_once('-')?, length) {
         (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),

@@ -1,4 +1,4 @@
-//! The ways to run transfers: a single URL, URLs one after the other, or many URLs in parallel.
+//! Runs transfers: a single URL, URLs one after the other, or many URLs in parallel.
 
 mod checksums;
 mod descriptor_limit;

@@ -1,10 +1,10 @@
-//! The names of the output files of a run. They ensure that the body of one URL never replaces the
-//! body of another URL.
+//! The names of the output files of a run. Each name is reserved for one URL, so that the body of
+//! one URL never replaces the body of another.
 //!
-//! The names are kept as hashes in a [`HashIndex`], and the URLs, which are needed for messages, in an
-//! [`UrlLog`]. Both use temporary files beyond some megabytes, so that ten million files need less
-//! than 20 MB of memory. If two names had the same 64-bit hash, the second one would be refused; a
-//! disk failure is more likely.
+//! The names are stored as hashes in a [`HashIndex`]. The URLs, which are needed for error
+//! messages, are stored in a [`UrlLog`]. Both use temporary files when they grow, so that ten
+//! million files need less than 20 MB of memory. If two names had the same 64-bit hash, the second
+//! one would be refused; a disk failure is more likely.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -19,11 +19,12 @@ use haul::{Error, ErrorKind, Result};
 
 use crate::run::transfers::hash_index::HashIndex;
 
-/// The number of bytes of URLs that are kept in memory for messages. If there are more, they are
+/// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.
 const MAX_NAMES_IN_MEMORY: usize = 1 << 20;
 
-/// The character before the text of [`OutputNames::reserve`]. No URL begins so.
+/// The first character of the text that [`OutputNames::reserve`] stores instead of a URL. No URL
+/// begins with it.
 const OWNER_MARK: char = '\0';
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
@@ -52,7 +53,8 @@ struct TakenNames {
 }
 
 impl OutputNames {
-    /// Sets the time when the job of the run began: files that were made since are its own.
+    /// Sets the time when the job of the run began. Files that were created since then belong to
+    /// the job.
     pub(crate) fn set_overwritable_since(&self, time: SystemTime) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since = Some(time);
     }
@@ -69,10 +71,10 @@ impl OutputNames {
         taken.has_name(name)
     }
 
-    /// Returns a path with whose directories no file is in conflict, and which is no directory, below
-    /// the directory `base`. A directory whose name a file has gets the suffix `.dir`, and a file
-    /// whose name a directory has gets the suffix `.file`. So `/docs` and `/docs/intro` of a site
-    /// both have a file.
+    /// Returns `path`, changed if necessary so that none of its directories is a file and it is not
+    /// a directory itself. Only components below the directory `base` are changed: a directory with
+    /// the name of a file gets the suffix `.dir`, and a file with the name of a directory gets the
+    /// suffix `.file`. So `/docs` and `/docs/intro` of a site can both be saved.
     pub(crate) fn avoid_blocked_path(&self, base: &Path, path: PathBuf) -> PathBuf {
         let Ok(below) = path.strip_prefix(base) else { return path };
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +96,7 @@ impl OutputNames {
         if made == path { path } else { made }
     }
 
-    /// Returns a check that the engine calls with the file name that a response chose, and that
+    /// Returns a check that the engine calls with the file name that a response chose. The check
     /// reserves this name. If `skips_existing` is true, the name of a file that existed before the
     /// run is not reserved.
     pub(crate) fn path_check(&self, skips_existing: bool) -> FilePathCheck {
@@ -105,8 +107,8 @@ impl OutputNames {
         })
     }
 
-    /// Reserves the name of a file that no output may replace. `owner` names the user of the file
-    /// in messages.
+    /// Reserves the name of a file that no output may replace. `owner` describes the use of the
+    /// file in error messages.
     ///
     /// # Errors
     /// A temporary file cannot be written.
@@ -181,8 +183,8 @@ impl TakenNames {
         }
     }
 
-    /// Returns true if the path is taken: for a file (`is_file`) by a directory, for a directory by
-    /// a file.
+    /// Returns true if the path is blocked: a file (`is_file`) by a directory with its name, or a
+    /// directory by a file with its name.
     fn is_blocked(&mut self, path: &Path, is_file: bool) -> bool {
         let is_known_directory = self.has_directory(path);
         if is_file {
@@ -195,8 +197,8 @@ impl TakenNames {
         !is_known_directory && (path.metadata().is_ok_and(|metadata| !metadata.is_dir()) || is_taken(self))
     }
 
-    /// Returns the hash of an output path. Different spellings of the path have the same hash, and so
-    /// have links to the file.
+    /// Returns the hash of an output path. All spellings of a path have the same hash, and so does
+    /// a link to the file.
     fn hash(&mut self, path: &Path) -> u64 {
         let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
         let linked = is_link.then(|| path.canonicalize().ok()).flatten();
@@ -210,20 +212,20 @@ impl TakenNames {
     }
 }
 
-/// A list of URLs to which URLs are appended, and which is rarely read. The last URLs are in
-/// memory, the earlier URLs in an unnamed temporary file.
+/// A log of URLs, to which URLs are appended, and which is rarely read. The last URLs are in
+/// memory, and the earlier ones in an unnamed temporary file.
 #[derive(Debug, Default)]
 struct UrlLog {
-    /// The file; `None` as long as memory has all URLs.
+    /// The temporary file; `None` as long as all URLs are in memory.
     file: Option<File>,
-    /// The number of bytes in the file.
+    /// The number of bytes in the temporary file.
     written: u64,
-    /// The bytes that follow the bytes in the file.
+    /// The bytes of the log that follow those in the temporary file.
     last: Vec<u8>,
 }
 
 impl UrlLog {
-    /// Appends a URL. Returns its offset.
+    /// Appends a URL to the log. Returns its offset.
     fn add(&mut self, url: &str) -> io::Result<u64> {
         if self.last.len() >= MAX_NAMES_IN_MEMORY {
             let file = match self.file.take() {
@@ -241,7 +243,7 @@ impl UrlLog {
         Ok(offset)
     }
 
-    /// Returns the URL at this offset.
+    /// Returns the URL at this offset of the log.
     fn get(&self, offset: u64) -> io::Result<String> {
         let mut length = [0; 8];
         self.read(offset, &mut length)?;
@@ -264,8 +266,8 @@ impl UrlLog {
     }
 }
 
-/// Returns the absolute path of a file or directory, without links as far as it exists. So the path
-/// is the same before and after the missing part is created.
+/// Returns the absolute path of a file or directory, with links resolved in the part of the path
+/// that exists. So the path does not change when its missing part is created.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         let existing = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
@@ -299,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_name_is_taken_once_in_any_spelling() {
+    fn output_name_is_reserved_once_in_any_spelling() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         std::os::unix::fs::symlink("d", dir.path().join("link")).unwrap();
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_file_is_no_output() {
+    fn reserved_file_is_refused_as_output() {
         let dir = tempfile::tempdir().unwrap();
         let names = OutputNames::default();
         let path = dir.path().join("job");
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn name_stays_taken_when_its_directory_is_made() {
+    fn output_name_stays_reserved_when_directories_are_created() {
         let dir = tempfile::tempdir().unwrap();
         let names = OutputNames::default();
         let take = |name: &str| names.reserve_for_url(&dir.path().join(name), "http://h/");
@@ -356,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_directories_of_one_name_both_exist() {
+    fn output_file_and_directory_may_share_a_name() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().join("out");
         let names = OutputNames::default();
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn conflict_names_the_url_that_came_first() {
+    fn output_name_conflict_names_the_first_url() {
         let names = OutputNames::default();
         let url = |number: usize| format!("http://h/{number}/{}", "x".repeat(9_000));
         for number in 0..1_000 {

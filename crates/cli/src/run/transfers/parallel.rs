@@ -135,7 +135,7 @@ pub(crate) fn run(
     Ok(summary.exit_code)
 }
 
-/// Returns true if responses choose all names of files of the first stage.
+/// Returns true if the responses choose the names of all output files of the first stage.
 fn are_named_by_responses(operation: &UrlGroup) -> bool {
     (0..operation.urls.len()).all(|source| is_named_by_response(operation, operation.output_of_source(source)))
 }
@@ -147,8 +147,9 @@ fn first_url(operation: &UrlGroup) -> &str {
     first
 }
 
-/// Opens the output of a job: the file `path` that all transfers share, or standard output. It
-/// continues after the last whole record of an earlier run. `header` is written before the first.
+/// Opens the output of a job: the file `path` that all transfers share, or standard output. The
+/// output continues after the last complete record of an earlier run. `header` is written before
+/// the first record.
 fn job_output(
     reporter: &Reporter,
     global: &GlobalArgs,
@@ -180,8 +181,8 @@ fn prints_to_stdout(operation: &UrlGroup) -> bool {
         || operation.stages[0].report.write_out.is_some()
 }
 
-/// Fetches the URLs of consecutive URL groups, whose numbers are `groups`, as one list. Returns the
-/// exit code. `reporter` belongs to the first group.
+/// Fetches the URLs of consecutive URL groups as one list. `groups` are the indexes of the groups,
+/// and `reporter` belongs to the first group. Returns the exit code.
 pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,
@@ -246,7 +247,7 @@ fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
     }
 }
 
-/// Returns the header line of `--csv`; empty without it.
+/// Returns the header line that `--csv` prints; empty without this option.
 fn csv_header(global: &GlobalArgs, operation: &UrlGroup) -> Vec<u8> {
     let stage = operation.stages.last().filter(|_| global.record_output == Some(RecordOutputFormat::Csv));
     stage.map(|stage| csv_rows::header_line(stage, global.with_url)).unwrap_or_default()

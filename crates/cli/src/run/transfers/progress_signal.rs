@@ -1,4 +1,5 @@
-//! SIGUSR1 prints the progress of a run of many URLs; so does SIGINFO (Ctrl-T) where the system has it.
+//! Prints the progress of a run of many URLs on SIGUSR1 and, on systems that have it, on SIGINFO
+//! (Ctrl-T).
 //!
 //! The signals are blocked, and a thread waits for them. Runs of one URL do not use this module.
 
@@ -17,8 +18,8 @@ const SIGNALS: &[Signal] = &[
     Signal::SIGINFO,
 ];
 
-/// Blocks the signals, and starts the thread that prints the progress. Called before another thread
-/// starts, because threads inherit the mask. Does nothing if no thread can be started.
+/// Blocks the signals, and starts the thread that prints the progress. Must be called before any
+/// other thread starts, because threads inherit the mask. Does nothing if no thread can be started.
 pub(crate) fn start_signal_thread(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
     let set: SigSet = SIGNALS.iter().copied().collect();
     if set.thread_block().is_err() {
@@ -52,14 +53,14 @@ impl SignalWaiter {
         Some(Self(set))
     }
 
-    /// Waits for the next signal. Returns false if no further one can be received.
+    /// Waits for the next signal. Returns false if no further signal can be received.
     fn wait(&mut self) -> bool {
         self.0.wait().is_ok()
     }
 }
 
-/// Waits for blocked signals by a kernel queue. `sigwait` never returns SIGINFO there, because a
-/// process without a handler ignores it.
+/// Waits for blocked signals with a kqueue. `sigwait` never returns SIGINFO on these systems,
+/// because a process without a handler ignores it.
 #[cfg(not(target_os = "linux"))]
 struct SignalWaiter(nix::sys::event::Kqueue);
 
@@ -77,7 +78,7 @@ impl SignalWaiter {
         Some(Self(queue))
     }
 
-    /// Waits for the next signal. Returns false if no further one can be received.
+    /// Waits for the next signal. Returns false if no further signal can be received.
     fn wait(&mut self) -> bool {
         use nix::errno::Errno;
         use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent};

@@ -1,4 +1,5 @@
-//! Makes the items of the records in a list: of JSON lines (`--jsonl-in`) and of rows (`--csv-in`).
+//! Creates the fleet items for the records in a list: JSON lines (`--jsonl-in`) or rows
+//! (`--csv-in`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,14 +22,14 @@ use crate::run::engine_options::output_options::{claims_name, in_output_dir, opt
 pub(super) struct RowSource {
     rows: OpenRows,
     requests: RowRequests,
-    /// The row whose requests are being made, and the number of its next request. `None` between
-    /// rows.
+    /// The row whose requests are being created, and the index of its next request. `None` between
+    /// two rows.
     current: Option<(Arc<CsvRow>, usize)>,
 }
 
 impl RowSource {
-    /// Returns the next row, and the number of the URL of the command line that it fills. Returns
-    /// `None` at the end of the list.
+    /// Returns the next row, and the index of the command line's URL that its values are inserted
+    /// into. Returns `None` at the end of the list.
     fn next(&mut self) -> Result<Option<(Arc<CsvRow>, usize)>> {
         let (row, number) = match self.current.take() {
             Some(current) => current,
@@ -102,9 +103,9 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the item for a record of a list. A wrong record is an item that fails, so that the
-    /// records after it are not lost. Returns `None` if the record is in another shard, or
-    /// `--skip-existing` skips it.
+    /// Returns the item for a record of a list. An invalid record becomes an item that fails, so
+    /// that the records after it are still fetched. Returns `None` if the record is in another
+    /// shard, or `--skip-existing` skips it.
     pub(super) fn item_of_record(&mut self, source: usize, numbered: NumberedRecord) -> Result<Option<FleetItem>> {
         self.position += 1;
         let NumberedRecord { place, id, record } = numbered;
@@ -116,7 +117,7 @@ impl UrlItems {
         Ok(self.finished_item(id, made))
     }
 
-    /// Returns the item of a record. An error makes an item that fails.
+    /// Returns the item of a record. Converts an error to an item that fails.
     fn finished_item(&self, id: Option<Box<str>>, made: Result<Option<FleetItem>>) -> Option<FleetItem> {
         let context = self.requests.context.clone();
         let item = made.unwrap_or_else(|error| Some(FleetItem::failed(error)))?;
@@ -155,7 +156,8 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the option that sends the values of all responses to one output.
+    /// Returns the option because of which the values of all responses go to a single output;
+    /// `None` if there is no such option.
     fn shared_by(&self) -> Option<&'static str> {
         match self.operation.stages.as_slice() {
             [stage] if stage.sort => Some("--sort"),
@@ -164,8 +166,8 @@ impl UrlItems {
         }
     }
 
-    /// Returns the destination of the response body of a record that names its file. Returns `None`
-    /// if the file exists and `--skip-existing` is given.
+    /// Returns the destination of the response body for a record that names an output file. Returns
+    /// `None` if the file exists and `--skip-existing` is given.
     fn file_of_record(&self, name: &Path, url: &str, place: &str) -> Result<Option<BodyDestination>> {
         let has_pages = self.operation.stages[0].pagination.is_some();
         let path = listing_files::file_of_record(&self.operation, name, 1);

@@ -1,8 +1,8 @@
-//! Makes the requests of a list's records (`--jsonl-in`).
+//! Creates the requests for the records of a list (`--jsonl-in`).
 //!
-//! A record takes precedence over the command line. The list may come from a stranger, so the
-//! credentials, the query and the content of the command line go only to the origin of the URL that
-//! the user wrote, and not to another virtual host there.
+//! A record takes precedence over the command line. The list may come from an untrusted source.
+//! Therefore the credentials, the query and the content of the command line are sent only to the
+//! origin of the command line's URL, and not to another virtual host of that server.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,37 +17,38 @@ use crate::plan::{HeaderArg, RecordArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::transfers::virtual_host::{for_other_host, names_other_host, url_without_login};
 
-/// The settings from which the requests of records are made.
+/// The settings from which the requests for records are created.
 pub(crate) struct RecordRequests {
-    /// The options of the command line.
+    /// The request options of the command line.
     trusted: OptionVariants,
-    /// The settings for requests to other origins: without credentials and content.
+    /// The request options for other origins: without credentials and content.
     untrusted: Arc<RequestOptions>,
-    /// The URL of the command line, with its target. `None` if the command line has no URL, or an
-    /// invalid one.
+    /// The URL of the command line, with its target. `None` if the command line has no URL, or its
+    /// URL is invalid.
     base: Option<(String, Target)>,
-    /// The method for records that name none; `None` depends on the content.
+    /// The method for records without a method; `None` if it depends on the content.
     method: Option<String>,
-    /// True if the command line has content, so that the method of the options is for content.
+    /// True if the command line has content, so that the method in `trusted` is one for content.
     has_content: bool,
-    /// True if `-H` sets the `Content-Type` of all content.
+    /// True if `-H` sets the `Content-Type` for all content.
     has_content_type: bool,
     allow_body_files: bool,
     is_curl: bool,
-    /// The scheme of URLs that name none.
+    /// The scheme of URLs without a scheme.
     default_scheme: Scheme,
 }
 
-/// A request that a record or a row of a list describes.
+/// A request that a record or a row in a list describes.
 pub(crate) struct ListedRequest {
     pub(crate) url: String,
     pub(crate) request: ItemRequest,
-    /// True if the origin of the URL stands on the command line, and the list names no other host
-    /// there.
+    /// True if the URL has an origin that the command line names, and the list does not name
+    /// another virtual host.
     pub(crate) is_trusted: bool,
 }
 
-/// Options with the content of the command line, and without it, for records with their own.
+/// The request options with the content of the command line, and those without it, for records that
+/// have their own content.
 struct OptionVariants {
     whole: Arc<RequestOptions>,
     without_content: OnceLock<Arc<RequestOptions>>,
@@ -66,14 +67,13 @@ impl OptionVariants {
     }
 }
 
-/// Returns the options without content.
+/// Returns the request options without content.
 pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
     RequestOptions { body: None, content_type: None, content_range: None, ..options }
 }
 
 impl RecordRequests {
-    /// Makes the settings for the lists of a URL group. The requests of the group have these
-    /// options.
+    /// Creates the settings for the lists of a URL group, from the request options of the group.
     pub(crate) fn new(operation: &UrlGroup, args: &RecordArgs, options: &Arc<RequestOptions>) -> Self {
         let stage = &operation.stages[0];
         let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;
@@ -143,7 +143,8 @@ impl RecordRequests {
         Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
     }
 
-    /// Sets the content of the request. Returns its media type, if the record implies one.
+    /// Sets the content of the request. Returns the media type of the content, if the record
+    /// implies one.
     fn set_body(
         &self,
         overrides: &mut RequestOverrides,
@@ -185,8 +186,8 @@ impl RecordRequests {
         }
     }
 
-    /// Returns the URL. Removes its userinfo if it has the same origin as the command line's URL,
-    /// from which it may have inherited the userinfo.
+    /// Removes the userinfo from a URL that has the same origin as the command line's URL, because
+    /// the userinfo may come from there.
     fn without_userinfo_of_base(&self, url: String) -> String {
         if self.is_trusted(&url) { url_without_login(url, self.default_scheme) } else { url }
     }
@@ -200,7 +201,7 @@ impl RecordRequests {
     }
 }
 
-/// Returns true if a text begins with a scheme and `://`, so that it is not relative.
+/// Returns true if a text begins with a scheme and `://`, so that it is an absolute URL.
 fn has_scheme(url: &str) -> bool {
     let is_scheme = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic())

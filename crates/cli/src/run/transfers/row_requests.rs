@@ -1,9 +1,10 @@
-//! Makes the requests of the rows of a `--csv-in` list: the columns fill the placeholders `{name}`
-//! of the command line.
+//! Creates the requests for the rows of a `--csv-in` list: the columns replace the placeholders
+//! `{name}` of the command line.
 //!
-//! A value is data, never syntax: it is encoded for its place. The list may come from a stranger,
-//! so the credentials of the command line go only to origins that the command line names, and so do
-//! its query and its content if they have no column.
+//! A value is data, never syntax: it is encoded for the part of the request in which it is
+//! inserted. The list may come from an untrusted source. Therefore the credentials of the command
+//! line are sent only to origins that the command line names, and so are its query and its content
+//! if they contain no column.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,10 +24,10 @@ use crate::run::engine_options::target_url::parse_target;
 use crate::run::transfers::record_requests::{ListedRequest, without_content};
 use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host_of, url_without_login};
 
-/// The column that has the URL if the command line names none.
+/// The name of the column that contains the URL if the command line has no URL.
 const URL_COLUMN: &str = "url";
 
-/// The requests that a row makes.
+/// Creates the requests for the rows of a list.
 pub(crate) struct RowRequests {
     columns: Arc<[String]>,
     urls: Vec<RowUrl>,
@@ -34,45 +35,45 @@ pub(crate) struct RowRequests {
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
     /// The settings for requests to other origins: without credentials, and without content that
-    /// has no column.
+    /// contains no column.
     secretless: Arc<RequestOptions>,
-    /// The method for rows that do not get the content of the command line; `None` for the method
-    /// in the options.
+    /// The method for rows to which the content of the command line is not sent; `None` for the
+    /// method in the options.
     bare_method: Option<&'static str>,
-    /// The fields whose values have placeholders.
+    /// The header fields whose values contain placeholders.
     fields: Vec<FieldTemplate>,
-    /// The values of `-A`, `-e` and `-b` that have placeholders.
+    /// The values of `-A`, `-e` and `-b` that contain placeholders.
     own_values: OwnFieldValues,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
-    /// The scheme of URLs that name none.
+    /// The scheme of URLs without a scheme.
     default_scheme: Scheme,
 }
 
-/// A field whose value has placeholders.
+/// A header field whose value contains placeholders.
 struct FieldTemplate {
     name: String,
-    /// The value as it stands on the command line.
+    /// The value as given on the command line.
     written: Vec<u8>,
     template: ValueTemplate,
 }
 
-/// The values with placeholders of those header fields that have a dedicated option.
+/// The values, with placeholders, of header fields that have a dedicated option.
 struct OwnFieldValues {
     user_agent: Option<ValueTemplate>,
     referer: Option<ValueTemplate>,
     cookie: Option<ValueTemplate>,
 }
 
-/// A URL of the command line.
+/// A URL of the command line, into which the values of a row are inserted.
 enum RowUrl {
     Literal(String),
-    /// A template, with the index of the column of each of its placeholders.
+    /// A URL template, with the index of the column for each of its placeholders.
     Template(UrlTemplate, Vec<usize>),
 }
 
 impl RowRequests {
-    /// Makes the requests for a list with these columns. `list` is the name of the list.
+    /// Prepares the requests for a list with these columns. `list` is the name of the list.
     ///
     /// # Errors
     /// The command line names a column that the list does not have.
@@ -148,7 +149,7 @@ impl RowRequests {
         })
     }
 
-    /// Returns the number of requests that a row makes.
+    /// Returns the number of requests for each row.
     pub(crate) fn per_row(&self) -> usize {
         self.urls.len()
     }
@@ -163,12 +164,11 @@ impl RowRequests {
         self.columns.iter().position(|name| name == column).map(|index| row.field(index).into())
     }
 
-    /// Returns the request that a row makes of the URL with this number.
-    /// The URL has the query of `-G` and `--url-query`.
+    /// Returns the request for a row with the command line's URL that has the index `number`. The
+    /// query of `-G` and `--url-query` is added to the URL.
     ///
     /// # Errors
-    /// The row has another number of fields than the header, or a value cannot be used in its
-    /// place.
+    /// The row has another number of fields than the header, or a value cannot be inserted.
     pub(crate) fn request(&self, row: &CsvRow, number: usize) -> Result<ListedRequest> {
         if row.len() != self.columns.len() {
             let (has, wants) = (row.len(), self.columns.len());
@@ -215,10 +215,10 @@ impl RowRequests {
         self.columns.iter().position(|column| column == name).map(|index| row.field(index))
     }
 
-    /// Returns the value of a field that a row makes.
+    /// Returns the value of a header field with the values of a row.
     ///
     /// # Errors
-    /// The value has control characters: what a list gives must not add a field.
+    /// The value contains control characters, with which the list could add a header field.
     fn field_value(&self, template: &ValueTemplate, row: &CsvRow) -> Result<Vec<u8>> {
         let value = template.fill_by(|name| self.lookup(row, name));
         let is_control = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
@@ -228,7 +228,8 @@ impl RowRequests {
         }
     }
 
-    /// Replaces the placeholders in the field values of the options.
+    /// Sets those header fields in the options whose values contain placeholders, with the values
+    /// of a row.
     fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
         let OwnFieldValues { user_agent, referer, cookie } = &self.own_values;
         if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {
@@ -275,8 +276,8 @@ impl ColumnNames<'_> {
         Error::new(ErrorKind::Setup, message)
     }
 
-    /// Refuses a text in which a column stands in braces whose name cannot be that of a placeholder: it
-    /// would be sent as it is.
+    /// Refuses a text that contains the name of a column in braces if this name cannot be a
+    /// placeholder, because the text would be sent unchanged.
     fn check_names_in(&self, text: &[u8]) -> Result<()> {
         let is_misused = |column: &&String| {
             let written = format!("{{{column}}}");
@@ -303,7 +304,7 @@ impl ColumnNames<'_> {
         Error::new(ErrorKind::Setup, message)
     }
 
-    /// Parses a URL of the command line, in which each text in braces must be a column.
+    /// Parses a URL of the command line. Each text in braces must be the name of a column.
     fn url(&self, text: &str) -> Result<RowUrl> {
         self.check_names_in(text.as_bytes())?;
         let mut template = String::new();
@@ -335,7 +336,7 @@ impl ColumnNames<'_> {
         Ok(RowUrl::Template(template.with_default_scheme(self.default_scheme), columns))
     }
 
-    /// Parses the value of a header field or a query, in which each text in braces must be a
+    /// Parses the value of a header field or a query. Each text in braces must be the name of a
     /// column.
     fn template(&self, text: &[u8]) -> Result<ValueTemplate> {
         self.check_names_in(text)?;
@@ -345,8 +346,8 @@ impl ColumnNames<'_> {
         Ok(ValueTemplate::parse(text, PlaceholderEncoding::Plain, PlaceholderSyntax::Column))
     }
 
-    /// Refuses a name of `-o` with a text in braces that is neither a column nor a part of the URL,
-    /// nor, if `has_pages` is true, the number of a page.
+    /// Refuses an `-o` file name with a text in braces that is neither a column nor a part of the
+    /// URL, nor, if `has_pages` is true, `{page}`.
     fn check_output(&self, output: &OutputArg, has_pages: bool) -> Result<()> {
         let OutputArg::File(name) = output else { return Ok(()) };
         self.check_names_in(name.as_encoded_bytes())?;

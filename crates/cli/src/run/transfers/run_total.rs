@@ -1,4 +1,4 @@
-//! The number of URLs of a run, if it can be known before its end.
+//! The number of URLs of a run, if it can be known before the end of the run.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,19 +9,20 @@ use super::list_reader::MAX_LINE;
 use crate::plan::{RunPlan, UrlGroup, UrlSource};
 use crate::url_list::url_in_line;
 
-/// Returns the number of URLs of a run. Returns `None` if pages name further URLs, if there are
-/// uploads, if a list is no regular file, and if a list has other lines than URLs.
+/// Returns the number of URLs of a run. Returns `None` if it is unknown: responses name further
+/// URLs, there are uploads, a list is not a regular file, or the lines of a list are not plain
+/// URLs.
 pub(crate) fn total_urls(plan: &RunPlan) -> Option<u64> {
     plan.operations.iter().map(urls_of_group).sum()
 }
 
-/// Returns the number of URLs of the first stages of a run, for a run with further stages.
+/// Returns the number of URLs of the first stage in all groups of a run; `None` if it is unknown.
 pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
     plan.operations.iter().map(count_given_urls).sum()
 }
 
-/// Returns true if all URLs of the run come from its only group. Their number is then known when
-/// the lists of the group have ended.
+/// Returns true if all URLs of the run are given in its only group. Their number is then known as
+/// soon as the lists of the group have been read to their ends.
 pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
     matches!(plan.operations.as_slice(), [group] if has_only_given_urls(group))
 }
@@ -34,7 +35,8 @@ fn urls_of_group(group: &UrlGroup) -> Option<u64> {
     if has_only_given_urls(group) { count_given_urls(group) } else { None }
 }
 
-/// Returns the number of URLs that arguments and lists of a group give.
+/// Returns the number of URLs that the arguments and lists of a group contain; `None` if it is
+/// unknown.
 fn count_given_urls(group: &UrlGroup) -> Option<u64> {
     let has_uploads = || (0..group.urls.len()).any(|index| group.upload_of_source(index).is_some());
     let turns_pages = group.stages.first().is_some_and(|stage| stage.pagination.is_some() || stage.depth > 0);
@@ -49,7 +51,7 @@ fn count_given_urls(group: &UrlGroup) -> Option<u64> {
     group.urls.iter().enumerate().map(count).sum()
 }
 
-/// Returns the number of URLs in a list.
+/// Returns the number of URLs in a list; `None` if it is unknown.
 fn count_urls_in_list(path: &str) -> Option<u64> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
     let mut reader = BufReader::with_capacity(1 << 18, file);

@@ -94,8 +94,8 @@ impl SequentialRun<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Transfers one URL. `index` is the index of its source, and `parts` holds the values of the
-    /// globs in that source.
+    /// Transfers one URL. `index` is the index of its source, and `parts` contains the values of
+    /// the globs in that source.
     fn transfer_url(
         &mut self,
         index: usize,
@@ -171,8 +171,8 @@ impl SequentialRun<'_> {
         Ok(code)
     }
 
-    /// Prints the record of a transfer that could not begin, and the output of `-w` for it. Only the
-    /// curl persona prints the latter.
+    /// Prints the record of a transfer that could not begin. With the curl persona, also prints the
+    /// output of `-w` for it.
     fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
         self.reporter.report_unbegun(url, error)?;
         let is_transfer = matches!(
@@ -186,9 +186,9 @@ impl SequentialRun<'_> {
     }
 }
 
-/// Returns true if `error`, because of which a transfer could not begin, ends the whole run, as in
-/// curl. This is an error in the settings, a form whose file cannot be read, or an invalid URL on
-/// which the upload, the query or the name of the output file depends.
+/// Returns true if `error`, which prevented the start of a transfer, ends the whole run, as in
+/// curl. Such errors are an error in the settings, a form whose file cannot be read, and an invalid
+/// URL on which the upload, the query or the name of the output file depends.
 fn is_fatal_for_run(operation: &UrlGroup, index: usize, upload: &UrlUpload, error: &Error) -> bool {
     let names = *operation.output_of_source(index) == OutputArg::RemoteName;
     let is_named = matches!(upload, UrlUpload::File(..)) || operation.stages[0].request.query.is_some();

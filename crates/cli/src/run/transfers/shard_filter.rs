@@ -1,4 +1,4 @@
-//! Chooses the URLs of a shard (`--shard`).
+//! Selects the URLs of a shard (`--shard`).
 
 use haul::Result;
 use haul_policy::shard::Shard;
@@ -6,14 +6,14 @@ use haul_policy::target::{Origin, Scheme, Target};
 
 use super::record_requests::ListedRequest;
 
-/// Chooses the URLs whose host is in a shard. Stores the last result, because a URL often has the
-/// origin of the previous URL.
+/// Selects the URLs whose host is in a shard. Stores the last result, because a URL often has the
+/// same origin as the previous one.
 pub(crate) struct ShardFilter {
-    /// The shard; `None` chooses all URLs.
+    /// The shard; `None` selects all URLs.
     shard: Option<Shard>,
-    /// The scheme of URLs that name none.
+    /// The scheme of URLs without a scheme.
     default_scheme: Scheme,
-    /// The origin of the last URL, and true if it is in the shard.
+    /// The origin of the last URL, and whether it is in the shard.
     last: Option<(Origin, bool)>,
 }
 
@@ -40,8 +40,9 @@ impl ShardFilter {
         }
     }
 
-    /// Returns the request if its URL is in the shard; `None` if it is in another one. Returns the
-    /// error of a URL that cannot be requested if the shard contains such URLs.
+    /// Returns the request if its URL is in the shard; `None` if it is in another one. If the
+    /// request is an error, returns the error in the shard that contains unusable URLs, and `None`
+    /// in all others.
     pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
         match made {
             Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filter_agrees_with_the_shard_of_each_url() {
+    fn shard_filter_agrees_with_the_shard_of_each_url() {
         let shard = Shard::parse("0/2").unwrap();
         let mut filter = ShardFilter::new(Some(shard), Scheme::Https);
         let urls =

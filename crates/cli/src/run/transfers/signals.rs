@@ -1,12 +1,12 @@
 //! Handles SIGINT and SIGTERM in runs that print something at their end: the statistics of
-//! `--stats`, or sorted values. On systems where an unfinished file has a name, also in runs that
-//! write files, so that none is left.
+//! `--stats`, or sorted values. On systems where an unfinished file has a name, signals are also
+//! handled in runs that write files, so that no unfinished file remains.
 //!
 //! Other runs do not use this module, and a signal ends them immediately. In this module, the
-//! signals are blocked, and a thread waits for them. The first signal ends the transfers; after the
-//! last output, the process ends by this signal. A second signal ends the process immediately.
-//! Signals that were ignored when the program started, as for a background job of a shell, stay
-//! ignored.
+//! signals are blocked, and a thread waits for them. The first signal ends the transfers. After the
+//! last output is written, the process ends itself with the same signal. A second signal ends the
+//! process immediately. Signals that were ignored when the program started, as for a background job
+//! of a shell, stay ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use haul::interrupt::{InterruptCallback, is_signal_ignored};
 use nix::sys::signal::{SigSet, Signal, raise};
 
-/// The signals that this process blocks, and the first one of them that arrived.
+/// The signals that this process blocks, and the first signal that arrived.
 pub(crate) struct Signals {
     set: SigSet,
-    /// The number of the signal that arrived. 0 before a signal.
+    /// The number of the signal that arrived; 0 if none has arrived.
     caught: Arc<AtomicI32>,
 }
 
@@ -48,13 +48,13 @@ impl Signals {
         Some(Self { set, caught })
     }
 
-    /// Returns a function with which the engine ends its waits once a signal has arrived.
+    /// Returns a function that tells the engine to end its waits once a signal has arrived.
     pub(crate) fn interrupt_callback(&self) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
-    /// Returns a function with which the engine ends its waits once a signal has arrived, or
+    /// Returns a function that tells the engine to end its waits once a signal has arrived or
     /// `must_stop` returns true.
     pub(crate) fn interrupt_callback_or(
         &self,
@@ -69,7 +69,7 @@ impl Signals {
         self.caught.load(Ordering::SeqCst) != 0
     }
 
-    /// Ends the process by the signal that has arrived. Does nothing before a signal.
+    /// Ends the process with the signal that has arrived. Does nothing if none has arrived.
     pub(crate) fn end_process_by_signal(self) {
         if let Ok(signal) = Signal::try_from(self.caught.load(Ordering::SeqCst)) {
             raise_default(self.set, signal);

@@ -37,12 +37,12 @@ use crate::run::report::progress::ProgressReporter;
 use crate::run::report::reporter::Reporter;
 use crate::run::report::transfer_report::TransferReport;
 
-/// One URL to fetch, or to which content is uploaded.
+/// The transfer of one URL: a URL to fetch, or one to which content is uploaded.
 pub(crate) struct UrlJob<'a> {
     /// The URL of the request.
     pub(crate) url: &'a str,
-    /// The URL as the user gave it. Unlike `url`, it does not end in the name of the uploaded file,
-    /// so that `-O` does not overwrite that file.
+    /// The URL as the user gave it. Unlike `url`, it does not contain the name of the uploaded
+    /// file, so that `-O` does not overwrite that file.
     pub(crate) given: &'a str,
     /// The index of the source (an argument, or a file of URLs) from which the URL comes.
     pub(crate) index: usize,
@@ -158,7 +158,8 @@ fn with_checksum(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn
     }
 }
 
-/// The body of a finished transfer: the file to which it was written, or the content for a record.
+/// The body of a finished transfer: the file to which it was written, or the content for a
+/// `--jsonl` record.
 struct DeliveredBody<'a> {
     file: Option<&'a Path>,
     content: RecordContent,
@@ -207,7 +208,7 @@ struct ProgressSink {
     sink: Box<dyn Sink>,
     progress: Arc<ProgressReporter>,
     named: Arc<Mutex<Option<PathBuf>>>,
-    /// The content of the response for its record, once it is complete.
+    /// The content of the response for its `--jsonl` record, once it is complete.
     content: Arc<Mutex<RecordContent>>,
 }
 
@@ -292,7 +293,7 @@ impl Sink for ProgressSink {
     }
 }
 
-/// Counts bytes for the progress of a split download. Its parts are written to the file without a
+/// Counts the received bytes of a split download, whose parts are written to the file without a
 /// [`ProgressSink`].
 struct ProgressCounter(Arc<ProgressReporter>);
 

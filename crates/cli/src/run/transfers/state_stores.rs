@@ -1,5 +1,5 @@
 //! The cookies, HSTS hosts and alternative services of a run. Their files are read before the first
-//! transfer that uses them, and written at the end of each operation.
+//! transfer that uses them, and written at the end of each URL group.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -78,7 +78,7 @@ impl StateStores {
     }
 
     /// Sets the stores of cookies, HSTS hosts and alternative services in the request options of a
-    /// stage, as the stage's settings ask. Reads the files of the stores when they are first used.
+    /// stage, according to its settings. Reads the files of the stores when they are first used.
     pub(crate) fn set_stores(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
         options.http3_cache = self.http3.clone();
@@ -154,9 +154,9 @@ impl StateStores {
         used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
     }
 
-    /// Returns the time at which waiting for the locks of files must end, from `--max-time`. For a
-    /// single URL, this limit counts from the start of the URL group. For several URLs, it counts
-    /// from now.
+    /// Returns the time at which waiting for the locks of files must end because of `--max-time`.
+    /// For a single URL, the time limit counts from the start of the URL group. For several URLs,
+    /// it counts from now.
     fn deadline(&self, operation: &UrlGroup) -> Option<Instant> {
         let limit = operation.stages.iter().filter_map(|stage| stage.transfer.max_time).max()?;
         let from = self.began.filter(|_| crate::run::only_url(operation).is_some()).unwrap_or_else(Instant::now);

@@ -1,5 +1,5 @@
-//! Iterates over the URLs of a URL group (operation). They come from arguments, globs and files of
-//! URLs. A URL may have an upload of its own.
+//! Iterates over the URLs of a URL group. They come from arguments, globs and files of URLs. Each
+//! URL may have an upload.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -42,19 +42,20 @@ pub(crate) struct UrlItems {
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     pub(super) current: OpenUrlSource,
-    /// The upload to the URLs of the current source.
+    /// The current upload to the URLs of the current source.
     upload: UrlUpload,
     /// The further uploads to the URLs of the current source.
     uploads: VecDeque<UrlUpload>,
     pub(super) requests: ItemRequests,
     /// The requests of the records in the group's lists; `None` if each line is a URL.
     pub(super) records: Option<RecordRequests>,
-    /// The URL group, if its first stage has listings whose pages need a destination each.
+    /// The URL group, if its first stage fetches paginated listings whose further pages need
+    /// separate destinations.
     listings: Option<Arc<UrlGroup>>,
-    /// The origin of the last URL. The next URL often has the same origin, and then shares its
-    /// text.
+    /// The origin of the last URL. If the next URL has the same origin, it shares the memory of
+    /// this one.
     near: Option<Origin>,
-    /// The number of items made so far, including the items of earlier groups of the list.
+    /// The number of items created so far, including the items of earlier groups of the list.
     made: u64,
     /// The number of sources of earlier groups of the list.
     earlier_sources: u64,
@@ -70,13 +71,13 @@ pub(crate) struct UrlItems {
 /// The counts of the run to which a list adds its own counts.
 #[derive(Default)]
 pub(crate) struct ItemCounts {
-    /// The counts; `None` if nobody needs them.
+    /// The counts of the run; `None` if the run does not need them.
     pub(crate) counts: Option<Arc<RunCounts>>,
-    /// True if the number of the list's items is the number of the run's URLs.
+    /// True if all URLs of the run are items of this list.
     pub(crate) are_all_urls: bool,
 }
 
-/// The job to which a list's items belong. It knows which items are finished.
+/// The job to which a list's items belong, and which knows the items that are already finished.
 struct ListJob {
     job: Arc<JobRun>,
     cursor: UrlCursor,
@@ -85,16 +86,17 @@ struct ListJob {
 
 /// The request settings of a group's items.
 pub(crate) struct ItemRequests {
-    /// The options of the group.
+    /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,
-    /// True if each item needs them, because the fleet runs the items of other groups as well.
+    /// True if each item carries these settings, because the fleet also runs the items of other
+    /// groups.
     pub(crate) is_joined: bool,
     /// The context of each item; `None` if the fleet has one reporter for all.
     pub(crate) context: Option<ItemContext>,
 }
 
 impl ItemRequests {
-    /// Returns the settings of an item. `None` if they equal the settings of the fleet's first
+    /// Returns the settings of an item; `None` if they equal the settings of the fleet's first
     /// stage.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<ItemRequest>> {
         let Some((content, name)) = upload else {
@@ -121,11 +123,11 @@ impl ItemRequests {
 pub(super) enum OpenUrlSource {
     None,
     Glob(GlobExpansions),
-    /// A file with a URL a line.
+    /// A file with one URL per line.
     File(ListReader),
-    /// A file with a request a line.
+    /// A file with one request per line.
     Records(ListReader),
-    /// A file with a header line, whose rows fill placeholders.
+    /// A file with a header line, whose rows replace placeholders of the command line.
     Rows(Box<RowSource>),
 }
 
@@ -161,20 +163,21 @@ impl UrlItems {
         }
     }
 
-    /// Makes the list count the URLs that it skips, and set the number of the run's URLs at its end.
+    /// Makes the iterator count the URLs that it skips, and set the number of the run's URLs at its
+    /// end.
     pub(crate) fn with_counts(self, counts: ItemCounts) -> Self {
         Self { counts, ..self }
     }
 
-    /// Makes the numbers of the items continue after the items of `earlier`, the previous group of
-    /// the same list.
+    /// Makes the numbers of the items continue after those of `earlier`, the previous group of the
+    /// same list.
     pub(crate) fn numbered_after(self, earlier: &UrlItems) -> Self {
         let earlier_sources = earlier.earlier_sources + earlier.operation.urls.len() as u64;
         Self { made: earlier.made, earlier_sources, ..self }
     }
 
-    /// Skips the items that the job has finished. The other items are numbered by their position in
-    /// the list.
+    /// Skips the items that the job has finished. The remaining items are numbered by their
+    /// position in the list.
     pub(crate) fn with_job(self, job: &Arc<JobRun>) -> Result<Self> {
         let cursor = job.cursor()?;
         Ok(Self { job: Some(ListJob { job: Arc::clone(job), cursor, is_at_end: false }), ..self })
@@ -211,7 +214,8 @@ impl UrlItems {
     }
 
     /// Returns the destination of the response body of a URL. `named_after` is the URL from which
-    /// the file's name is taken. Returns `None` if its file exists and `--skip-existing` is given.
+    /// the file's name is derived. Returns `None` if the file exists and `--skip-existing` is
+    /// given.
     pub(super) fn destination(
         &mut self,
         source: usize,
@@ -266,8 +270,8 @@ impl UrlItems {
         is_list && *output == OutputArg::RemoteName && !self.operation.in_place
     }
 
-    /// Returns the destinations of the further pages of a listing; `None` if all go to the output
-    /// and may have any protocol.
+    /// Returns the destinations of the further pages of a listing. Returns `None` if all pages are
+    /// written to the shared output and may have any protocol.
     pub(super) fn later_pages(
         &self,
         source: usize,
@@ -313,8 +317,8 @@ impl UrlItems {
         Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
-    /// Opens the next source of URLs, or the same again for its next upload. For a URL that is no
-    /// glob, returns its item. Returns `Some(Ok(None))` if a glob or a file of URLs was opened or
+    /// Opens the next source of URLs, or the current one again for its next upload. For a single
+    /// URL, returns its item. Returns `Some(Ok(None))` if a glob or a file of URLs was opened or
     /// the URL is skipped, and `None` after the last source.
     fn open_next(&mut self) -> Option<Result<Option<FleetItem>>> {
         if self.uploads.is_empty() {
@@ -388,7 +392,7 @@ impl UrlItems {
     }
 
     /// Numbers an item of a job by its position in the list. Returns `Ok(None)` if the job has
-    /// finished it.
+    /// already finished the item.
     fn apply_job_state(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
         let Some(ListJob { job, cursor, .. }) = &mut self.job else { return found };
         let known = match cursor.state_of_url(number)? {
@@ -414,7 +418,7 @@ impl UrlItems {
         Ok(Some(item))
     }
 
-    /// Tells the job and the counts of the run that the list has ended.
+    /// Reports the end of the list to the job and to the counts of the run.
     fn end_list(&mut self) {
         if let Some(counts) = self.counts.counts.as_ref().filter(|_| self.counts.are_all_urls) {
             counts.set_total(self.position);
@@ -424,8 +428,8 @@ impl UrlItems {
         of_job.job.list_ended(self.position);
     }
 
-    /// Returns the next item of the open glob or file of URLs. Returns `None` at its end, or if
-    /// none is open, and `Some(Ok(None))` for a URL that is skipped.
+    /// Returns the next item of the open glob or file of URLs. Returns `None` at its end or if none
+    /// is open, and `Some(Ok(None))` for a URL that is skipped.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {
@@ -448,8 +452,8 @@ impl UrlItems {
     }
 }
 
-/// Makes the request of an item conditional: the server sends the content only if it has changed. Does
-/// nothing if the file of the known content is no longer there.
+/// Makes the request of an item conditional: the server sends the content only if it has changed.
+/// Does nothing if the file of the earlier fetch no longer exists.
 fn add_condition(item: &mut FleetItem, known: KnownUrl) {
     let has_content = item.request.as_ref().is_some_and(|request| {
         request.overrides.body.is_some() || request.overrides.method.as_deref().is_some_and(|method| method != "GET")

@@ -1,4 +1,4 @@
-//! The uploads of `-T`: which content goes to which URL.
+//! The uploads of `-T`: the content for each URL.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,8 +11,8 @@ use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::parse_target;
 use crate::run::parse_glob;
 
-/// Returns true if the upload to the source of URLs at this index may be a glob, which stands for
-/// several files.
+/// Returns true if the `-T` value for the source of URLs at this index may be a glob, which stands
+/// for several files.
 pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
     match operation.upload_of_source(index) {
         Some(UploadArg::File(file)) => {
@@ -22,18 +22,18 @@ pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
     }
 }
 
-/// The content that is uploaded to the URLs of one source.
+/// The content that is uploaded to the URLs of one source of URLs.
 #[derive(Clone)]
 pub(crate) enum UrlUpload {
     Nothing,
     Stdin,
-    /// The file at this path is uploaded. The values belong to the globs in the value of `-T`.
+    /// The file at this path is uploaded. The values are those of the globs in the `-T` value.
     File(OsString, GlobValues),
 }
 
 impl UrlUpload {
-    /// Returns the values of the globs of a URL, and the values of the named globs in the value of
-    /// `-T`.
+    /// Returns the values of the globs of a URL, together with the values of the named globs in the
+    /// `-T` value.
     pub(crate) fn with_named_values(&self, parts: GlobValues) -> GlobValues {
         match self {
             UrlUpload::File(_, named) => parts.with_named(named),

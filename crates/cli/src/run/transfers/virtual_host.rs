@@ -1,8 +1,8 @@
-//! The fields with which a list can name another host of the server to which a request goes.
+//! The header fields with which a list can select another virtual host of the server.
 //!
-//! Credentials are bound to an origin. A server that has several hosts chooses one of them by the
-//! `Host` field, and some choose it by a field of a proxy. So a list that sets such a field chooses
-//! who gets the request.
+//! Credentials are bound to an origin. A server with several virtual hosts selects one by the
+//! `Host` field, and some servers by a field that a proxy sets. So a list that sets such a field
+//! decides which virtual host receives the request.
 
 use haul::state::auth::{AuthCache, AuthOptions, NetrcText};
 use haul::{RequestOptions, Target};
@@ -10,8 +10,8 @@ use haul_policy::target::Scheme;
 
 use crate::plan::HeaderArg;
 
-/// The names of the fields by which servers choose a host (RFC 9110 section 7.2, RFC 7239), in lower
-/// case.
+/// The names of the header fields by which servers select a virtual host (RFC 9110 section 7.2, RFC
+/// 7239), in lower case.
 const HOST_FIELDS: [&str; 7] = [
     "host",
     "forwarded",
@@ -22,13 +22,13 @@ const HOST_FIELDS: [&str; 7] = [
     "x-original-host",
 ];
 
-/// Returns true if servers choose a host by the field with this name.
+/// Returns true if servers select a virtual host by the field with this name.
 pub(crate) fn is_host_field(name: &str) -> bool {
     HOST_FIELDS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Returns true if a Host field names another host than the URL, whose target `target` returns.
-/// Without a target, every Host field does.
+/// Returns true if a `Host` field names another host than the URL, whose target `target` returns.
+/// If `target` returns `None`, returns true for every `Host` field.
 pub(crate) fn names_other_host(fields: &[HeaderArg], target: impl Fn() -> Option<Target>) -> bool {
     fields.iter().filter(|field| is_host_field(field.name())).any(|field| match field {
         HeaderArg::Set { value, .. } => !target().is_some_and(|target| is_host_of(value, &target)),
@@ -36,7 +36,7 @@ pub(crate) fn names_other_host(fields: &[HeaderArg], target: impl Fn() -> Option
     })
 }
 
-/// Returns true if the value of a `Host` field is the host and the port of `target`.
+/// Returns true if the value of a `Host` field equals the host and the port of `target`.
 pub(crate) fn is_host_of(value: &[u8], target: &Target) -> bool {
     let Ok(text) = str::from_utf8(value) else { return false };
     let is_authority = !text.is_empty() && !text.contains(['/', '?', '#', '@', '\\', ' ', '\t', ',', ';', '=']);
@@ -44,8 +44,9 @@ pub(crate) fn is_host_of(value: &[u8], target: &Target) -> bool {
     is_authority && named().is_ok_and(|named| named.origin() == target.origin())
 }
 
-/// Returns the options for a request whose host is named by a list or page. They contain neither
-/// the credentials of the command line nor credentials that are stored for the host in the URL.
+/// Returns the options for a request whose virtual host is selected by a list or a page. They
+/// contain neither the credentials of the command line nor credentials that are stored for the
+/// URL's host.
 pub(crate) fn for_other_host(options: &RequestOptions) -> RequestOptions {
     let options = options.without_secrets();
     let auth = AuthOptions { netrc: NetrcText::Off, memory: AuthCache::default(), ..options.auth.clone() };
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_field_names_the_host_of_the_url() {
+    fn host_field_is_compared_with_the_url() {
         let target = Target::parse("https://H.example/x").unwrap();
         for (value, expected) in [
             ("h.example", true),
