@@ -29,7 +29,7 @@ const CALLS: [(&str, &str); 6] = [
     ("eventfd2", "EMFILE"),
     ("clone3", "EAGAIN"),
 ];
-/// The minimum number of command lines that the tests must have, so that lost ones are noticed.
+/// The minimum number of command lines that the tests must have, so that missing ones are noticed.
 const LEAST: usize = 50;
 /// A number that is greater than the number of system calls or allocations in any run.
 const MOST: u64 = 100_000;
@@ -101,8 +101,8 @@ fn wanted() -> Option<Range<usize>> {
     Some(number(from)..number(to))
 }
 
-/// Calls `torture` for each selected case, with its command line, and with the result that it has
-/// if no resource is refused. Returns the number of selected cases.
+/// Calls `torture` for each selected case, with its command line and the expected result, which is
+/// that of a run in which no resource is refused. Returns the number of selected cases.
 fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! A server whose pages have entity tags, and change when the test begins another day.
+//! A test server whose pages have entity tags, and change when the test begins another day.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use std::thread;
 /// Returns the page for a request target on a day; `None` for a 404.
 type DailyPage = dyn Fn(&str, usize) -> Option<String> + Send + Sync;
 
-/// A running server. Its threads end with the test.
+/// A running server whose pages change from day to day. Its threads end with the test.
 pub struct DailySite {
     address: SocketAddr,
     day: Arc<AtomicUsize>,
@@ -32,12 +32,12 @@ impl DailySite {
         DailySite { address, day }
     }
 
-    /// Returns the URL of a target, which begins with a slash.
+    /// Returns the URL of a request target, which begins with a slash.
     pub fn url(&self, target: &str) -> String {
         format!("http://{}{target}", self.address)
     }
 
-    /// Begins a day.
+    /// Sets the current day, which determines the pages.
     pub fn set_day(&self, day: usize) {
         self.day.store(day, Ordering::SeqCst);
     }

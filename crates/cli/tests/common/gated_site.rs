@@ -1,4 +1,4 @@
-//! A server some of whose pages wait until the test lets them go.
+//! A test server that delays the responses of some pages until the test releases them.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use super::list;
 use super::small_site::SmallSite;
 
-/// A site whose pages `/N` wait from number `open` on, until the gate is opened.
+/// A site with pages `/0`, `/1` and so on. Responses for pages from the number `open` on are
+/// delayed until the test opens the gate.
 pub struct GatedSite {
     pub site: SmallSite,
     gate: Arc<(Mutex<bool>, Condvar)>,

@@ -72,8 +72,8 @@ fn helper_process_measures_peak_memory() {
     fs::write(dir.join("figures"), format!("{code} {}", usage.ru_maxrss)).expect("figures can be written");
 }
 
-/// Waits for a child process and returns its exit status and resource usage. `std` has no such
-/// function.
+/// Waits for a child process and returns its exit status and resource usage. The standard library
+/// has no such function.
 fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
     loop {
         let mut status = 0;

@@ -1,4 +1,4 @@
-//! A server with a few pages that a test writes.
+//! A test server with a few pages, which the test defines.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::thread;
 /// A page: its content type, and its content.
 pub type SitePage = (&'static str, Vec<u8>);
 
-/// A running server. Its threads end with the test.
+/// A running server with a few pages. Its threads end with the test.
 pub struct SmallSite {
     addr: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -41,12 +41,12 @@ impl SmallSite {
         SmallSite::start(move |target| pages.get(target).cloned())
     }
 
-    /// Returns the URL of a target, which begins with a slash.
+    /// Returns the URL of a request target, which begins with a slash.
     pub fn url(&self, target: &str) -> String {
         format!("http://{}{target}", self.addr)
     }
 
-    /// Returns the requested targets, in the order of their names.
+    /// Returns the targets of all requests so far, sorted.
     pub fn requests(&self) -> Vec<String> {
         let mut requests = self.requests.lock().expect("no thread has panicked").clone();
         requests.sort();

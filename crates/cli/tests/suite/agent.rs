@@ -147,7 +147,7 @@ fn fifty_concurrent_calls_start_one_agent() {
 }
 
 #[test]
-fn agent_works_in_an_empty_environment() {
+fn agent_works_with_an_empty_environment() {
     let origin = origin();
     let agent = TestAgent::new();
     for _ in 0..2 {
@@ -182,7 +182,8 @@ fn agent_works_in_an_empty_environment() {
     eventually("it ends when it was idle", || !runtime.path().join("haul/agent").exists());
 }
 
-/// OpenBSD does not tell a process its own path, and pkg_add calls its fetcher by a name.
+/// OpenBSD does not report the path of a process, and pkg_add calls its fetch program by its name
+/// alone.
 #[test]
 fn program_called_by_name_starts_the_agent() {
     let origin = origin();
@@ -197,7 +198,8 @@ fn program_called_by_name_starts_the_agent() {
     assert_eq!(origin.connections(), 1);
 }
 
-/// Without `PATH`, the program is searched for where packages are installed.
+/// If `PATH` is not set, the program is searched for in the directories where packages are
+/// installed.
 #[test]
 fn program_called_without_any_environment_starts_the_agent() {
     let origin = origin();

@@ -1,5 +1,5 @@
-//! `--cert-status`: OpenSSL's responder makes OCSP responses, its server staples them, and haul
-//! ends as curl does.
+//! Tests of `--cert-status`: OpenSSL's responder creates OCSP responses, and OpenSSL's server
+//! staples them. haul must exit with the same code as curl.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const CONFIG: &str = "[req]\ndistinguished_name = name\n[name]\n[ca]\nbasicConst
                       keyCertSign\n[server]\nsubjectAltName = DNS:localhost\n[responder]\nextendedKeyUsage = \
                       OCSPSigning\n[other]\nextendedKeyUsage = serverAuth\n";
 
-/// An authority, a server's certificate below it, and a responder.
+/// A certificate authority, with a server certificate that it has signed and an OCSP responder.
 struct Authority {
     dir: TempDir,
 }
@@ -50,8 +50,9 @@ impl Authority {
         assert_eq!(ran.code, 0, "openssl {words}: {}", ran.stderr);
     }
 
-    /// Makes a response about the certificate with the serial number 16. `line` is its line in
-    /// OpenSSL's database, and `signer` names the key that signs.
+    /// Creates an OCSP response about the certificate with the serial number 16. `line` is the
+    /// certificate's line in OpenSSL's database, and `signer` is the name of the key that signs the
+    /// response.
     fn response(&self, name: &str, line: &str, signer: &str, more: &str) {
         fs::write(self.path("index"), format!("{line}\n")).unwrap();
         self.openssl(&format!(
@@ -60,7 +61,8 @@ impl Authority {
         ));
     }
 
-    /// Starts OpenSSL's server, which staples the response in this file, if any.
+    /// Starts OpenSSL's server, which staples the OCSP response in this file; `None` staples no
+    /// response.
     fn serve(&self, response: Option<&str>) -> StaplingServer {
         let socket = self.path("socket");
         let _ = fs::remove_file(&socket);
@@ -82,7 +84,7 @@ const GOOD: &str = "V\t491231235959Z\t\t10\tunknown\t/CN=server";
 const REVOKED: &str = "R\t491231235959Z\t200101000000Z\t10\tunknown\t/CN=server";
 const OTHER_SERIAL: &str = "V\t491231235959Z\t\t11\tunknown\t/CN=other";
 
-/// OpenSSL's server, which ends with this value.
+/// A running server of OpenSSL. Dropping it stops the server.
 struct StaplingServer(Child);
 
 impl Drop for StaplingServer {
@@ -92,8 +94,8 @@ impl Drop for StaplingServer {
     }
 }
 
-/// Runs haul and curl with these options, and asserts that both end with the same exit code, which
-/// is returned.
+/// Runs haul and curl with these options. Asserts that both end with the same exit code, and
+/// returns this code.
 #[track_caller]
 fn ends(dir: &Path, args: &[&str]) -> i32 {
     let (socket, ca) = (dir.join("socket").display().to_string(), dir.join("ca.pem").display().to_string());

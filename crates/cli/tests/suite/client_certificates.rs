@@ -90,8 +90,8 @@ fn prepare(dir: &Path, kinds: &[&str]) {
     }
 }
 
-/// Writes PKCS#12 files with the client certificate of this algorithm: with the ciphers of today, and
-/// with those of openssl 1.
+/// Writes PKCS#12 files with the client certificate for this algorithm: one with current ciphers,
+/// and one with the ciphers of openssl 1.
 fn write_pkcs12(dir: &Path, kind: &str) {
     let export = format!("pkcs12 -export -inkey {kind}.key -in {kind}.pem -passout pass:open:sesame");
     openssl(dir, &format!("{export} -out {kind}.p12"));

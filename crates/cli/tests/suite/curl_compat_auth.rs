@@ -83,7 +83,7 @@ fn aws_signature_is_dropped_on_cross_origin_redirect() {
 }
 
 #[test]
-fn bearer_token_beside_other_schemes_awaits_a_challenge() {
+fn bearer_token_with_other_schemes_awaits_a_challenge() {
     let asks = |scheme: &str| {
         let challenged = reply_steps(&format!("401 Who\r\nWWW-Authenticate: {scheme} realm=\"r\""), "ok");
         RawPeer::start(vec![challenged, reply_steps("200 OK", "ok")])
@@ -106,7 +106,7 @@ fn bearer_token_beside_other_schemes_awaits_a_challenge() {
 }
 
 #[test]
-fn password_prompt_ends_its_line_without_a_terminal() {
+fn password_prompt_without_terminal_ends_with_line_feed() {
     let mut command = program("setsid");
     let ran = run(command.args(["--wait", HAUL, "curl", "-q", "-s", "-u", "me", "http://127.0.0.1:1/"]));
     assert_eq!((ran.code, &*ran.stderr), (7, "Enter host password for user 'me':\n"));
@@ -144,7 +144,7 @@ fn empty_user_and_password_send_no_credentials() {
 }
 
 #[test]
-fn netrc_password_without_login_serves_any_user() {
+fn netrc_password_without_login_applies_to_any_user() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     list(dir.path(), "netrc", ["machine 127.0.0.1 login other password 1", "machine 127.0.0.1 password 2"]);
     curl_in(dir.path(), &["-s", "--netrc-file", "netrc", &peer.url("/").replace("//", "//user@")]).ok();
@@ -153,7 +153,7 @@ fn netrc_password_without_login_serves_any_user() {
 }
 
 #[test]
-fn netrc_ending_without_a_value_is_accepted() {
+fn netrc_file_may_end_without_a_value() {
     let dir = tempfile::tempdir().unwrap();
     for (text, field) in [
         ("machine 127.0.0.1 login me password", "Authorization: Basic bWU6\r\n"),

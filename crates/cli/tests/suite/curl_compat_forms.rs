@@ -92,7 +92,7 @@ fn form_value_keeps_its_trailing_line_end() {
 }
 
 #[test]
-fn multipart_mixed_parts_are_attachments() {
+fn multipart_mixed_parts_have_disposition_attachment() {
     let peer = RawPeer::always(reply_steps("200 OK", ""));
     curl(&["-s", "-F", "n=v", "-H", "Content-Type: multipart/mixed", &peer.url("/")]).ok();
     curl(&["-s", "-F", "n=v", "-H", "Content-Type: Multipart/Form-Data; charset=x", &peer.url("/")]).ok();
@@ -102,7 +102,7 @@ fn multipart_mixed_parts_are_attachments() {
 }
 
 #[test]
-fn form_with_a_missing_file_ends_the_run() {
+fn missing_form_file_stops_further_urls() {
     let peer = page("x");
     let url = peer.url("/");
     let ran = curl(&["-sS", "-w", "[%{exitcode}]", "-F", "f=@none.txt", &url, &url]);

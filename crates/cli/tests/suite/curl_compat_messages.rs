@@ -60,7 +60,7 @@ fn stalled_handshake_is_a_connection_timeout() {
 }
 
 #[test]
-fn notes_appear_only_with_verbose() {
+fn curl_notes_are_printed_only_with_verbose() {
     let (home, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let rc = list(home.path(), "curlrc", ["no-progress-meter"]);
     let url = peer.url("/");
@@ -157,7 +157,7 @@ fn long_warnings_are_wrapped() {
 }
 
 #[test]
-fn netrc_with_an_open_quote_fails_before_connecting() {
+fn netrc_with_unclosed_quote_fails_before_connecting() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("netrc"), "machine other login me password \"sesame\n").unwrap();
     let peer = page("x");
@@ -177,7 +177,7 @@ fn etag_error_names_the_last_option() {
 }
 
 #[test]
-fn output_that_takes_no_more_is_an_error() {
+fn write_error_on_stdout_has_curls_message() {
     let (short, long) = (page("hello"), page(&"x".repeat(9000)));
     let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
     let closed = || Stdio::from(std::io::pipe().unwrap().1);
@@ -195,7 +195,7 @@ fn output_that_takes_no_more_is_an_error() {
 }
 
 #[test]
-fn bad_url_argument_is_named_by_itself() {
+fn error_for_bad_url_argument_names_it() {
     let hint = "curl: try 'curl --help' or 'curl --manual' for more information\n";
     for (args, code, said) in [
         (&[""][..], 2, "curl: option : blank argument where content is expected\n"),
@@ -209,7 +209,7 @@ fn bad_url_argument_is_named_by_itself() {
 }
 
 #[test]
-fn bar_that_was_not_drawn_ends_with_an_empty_line() {
+fn undrawn_progress_bar_prints_an_empty_line() {
     let said = |reply: &str, args: &[&str]| {
         let peer = answering(reply);
         curl(&[&["-#", "-o", "/dev/null"], args, &[&peer.url("/")]].concat()).stderr
@@ -225,7 +225,7 @@ fn bar_that_was_not_drawn_ends_with_an_empty_line() {
 }
 
 #[test]
-fn usage_errors_go_to_the_file_of_stderr() {
+fn usage_errors_are_written_to_stderr_option_file() {
     let dir = tempfile::tempdir().unwrap();
     for (args, said) in [
         (&["--stderr", "err", "--none"][..], "curl: option --none: is unknown\n"),
@@ -242,7 +242,7 @@ fn usage_errors_go_to_the_file_of_stderr() {
 }
 
 #[test]
-fn size_limit_error_tells_where_it_was_reached() {
+fn max_filesize_error_differs_for_announced_length() {
     let said = |reply: &str| {
         let peer = answering(reply);
         let ran = curl(&["-sS", "--max-filesize", "3", &peer.url("/")]);

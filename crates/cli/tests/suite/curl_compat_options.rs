@@ -24,7 +24,7 @@ fn curl_without_arguments_prints_a_help_hint() {
 }
 
 #[test]
-fn help_in_config_file_prints_and_reading_continues() {
+fn help_in_config_file_is_printed_before_transfers() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     fs::write(dir.path().join("c"), format!("-h category\n-V\nsilent\nurl = {}", peer.url("/"))).unwrap();
     let printed = curl_in(dir.path(), &["-K", "c"]).text();
@@ -140,7 +140,7 @@ fn unknown_protocol_in_proto_is_refused() {
 }
 
 #[test]
-fn blank_option_argument_is_refused() {
+fn empty_option_argument_is_refused() {
     for option in ["--cookie-jar", "--interface", "--pass"] {
         let ran = curl(&[option, "", "http://127.0.0.1:1/"]);
         let said = format!("curl: option {option}: blank argument where content is expected\n");
@@ -222,7 +222,7 @@ fn environment_values_need_not_be_utf8() {
 }
 
 #[test]
-fn unset_variable_is_read_from_its_file() {
+fn variable_missing_in_environment_comes_from_file() {
     let (dir, peer) =
         (tempfile::tempdir().unwrap(), RawPeer::start(vec![reply_steps("200 OK", ""), reply_steps("200 OK", "")]));
     fs::write(dir.path().join("default"), "of the file").unwrap();
@@ -236,7 +236,7 @@ fn unset_variable_is_read_from_its_file() {
 }
 
 #[test]
-fn negated_options_that_are_refused_change_nothing() {
+fn negated_unsupported_options_are_ignored() {
     let peer = page("x");
     let url = peer.url("/");
     for name in ["ntlm", "ftp-pret", "mail-rcpt-allowfails", "tftp-no-options", "tls-earlydata", "compressed-ssh"] {
@@ -249,7 +249,7 @@ fn negated_options_that_are_refused_change_nothing() {
 }
 
 #[test]
-fn out_null_discards_the_body_in_both_forms() {
+fn out_null_and_no_out_null_discard_the_body() {
     let peer = page("x");
     let url = peer.url("/");
     for option in ["--out-null", "--no-out-null"] {

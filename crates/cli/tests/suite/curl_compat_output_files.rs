@@ -105,7 +105,7 @@ fn remote_header_name_falls_back_to_redirect_url() {
 }
 
 #[test]
-fn unfollowed_location_names_the_output_file() {
+fn remote_header_name_uses_unfollowed_location() {
     let named = |location: &str| {
         let dir = tempfile::tempdir().unwrap();
         let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 1\r\n\r\nx");
@@ -130,7 +130,7 @@ fn remote_time_may_be_before_1970() {
 }
 
 #[test]
-fn not_modified_leaves_the_file_date() {
+fn not_modified_response_keeps_the_file_date() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     fs::write(&path, "mine").unwrap();
@@ -169,7 +169,7 @@ fn out_null_writes_no_file() {
 }
 
 #[test]
-fn dumped_headers_follow_body_in_shared_file() {
+fn dump_header_appends_to_shared_output_file() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let (one, two) = (peer.url("/1"), peer.url("/2"));
     assert_eq!(curl_in(dir.path(), &["-s", "-D", "file", "-o", "file", &one, &two]).text(), "x");

@@ -29,7 +29,7 @@ fn proxy_url_credentials_override_proxy_user() {
 }
 
 #[test]
-fn proxy_pin_matters_only_for_tls_proxies() {
+fn proxy_pinnedpubkey_applies_only_to_tls_proxies() {
     let peer = page("x");
     let (url, proxy) = (peer.url("/"), peer.url(""));
     let bad = ["-sS", "--proxy-pinnedpubkey", "sha256//none"];
@@ -102,7 +102,7 @@ fn curl_refused_tunnel_error_names_the_status() {
 }
 
 #[test]
-fn verbose_shows_the_request_for_a_tunnel() {
+fn verbose_shows_the_connect_request() {
     let challenge = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n";
     let opened = "HTTP/1.1 200 Connected\r\n\r\n";
     let proxy = RawPeer::start(vec![vec![
@@ -127,7 +127,7 @@ fn verbose_shows_the_request_for_a_tunnel() {
 }
 
 #[test]
-fn refusal_with_two_lengths_is_no_valid_answer() {
+fn connect_refusal_with_two_lengths_is_an_error() {
     let both = "HTTP/1.1 407 No\r\nContent-Length: 13\r\nTransfer-Encoding: chunked\r\n\r\nsome content\n";
     let proxy = answering(both);
     let ran = curl_quiet(&["-p", "-x", &proxy.url(""), "http://h.test/"]);

@@ -20,7 +20,7 @@ fn fields(args: &[&str]) -> String {
 }
 
 #[test]
-fn connection_field_comes_last_and_lists_te() {
+fn connection_field_is_last_and_lists_te() {
     let gzip = "Accept-Encoding: deflate, gzip, br, zstd";
     for (args, expected) in [
         (&["--tr-encoding"][..], "TE: gzip|Connection: TE"),
@@ -164,7 +164,7 @@ fn conflicting_location_headers_are_an_error() {
 }
 
 #[test]
-fn fields_are_sent_as_written() {
+fn header_fields_are_sent_as_written() {
     let peer = page("x");
     let odd = ["-H", "Odd name : a", "-H", "X: b; ", "-H", "Y;  ", "-H", "Z:  "];
     curl_quiet(&[&odd[..], &["-o", "/dev/null", &peer.url("/")]].concat()).ok();
@@ -177,7 +177,7 @@ fn fields_are_sent_as_written() {
 }
 
 #[test]
-fn field_name_with_blank_stays_with_its_origin() {
+fn secret_field_with_blank_name_stays_with_origin() {
     let other = page("x");
     let first = answering(format!(
         "HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -210,14 +210,14 @@ fn redirect_to_first_origin_may_name_another_user() {
 }
 
 #[test]
-fn query_of_an_option_has_escapes_in_capitals() {
+fn url_query_option_has_uppercase_escapes() {
     let peer = page("x");
     curl_quiet(&["--url-query", "+%3d%zz%e4", "-o", "/dev/null", &peer.url("/%3d?%3d")]).ok();
     assert!(received(&peer, 0).starts_with("GET /%3d?%3d&%3D%zz%E4 HTTP/1.1\r\n"), "{}", received(&peer, 0));
 }
 
 #[test]
-fn verbose_shows_nothing_after_an_empty_field() {
+fn verbose_shows_empty_field_without_trailing_blank() {
     let peer = page("");
     let ran = curl(&["-sv", "-H", "X-Empty;", &peer.url("/")]);
     assert!(ran.stderr.contains("> X-Empty:\r\n"), "{}", ran.stderr);

@@ -1,5 +1,5 @@
-//! The curl persona accepts the responses that curl 8.22 accepts, and fails for others with curl's
-//! exit codes, after it has printed the lines of the head that are right.
+//! The curl persona accepts the same responses as curl 8.22. For other responses it fails with
+//! curl's exit codes, after it has printed the valid lines of the head.
 
 use crate::common;
 
@@ -46,7 +46,7 @@ fn broken_head_is_printed_up_to_its_fault() {
 }
 
 #[test]
-fn exit_codes_distinguish_other_protocols() {
+fn invalid_responses_have_curls_exit_codes() {
     let too_large = "HTTP/1.1 200 OK\r\nContent-Length: 36893488147419103232\r\n\r\n";
     for (reply, options, code) in [
         ("SSH-2.0-OpenSSH\r\n", &[][..], 1),
@@ -69,14 +69,14 @@ fn exit_codes_distinguish_other_protocols() {
 }
 
 #[test]
-fn unsolicited_coding_is_named() {
+fn unsolicited_transfer_encoding_error_names_the_coding() {
     let peer = answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: identityx\r\n\r\n");
     let ran = curl(&["-sS", &peer.url("/")]);
     assert_eq!(ran.stderr, "curl: (61) Unsolicited Transfer-Encoding (identityx) found\n");
 }
 
 #[test]
-fn line_with_a_blank_before_it_is_skipped() {
+fn header_line_with_leading_blank_is_skipped() {
     let reply = "HTTP/1.1 200 OK\r\n Date: x\r\nContent-Length: 1\r\n\r\na";
     assert_eq!(printed(reply, &[]), (0, reply.to_owned()));
     assert_eq!(printed("HTTP/1.1 200 OK\r\n Content-Length: 5\r\n\r\na", &[]).0, 8);
@@ -99,7 +99,7 @@ fn trailer_lines_end_in_crlf() {
 }
 
 #[test]
-fn requests_follow_a_server_down_to_http10() {
+fn requests_use_http10_after_http10_response() {
     let reply = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\na";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadHead, ScriptStep::send(reply)];
     let peer = RawPeer::start(vec![steps]);
@@ -122,7 +122,7 @@ fn requests_follow_a_server_down_to_http10() {
 }
 
 #[test]
-fn range_without_an_end_continues_a_file() {
+fn content_range_without_end_allows_resuming() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Range: bytes 5-\r\n\r\nabc";
     let (code, text) = printed(reply, &["-C", "5"]);
     assert!(code == 0 && text.ends_with("\r\n\r\nabc"), "{code}: {text}");
@@ -130,14 +130,14 @@ fn range_without_an_end_continues_a_file() {
 }
 
 #[test]
-fn include_and_dump_to_stdout_double_each_line() {
+fn include_and_dump_header_print_head_lines_twice() {
     let (code, text) = printed("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", &["-D", "-"]);
     let doubled = "HTTP/1.1 200 OK\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n\r\na";
     assert_eq!((code, &*text), (0, doubled));
 }
 
 #[test]
-fn retried_file_keeps_heads_without_bodies() {
+fn retried_output_keeps_heads_of_bodiless_responses() {
     let dir = tempfile::tempdir().unwrap();
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let fine = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\na";
@@ -161,7 +161,7 @@ fn retried_file_keeps_heads_without_bodies() {
 }
 
 #[test]
-fn digest_probe_without_challenge_shows_both_heads() {
+fn digest_probe_without_challenge_prints_both_heads() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let steps = vec![
         ScriptStep::ReadHead,
@@ -176,7 +176,7 @@ fn digest_probe_without_challenge_shows_both_heads() {
 }
 
 #[test]
-fn tunnel_response_names_ignored_fields() {
+fn verbose_names_ignored_fields_of_connect_response() {
     let opened = "HTTP/1.1 200 Fine\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(opened), ScriptStep::ReadHead, ScriptStep::send(reply)];
@@ -189,14 +189,14 @@ fn tunnel_response_names_ignored_fields() {
 }
 
 #[test]
-fn not_modified_is_no_rest_of_a_file() {
+fn not_modified_response_cannot_resume_a_file() {
     let peer = answering("HTTP/1.1 304 Not Modified\r\n\r\n");
     let said = "curl: (33) HTTP server does not seem to support byte ranges. Cannot resume.";
     assert_eq!(curl_quiet(&["-C", "9", &peer.url("/")]).failed(33), said);
 }
 
 #[test]
-fn body_as_old_as_the_date_is_not_older() {
+fn time_cond_drops_body_of_equal_date() {
     let peer =
         answering("HTTP/1.1 200 OK\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\nContent-Length: 1\r\n\r\nx");
     for (date, body) in [("07:28:00", ""), ("07:28:01", "x")] {
@@ -214,7 +214,7 @@ fn entity_tag_is_printed_before_the_body() {
 }
 
 #[test]
-fn text_on_a_used_connection_is_no_http09() {
+fn http09_is_refused_on_reused_connection() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::ReadHead, ScriptStep::send("no head\n")];
     let peer = RawPeer::start(vec![steps]);
@@ -224,7 +224,7 @@ fn text_on_a_used_connection_is_no_http09() {
 }
 
 #[test]
-fn verbose_shows_a_line_that_is_not_http() {
+fn verbose_shows_invalid_response_line() {
     let peer = answering("this is \x1bno HTTP\r\nnor this\r\n");
     let ran = curl(&["-sv", &peer.url("/")]);
     assert!(ran.code == 1 && ran.stderr.contains("\n< this is ?no HTTP\n"), "{}", ran.stderr);

@@ -70,7 +70,7 @@ fn missing_upload_file_ends_all_transfers() {
 }
 
 #[test]
-fn range_with_data_becomes_content_range() {
+fn range_with_data_sends_content_range() {
     let send = |args: &[&str]| {
         let peer = page("x");
         curl(&[&["-s"], args, &[&peer.url("/")]].concat()).ok();
@@ -140,7 +140,7 @@ fn parallel_uploads_and_posts_run_at_once() {
 }
 
 #[test]
-fn upload_that_is_complete_is_written_out() {
+fn write_out_reports_already_complete_upload() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     fs::write(dir.path().join("up"), "sent").unwrap();
     let url = peer.url("/");
@@ -151,7 +151,7 @@ fn upload_that_is_complete_is_written_out() {
 }
 
 #[test]
-fn missing_upload_file_leaves_an_empty_tag_file() {
+fn missing_upload_file_creates_empty_etag_file() {
     let dir = tempfile::tempdir().unwrap();
     let ran = curl_in(dir.path(), &["-s", "-T", "none", "--etag-save", "tag", "http://127.0.0.1:1/"]);
     assert_eq!((ran.code, fs::read(dir.path().join("tag")).unwrap()), (26, Vec::new()));

@@ -136,7 +136,7 @@ fn write_out_ports_and_url_numbers_match_curls() {
 }
 
 #[test]
-fn parallel_write_out_url_has_get_data_once() {
+fn parallel_write_out_url_contains_get_data_once() {
     let peer = page("");
     let url = peer.url("/a?b");
     let ran = curl(&["-s", "-Z", "-G", "-d", "c=d", "-w", "%{url}", &url]);
@@ -177,7 +177,7 @@ fn url_parts_of_other_schemes_are_printed() {
 }
 
 #[test]
-fn write_out_follows_a_header_file_that_cannot_be_opened() {
+fn write_out_reports_unopenable_header_file_once() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = peer.url("/");
     let format = "%{exitcode} %{url}";
@@ -187,7 +187,7 @@ fn write_out_follows_a_header_file_that_cannot_be_opened() {
 }
 
 #[test]
-fn reply_without_a_head_has_no_status_and_version() {
+fn write_out_of_http09_has_no_status() {
     let peer = answering("no head\n");
     let ran = curl_quiet(&["--http0.9", "-w", "%{http_code} %{http_version}", &peer.url("/")]);
     assert_eq!(ran.text(), "no head\n000 0");

@@ -181,7 +181,7 @@ fn missing_url_after_next_fails_after_other_transfers() {
 }
 
 /// The script wcurl, if it is installed, downloads a file with haul as its `curl`. It is part of
-/// the curl package in newer Debian releases, and is not on PyPI.
+/// the curl package in recent Debian releases, and is not on PyPI.
 #[test]
 fn wcurl_downloads_a_file() {
     let Some(wcurl) = installed("wcurl", "wcurl") else { return };
@@ -193,7 +193,7 @@ fn wcurl_downloads_a_file() {
     assert_eq!(fs::read(cwd.path().join("a b.txt")).expect("its file"), b"content\n");
 }
 
-/// The command line is one that the script wcurl runs. This test does not need wcurl itself.
+/// This is a command line that the script wcurl runs. The test does not need wcurl itself.
 #[test]
 fn command_line_of_wcurl_is_accepted() {
     let peer = page("content\n");
@@ -205,7 +205,7 @@ fn command_line_of_wcurl_is_accepted() {
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"content\ncontent\n"[..]), "{}", ran.stderr);
 }
 
-/// Vagrant always passes `--continue-at -`, also with `-I`, which requests a head.
+/// Vagrant always passes `--continue-at -`, even with `-I`, which requests only a head.
 #[test]
 fn continue_at_is_ignored_for_heads_and_stdout() {
     let peer = page("content");

@@ -2,7 +2,7 @@
 //! requests, the output, the files and the exit codes.
 //!
 //! The cases are in `differential/cases/`. A case lists the differences that are allowed, each with
-//! a reason. A listed difference that does not occur is an error, so that the lists stay true.
+//! a reason. A listed difference that does not occur is an error, so that the lists stay correct.
 //! `HAUL_CASES=word` runs only the cases whose line contains the word.
 
 mod case;
@@ -22,8 +22,8 @@ use case::DifferentialCase;
 use common::{HAUL, installed, program};
 use origin::{RequestBytes, ScriptedOrigin};
 
-/// The minimum number of cases (command lines to compare). With fewer, a file of cases must have
-/// been lost.
+/// The minimum number of cases (command lines to compare). If there are fewer, a file of cases must
+/// be missing.
 const LEAST: usize = 400;
 
 /// The results of one run of a case, with curl or with haul.

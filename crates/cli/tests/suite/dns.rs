@@ -39,7 +39,7 @@ fn one_and_many_urls_use_dns_servers() {
 }
 
 #[test]
-fn missing_name_is_named_with_its_cause() {
+fn error_for_unknown_host_names_the_cause() {
     let server = server("127.0.0.1");
     let servers = server.address().to_string();
     let run = run_haul(["-sS", "--dns-servers", &servers, "http://none.example/"]);
@@ -70,7 +70,7 @@ fn dns_queries_leave_by_the_chosen_interface() {
 }
 
 #[test]
-fn wrong_dns_options_are_refused() {
+fn invalid_dns_options_are_refused() {
     for (option, value) in [
         ("--dns-servers", "localhost"),
         ("--dns-servers", "127.0.0.1:99999"),
@@ -130,7 +130,7 @@ fn doh_certificate_is_checked_unless_doh_insecure() {
 }
 
 #[test]
-fn failing_doh_server_is_the_only_one_asked() {
+fn failing_doh_server_has_no_fallback() {
     let (server, ca) = https_server();
     let (wrong, ca) = (server.https_url("/small"), ca.path().to_str().unwrap());
     let run = run_haul(["-sS", "--cacert", ca, "--doh-url", &wrong, "http://web.example/"]);

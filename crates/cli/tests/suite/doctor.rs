@@ -1,4 +1,4 @@
-//! `haul doctor URL`: the page about what happens when a URL is fetched.
+//! Tests of `haul doctor URL`, the report about what happens when a URL is fetched.
 
 use crate::common;
 
@@ -22,13 +22,13 @@ fn problems(page: &Value) -> String {
     page["problems"].as_array().unwrap().iter().map(|problem| format!("{}\n", problem.as_str().unwrap())).collect()
 }
 
-/// Returns the names of the sections of a page.
+/// Returns the keys of the sections in a JSON report.
 fn sections(page: &Value) -> Vec<&str> {
     page.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
-fn full_disk_of_the_page_exits_23() {
+fn doctor_output_to_full_disk_exits_23() {
     let origin = Origin::builder().start().unwrap();
     for format in ["text", "json"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
@@ -42,7 +42,7 @@ fn full_disk_of_the_page_exits_23() {
 }
 
 #[test]
-fn plain_origin_has_all_sections() {
+fn doctor_report_of_http_url_has_all_sections() {
     let origin = Origin::builder().start().unwrap();
     let (code, page) = json(&[&origin.url("/bytes/4000000")]);
     assert_eq!(code, 0, "{page:#}");
@@ -71,7 +71,7 @@ fn plain_origin_has_all_sections() {
 }
 
 #[test]
-fn tls_origin_shows_session_and_certificates() {
+fn doctor_report_shows_tls_session_and_certificates() {
     let origin = Origin::builder().http2(100).start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let authority = dir.path().join("ca.pem");
@@ -93,7 +93,7 @@ fn tls_origin_shows_session_and_certificates() {
 }
 
 #[test]
-fn redirects_ranges_and_validators_are_probed() {
+fn doctor_probes_redirects_ranges_and_validators() {
     let reply = |head: &str| vec![ScriptStep::ReadHead, ScriptStep::send(head)];
     let found = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab";
     let moved = "HTTP/1.1 302 Found\r\nLocation: /new?token=hidden\r\nContent-Length: 0\r\n\r\n";
@@ -119,7 +119,7 @@ fn redirects_ranges_and_validators_are_probed() {
 }
 
 #[test]
-fn page_has_no_secrets() {
+fn doctor_report_contains_no_secrets() {
     let origin = Origin::builder().start().unwrap();
     let url = origin.url("/bytes/10?key=s3cret").replace("http://", "http://me:s3cret@");
     let secrets = ["-b", "c=s3cret", "-H", "Authorization: Bearer s3cret", "--oauth2-bearer", "s3cret", &url];
@@ -131,7 +131,7 @@ fn page_has_no_secrets() {
 }
 
 #[test]
-fn other_origins_after_a_redirect_get_no_credentials() {
+fn doctor_sends_no_credentials_to_redirected_origin() {
     let found = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab";
     let other = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(found)]);
     let moved = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
@@ -146,7 +146,7 @@ fn other_origins_after_a_redirect_get_no_credentials() {
 }
 
 #[test]
-fn failures_name_their_remedy_and_code() {
+fn doctor_failures_have_remedy_and_exit_code() {
     let output = doctor(&[&format!("{REFUSED}/")]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.code, 7, "{text}");
@@ -160,7 +160,7 @@ fn failures_name_their_remedy_and_code() {
 }
 
 #[test]
-fn doctor_wants_exactly_one_url() {
+fn doctor_requires_exactly_one_url() {
     for args in [&["http://h/1", "http://h/2"][..], &["--input-file", "/dev/null"]] {
         let output = doctor(args);
         assert!(output.code == 2 && output.stderr.contains("it looks at one URL"), "{}", output.stderr);

@@ -1,4 +1,5 @@
-//! `--ech` with a server that knows the key: Go's, which reports whether the hello was encrypted.
+//! Tests of `--ech` (Encrypted Client Hello) with a server in Go, which knows the key and reports
+//! whether the hello was encrypted.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use testkit::dns_server::{DnsServer, HttpsRecordData};
 
 use crate::common::{CommandOutput, program, run_haul, skipped};
 
-/// Go's server, which ends with this value.
+/// A running server in Go. Dropping it stops the server.
 struct EchServer {
     child: Child,
     dir: TempDir,
@@ -17,12 +18,12 @@ struct EchServer {
     without_key: u16,
     /// The server's key: an ECHConfigList in base64.
     list: String,
-    /// A list with another key.
+    /// An ECHConfigList with a key that the server does not have.
     other: String,
 }
 
 impl EchServer {
-    /// Starts the server; `None` if it is not built.
+    /// Starts the server. Returns `None` if it has not been built.
     fn start() -> Option<Self> {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/work/bin/ech-server");
         if !built.exists() {
@@ -44,7 +45,7 @@ impl EchServer {
         self.dir.path().join("ca.pem")
     }
 
-    /// Runs haul with these words before the others.
+    /// Runs haul with the words `persona` before the other arguments.
     fn run(&self, persona: &[&str], args: &[&str], port: u16) -> CommandOutput {
         let (ca, route) = (self.ca().display().to_string(), format!("secret.example:{port}:127.0.0.1"));
         let url = format!("https://secret.example:{port}/");
@@ -65,7 +66,7 @@ impl Drop for EchServer {
     }
 }
 
-/// Returns the exit code and the body.
+/// Returns the exit code and the body that a run of haul has printed.
 fn ended(got: &CommandOutput) -> (i32, &str) {
     (got.code, std::str::from_utf8(&got.stdout).unwrap())
 }
@@ -73,11 +74,11 @@ fn ended(got: &CommandOutput) -> (i32, &str) {
 const HIDDEN: &str = "true secret.example\n";
 const PLAIN: &str = "false secret.example\n";
 
-/// The beginning of the line of `-v` about the handshake.
+/// The beginning of the line that `-v` prints about the ECH handshake.
 const RESULT: &str = "ECH: result: status is";
 
 #[test]
-fn known_key_encrypts_the_name() {
+fn ech_key_option_encrypts_the_server_name() {
     let Some(server) = EchServer::start() else { return };
     let keys = format!("ecl:{}", server.list);
     for version in ["--http1.1", "--http2", "--http3-only"] {
@@ -95,7 +96,7 @@ fn known_key_encrypts_the_name() {
 }
 
 #[test]
-fn https_record_has_the_key() {
+fn ech_key_comes_from_dns_https_record() {
     let Some(server) = EchServer::start() else { return };
     let ech = haul_cli::base64::decode(&server.list).unwrap();
     let dns = DnsServer::start(move |query| {
@@ -115,7 +116,7 @@ fn https_record_has_the_key() {
 }
 
 #[test]
-fn other_policies_send_the_name() {
+fn server_name_is_unencrypted_without_ech_key() {
     let Some(server) = EchServer::start() else { return };
     for (policy, result) in [("false", None), ("grease", Some("sent GREASE")), ("true", Some("not configured"))] {
         let got = server.get(&["--ech", policy, "-v"]);
@@ -130,7 +131,7 @@ fn other_policies_send_the_name() {
 }
 
 #[test]
-fn keys_of_a_rejection_are_tried_once() {
+fn ech_retries_with_keys_from_the_rejection() {
     let Some(server) = EchServer::start() else { return };
     let other = format!("ecl:{}", server.other);
     for version in ["--http2", "--http3", "--http3-only"] {
@@ -147,7 +148,7 @@ fn keys_of_a_rejection_are_tried_once() {
 }
 
 #[test]
-fn curl_mode_reports_the_keys_of_a_rejection() {
+fn curl_mode_reports_keys_of_ech_rejection() {
     let Some(server) = EchServer::start() else { return };
     for words in [&["--ech", "true"][..], &[]] {
         let other = format!("ecl:{}", server.other);
@@ -158,7 +159,7 @@ fn curl_mode_reports_the_keys_of_a_rejection() {
 }
 
 #[test]
-fn many_urls_share_the_encrypted_connection() {
+fn many_urls_share_a_connection_with_ech() {
     let Some(server) = EchServer::start() else { return };
     let keys = format!("ecl:{}", server.list);
     let url = format!("https://secret.example:{}/", server.with_key);
@@ -167,7 +168,7 @@ fn many_urls_share_the_encrypted_connection() {
 }
 
 #[test]
-fn unusable_values_of_ech_are_refused() {
+fn invalid_ech_values_are_refused() {
     for (value, word) in [
         ("pn:public.example", "rustls"),
         ("always", "grease"),

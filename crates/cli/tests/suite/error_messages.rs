@@ -1,4 +1,5 @@
-//! The messages of failing command lines: what happened, to which URL, and the remedy.
+//! Tests of the error messages of failing command lines: what happened, to which URL, and the
+//! remedy.
 //!
 //! `cargo test -p httphaul-cli --test suite error_messages -- --nocapture` prints all of them.
 
@@ -15,11 +16,11 @@ use common::{HAUL, program, run};
 
 /// A command line that fails.
 struct FailingCommand {
-    /// The arguments. `SITE`, `TLS`, `OTHER`, `OLD`, `PROXY` and `CA` stand for the servers and the
-    /// files of [`FailingServers`]; a name after `PEER:` is that of a reply in [`REPLIES`].
+    /// The arguments. `SITE`, `TLS`, `OTHER`, `OLD`, `PROXY` and `CA` stand for the servers and
+    /// files of [`FailingServers`]. The name after `PEER:` is that of a response in [`REPLIES`].
     args: &'static str,
     code: i32,
-    /// The lines on standard error, with the same words for the servers.
+    /// The expected lines on standard error, with the same placeholders for the servers.
     message: &'static str,
 }
 
@@ -27,7 +28,7 @@ const fn fails(args: &'static str, code: i32, message: &'static str) -> FailingC
     FailingCommand { args, code, message }
 }
 
-/// The replies of servers by their names.
+/// The responses of test servers, by their names.
 const REPLIES: &[(&str, &str)] = &[
     ("401", "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"),
     ("403", "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
@@ -322,7 +323,7 @@ const FAILING: &[FailingCommand] = &[
     ),
 ];
 
-/// The servers of the command lines.
+/// The servers for the failing command lines.
 struct FailingServers {
     site: Origin,
     other_name: Origin,
@@ -343,7 +344,7 @@ impl FailingServers {
         }
     }
 
-    /// Returns the words that stand for servers, each with its replacement.
+    /// Returns the placeholders for servers and files, each with its replacement.
     fn words(&self, dir: &Path) -> Vec<(&'static str, String)> {
         vec![
             ("SITE", self.site.url("")),
@@ -358,7 +359,7 @@ impl FailingServers {
     }
 }
 
-/// Starts the server whose reply has this name.
+/// Starts a server that sends the response with this name.
 fn peer(name: &str) -> RawPeer {
     let (_, reply) = REPLIES.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no reply {name}"));
     let script: PeerScript = match name {
@@ -372,7 +373,7 @@ fn peer(name: &str) -> RawPeer {
 }
 
 #[test]
-fn failing_command_lines_say_cause_and_remedy() {
+fn failing_command_lines_print_cause_and_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let servers = FailingServers::start(dir.path());
     let mut wrong = Vec::new();

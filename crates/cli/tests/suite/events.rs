@@ -19,7 +19,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use testkit::h1_peer::RawPeer;
 
-/// Asserts that each line is valid by the published schema, and returns the lines.
+/// Asserts that each line is a valid event by the published schema. Returns the events.
 #[track_caller]
 fn events(text: &[u8]) -> Vec<Value> {
     static SCHEMA: OnceLock<(Schemas, SchemaIndex)> = OnceLock::new();
@@ -42,18 +42,18 @@ fn events(text: &[u8]) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-/// Reads the events in a file; see [`events`].
+/// Reads and checks the events in a file; see [`events`].
 #[track_caller]
 fn events_in(file: &Path) -> Vec<Value> {
     events(&fs::read(file).unwrap())
 }
 
-/// Returns the names of the events without those of the progress, which come by the clock.
+/// Returns the names of the events, without the progress events, whose number depends on time.
 fn names(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["event"].as_str().unwrap()).filter(|name| *name != "progress").collect()
 }
 
-/// Returns the number of events with this name about a URL.
+/// Returns the number of events with the name `name` for the URL `url`.
 fn count(events: &[Value], url: &str, name: &str) -> usize {
     events.iter().filter(|event| event["url"] == *url && event["event"] == *name).count()
 }
@@ -107,7 +107,7 @@ fn single_url_has_events_with_its_file() {
 }
 
 #[test]
-fn parallel_curl_writes_events() {
+fn curl_persona_writes_events() {
     let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
     let urls = [origin.url("/small"), origin.url("/status/404")];
     for parallel in ["-Z", "-s"] {
@@ -140,7 +140,7 @@ fn secrets_are_left_out_of_events() {
 }
 
 #[test]
-fn hostile_urls_stay_in_their_line() {
+fn hostile_urls_are_escaped_in_events() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let hostile =
@@ -198,7 +198,7 @@ fn events_go_to_an_open_descriptor() {
 }
 
 #[test]
-fn events_never_take_the_descriptor_of_a_job() {
+fn events_are_refused_on_an_unopened_descriptor() {
     let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
     for number in 3..12 {
         let script =
@@ -210,7 +210,7 @@ fn events_never_take_the_descriptor_of_a_job() {
 }
 
 #[test]
-fn events_and_other_files_never_replace_each_other() {
+fn events_file_and_other_files_must_differ() {
     let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
     let dir = dir.path();
     list(dir, "list", [origin.url("/small")]);
@@ -248,7 +248,7 @@ fn events_go_to_a_socket() {
 }
 
 #[test]
-fn watcher_that_leaves_does_not_end_the_run() {
+fn run_continues_when_event_reader_closes() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let file = list(dir.path(), "list", (0..3000).map(|n| origin.url(&format!("/small/{n}"))));
@@ -261,7 +261,7 @@ fn watcher_that_leaves_does_not_end_the_run() {
 }
 
 #[test]
-fn full_disk_leaves_whole_events_and_fails() {
+fn full_disk_keeps_whole_event_lines_and_fails() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let ran = run_haul(["-sS", "--events", "/dev/full", &origin.url("/small")]);
@@ -304,7 +304,7 @@ fn resumed_job_counts_its_finished_urls_as_skipped() {
 }
 
 #[test]
-fn signal_prints_the_progress() {
+fn sigusr1_prints_the_progress() {
     let dir = tempfile::tempdir().unwrap();
     let (said, gated) = (dir.path().join("said"), GatedSite::start(1));
     let list = gated.list(dir.path(), 3);

@@ -235,7 +235,7 @@ fn then_pages_are_saved_under_extracted_values() {
 }
 
 #[test]
-fn then_values_are_saved_per_page() {
+fn values_of_later_stage_are_saved_per_page() {
     let origin = origin(3);
     let dir = tempfile::tempdir().unwrap();
     let args = [&*origin.url("/1"), "--extract", NAMES, "--then", &origin.url("/{}"), "--extract", BLOCKS, "-o", "{}"];

@@ -1,5 +1,6 @@
-//! Each block of code in the README and the guides is run or used by a test as printed, or says why
-//! not: `<!-- tested by: FILE -->` before a block names its test, `<!-- not run: REASON -->` the reason.
+//! Checks that each block of code in the README and the guides is tested. The comment `<!-- tested
+//! by: FILE -->` before a block names its test. The comment `<!-- not run: REASON -->` gives the
+//! reason why it has none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::guides::{NOT_RUN, TESTED_BY};
 
-/// The blocks of a document in one language, and the file with the test that runs them.
+/// The documents and languages whose blocks are run by a test, with the file of that test.
 const RUN_BY: &[(&str, &str, &str)] = &[
     ("README.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/archives.md", "sh", "crates/cli/tests/suite/guides.rs"),
@@ -32,7 +33,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("docs/scale-out.md", "yaml", "crates/cli/tests/suite/shards.rs"),
 ];
 
-/// The least length of a reason why a block is not run.
+/// The minimum length of the reason why a block is not run.
 const REASON_MIN: usize = 20;
 
 fn root() -> PathBuf {
@@ -50,14 +51,14 @@ fn documents() -> Vec<String> {
     documents
 }
 
-/// Returns true if the file with a test names a document.
+/// Returns true if the test file `test` mentions the document.
 fn is_used_by(test: &str, document: &str) -> bool {
     let name = document.rsplit('/').next().unwrap();
     fs::read_to_string(root().join(test)).is_ok_and(|text| text.contains(name))
 }
 
-/// Returns the blocks of a document that no test runs and that do not say why, and adds the pairs of
-/// document and language to `run`.
+/// Returns the blocks of a document that no test runs and that give no reason. Adds the pairs of
+/// document and language that a test must run to `run`.
 fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'d str, &'d str)>) -> Vec<String> {
     let mut forgotten = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -93,7 +94,7 @@ fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'
 }
 
 #[test]
-fn each_block_runs_or_says_why_not() {
+fn each_guide_block_is_tested_or_gives_reason() {
     let mut forgotten = Vec::new();
     let mut seen = Vec::new();
     for document in documents() {
@@ -110,9 +111,9 @@ fn each_block_runs_or_says_why_not() {
     }
 }
 
-/// Blocks that are not run install something. What they make must be a target.
+/// Blocks that are not run build or install something with make. Its targets must exist.
 #[test]
-fn targets_in_the_guides_exist() {
+fn make_targets_in_the_guides_exist() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     for document in documents() {
         let text = fs::read_to_string(root().join(&document)).unwrap();
@@ -126,7 +127,7 @@ fn targets_in_the_guides_exist() {
 }
 
 #[test]
-fn new_block_without_a_test_is_found() {
+fn untested_guide_block_is_detected() {
     let forgotten = |text: &str| forgotten_blocks("docs/curl.md", text, &mut BTreeSet::new()).len();
     assert_eq!(forgotten("```sh\nhaul x\n```\n```text\nits output\n```\n"), 0);
     assert_eq!(forgotten("```text\nno output\n```\n"), 1);

@@ -1,7 +1,7 @@
-//! Runs the examples of the README and the guides as they are printed. An example is a block of shell
-//! commands in a document, which runs in an empty directory; `$site` is the address of the test's
-//! site, and https://example.com leads there by a proxy. If a block of plain text follows, it is what
-//! the commands print.
+//! Runs the examples of the README and the guides as they are printed. An example is a block of
+//! shell commands in a document, which runs in an empty directory. `$site` is the address of the
+//! test site, and https://example.com leads to the test site through a proxy. If a block of plain
+//! text follows, it is the output that the commands must print.
 
 use crate::common;
 
@@ -19,11 +19,11 @@ use testkit::test_certificates::TestCertificates;
 
 use common::{HAUL, installed, program, run};
 
-/// The hosts in the guides, all of which lead to the site.
+/// The host names in the guides, all of which lead to the test site.
 const HOSTS: [&str; 5] = ["example.com", "api.example.com", "s3.example.com", "other.example", "h"];
 
-/// A site with what the recipes need: a shop, a login, an API, listings, a sitemap, files, and
-/// broken links.
+/// A site with everything that the recipes need: a shop, a login, an API, listings, a sitemap,
+/// files, and broken links.
 pub(crate) struct GuideSite {
     address: String,
     /// The certificate authority of https://example.com in PEM.
@@ -39,7 +39,7 @@ impl Drop for GuideSite {
     }
 }
 
-/// A request that the site has received.
+/// A request that the test site has received.
 struct SiteRequest {
     method: String,
     path: String,
@@ -66,8 +66,8 @@ impl GuideSite {
     }
 }
 
-/// Serves a connection: one to the site, or one to its proxy, whose tunnels all lead to the site.
-/// Returns `None` at its end.
+/// Serves a connection to the site, or to its proxy, whose tunnels all lead to the site. Returns
+/// `None` at the end of the connection.
 fn serve_client(mut stream: TcpStream, site: &str, visits: &Mutex<Vec<String>>, tls: Arc<ServerConfig>) -> Option<()> {
     let mut first = [0; 16];
     stream.peek(&mut first).ok()?;
@@ -84,8 +84,8 @@ fn serve_client(mut stream: TcpStream, site: &str, visits: &Mutex<Vec<String>>, 
     serve(StreamOwned::new(ServerConnection::new(tls).ok()?, stream), "https://example.com", visits, true)
 }
 
-/// Returns the page that a proxied host has at any path: links and a few elements, or JSON. Listings
-/// end after three pages.
+/// Returns the page of a proxied host, which is the same for any path: links and a few elements, or
+/// JSON. A listing ends after three pages.
 fn any_page(request: &SiteRequest) -> (&'static str, &'static str, String) {
     const JSON: &str = "Content-Type: application/json\r\n";
     const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
@@ -113,7 +113,7 @@ fn any_page(request: &SiteRequest) -> (&'static str, &'static str, String) {
     ("200 OK", HTML, html.to_owned())
 }
 
-/// Serves the requests of one connection. Returns `None` at its end.
+/// Serves the requests of one connection. Returns `None` at the end of the connection.
 fn serve(stream: impl Read + Write, site: &str, visits: &Mutex<Vec<String>>, is_proxied: bool) -> Option<()> {
     let mut reader = BufReader::new(stream);
     loop {
@@ -160,16 +160,16 @@ fn serve(stream: impl Read + Write, site: &str, visits: &Mutex<Vec<String>>, is_
     }
 }
 
-/// The announced length of the body of which the site sends a half.
+/// The announced length of the body of which the site sends only half.
 const HALF_ISO: usize = 48 << 20;
 
-/// Returns a compressed archive without a file.
+/// Returns a compressed archive that contains no file.
 fn archive() -> Vec<u8> {
     run(program("tar").args(["-cz", "-f", "-", "-T", "/dev/null"])).stdout
 }
 
-/// Returns the status, the header fields and the body of the reply to a request. `is_first` is true
-/// for the first request of a path.
+/// Returns the status, the header fields and the body of the response to a request. `is_first` is
+/// true for the first request of a path.
 fn reply(request: &SiteRequest, site: &str, is_first: bool) -> (&'static str, &'static str, String) {
     const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
     const JSON: &str = "Content-Type: application/json\r\n";
@@ -229,21 +229,20 @@ fn reply(request: &SiteRequest, site: &str, is_first: bool) -> (&'static str, &'
     }
 }
 
-/// A block of shell commands in a document, and the output that follows it, if the document shows
-/// it.
+/// A block of shell commands in a document, and the output that follows it in the document, if any.
 struct GuideExample {
     line: usize,
     commands: String,
     output: Option<String>,
 }
 
-/// The beginning of a comment before a block that is not run.
+/// The beginning of a comment that precedes a block that is not run.
 pub(crate) const NOT_RUN: &str = "<!-- not run: ";
 
-/// The beginning of a comment before a block that the named file with tests takes from the document.
+/// The beginning of a comment that precedes a block and names the file of its test.
 pub(crate) const TESTED_BY: &str = "<!-- tested by: ";
 
-/// Returns the block of a document that contains this text.
+/// Returns the block in a document that contains this text.
 #[track_caller]
 pub(crate) fn block_with(document: &str, text: &str) -> String {
     let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();
@@ -273,8 +272,8 @@ fn examples(document: &str) -> Vec<GuideExample> {
     found
 }
 
-/// Returns a command that runs an example in a directory. `authority` is the file with the
-/// certificate authority of the hosts.
+/// Returns a command that runs an example in a directory. `authority` is the file with the CA
+/// certificate for the hosts.
 pub(crate) fn example_command(commands: &str, site: &GuideSite, dir: &Path, authority: &Path) -> Command {
     let address = format!("http://{}", site.address);
     let programs = Path::new(HAUL).parent().unwrap();
@@ -309,9 +308,10 @@ fn run_examples(document: &str, needed: &[&'static str]) {
     }
 }
 
-/// Runs the examples of a guide whose hosts and files are only imagined: each must succeed with a
-/// page that has links, elements, and JSON. A line that ends in `# refused` must fail, and print the
-/// block of text that follows on standard error. Directories of the system are in that of the test.
+/// Runs the examples of a guide whose hosts and files do not exist. Each command must succeed with
+/// a page that contains links, elements, and JSON. A line that ends in `# refused` must fail, and
+/// print the following block of text on standard error. System directories in the examples are
+/// below the directory of the test.
 #[track_caller]
 fn run_imagined_examples(document: &str) {
     for example in examples(document) {
@@ -366,7 +366,7 @@ fn examples_of_the_readme_run_as_printed() {
 }
 
 #[test]
-fn recipes_run_as_printed() {
+fn examples_of_the_recipes_run_as_printed() {
     run_examples("docs/recipes.md", &["jq", "sha256sum", "sqlite3"]);
 }
 

@@ -113,7 +113,7 @@ fn http2_list_output_is_whole_and_ordered() {
 }
 
 #[test]
-fn parallel_immediate_does_not_wait_to_share() {
+fn parallel_immediate_opens_connections_without_waiting() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca");
@@ -189,7 +189,7 @@ fn http2_memory_is_bounded_with_many_connections() {
     }
 }
 
-/// The maximum number of frames that a malicious server of these tests sends. haul must end the
+/// The maximum number of frames that a malicious server in these tests sends. haul must end the
 /// connection long before.
 const FOREVER: u64 = 200_000;
 

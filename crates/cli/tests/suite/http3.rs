@@ -1,11 +1,12 @@
-//! Tests of `--http3`, `--http3-only`, and of the use of HTTP/3 that a server has offered.
+//! Tests of `--http3` and `--http3-only`, and of HTTP/3 that a server has offered with Alt-Svc.
 
 use testkit::http3::Http3Settings;
 use testkit::origin::{Origin, OriginBuilder};
 
 use crate::common::{HAUL, bash, run_haul};
 
-/// Makes TCP start so late that HTTP/3 wins on the slowest machine.
+/// The options that delay TCP connections so long that HTTP/3 connects first even on the slowest
+/// machine.
 const PATIENCE: [&str; 2] = ["--happy-eyeballs-timeout-ms", "60000"];
 
 /// Starts an origin with HTTP/3. Returns its URL, and a file with the certificate of its CA.
@@ -38,7 +39,7 @@ fn offered_http3_is_used_later_in_the_run() {
 }
 
 #[test]
-fn verbose_shows_no_transfer_coding_of_later_versions() {
+fn verbose_hides_transfer_encoding_of_http2_and_http3() {
     let (origin, _, ca) = start(Origin::builder());
     let (ca, url) = (ca.path().display(), origin.https_url("/echo"));
     for option in ["--http3-only", "--http2"] {

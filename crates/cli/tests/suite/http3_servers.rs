@@ -2,9 +2,9 @@
 //! both directions must have the hash of their source, and the server must see one connection.
 //! Servers that are not installed are skipped.
 //!
-//! With `HAUL_HTTP3_FULL=1` (`make h3-interop`) the bodies and numbers are large: 1 GiB by one
-//! stream, 50 bodies of 100 MB and 20,000 of 300 bytes, each over one connection. Then testkit's
-//! origin takes part, too.
+//! With `HAUL_HTTP3_FULL=1` (`make h3-interop`) the bodies are larger and more: 1 GiB on one
+//! stream, 50 bodies of 100 MB, and 20,000 of 300 bytes, each set over one connection. The origin
+//! of testkit is then tested as well.
 
 use std::fs;
 use std::io::Write;
@@ -21,22 +21,22 @@ use testkit::unused_port::unused_port;
 use crate::common::servers::{ExternalServer, found};
 use crate::common::{CommandOutput, HAUL, PATIENCE, RunningCommand, list, program, skipped};
 
-/// The seed of all bodies. testkit's origin serves the same.
+/// The seed of the byte pattern for all bodies. The origin of testkit serves the same pattern.
 const SEED: u64 = 1;
-/// The length of the pieces in which a file is written.
+/// The size, in bytes, of the pieces in which a file is written.
 const PIECE: usize = 1 << 20;
 
-/// The lengths and numbers of the bodies that are fetched.
+/// The lengths and numbers of the bodies that the tests transfer.
 struct InteropLoad {
-    /// The lengths of the bodies that are fetched alone.
+    /// The lengths of the bodies that are each fetched in a separate run.
     alone: &'static [usize],
-    /// The number and the length of the bodies that share a connection.
+    /// The number and the length of the large bodies that are fetched over one connection.
     streams: (usize, usize),
-    /// The number of small bodies that share a connection, and their length.
+    /// The number and the length of the small bodies that are fetched over one connection.
     small: (usize, usize),
-    /// The length of the content that is sent and comes back.
+    /// The length of the content that is sent and returned by the server.
     echoed: usize,
-    /// The length of the content whose hash the server returns.
+    /// The length of the content that is sent and whose hash the server returns.
     digested: usize,
     limit: Duration,
 }
@@ -58,7 +58,7 @@ const FULL: InteropLoad = InteropLoad {
     limit: Duration::from_secs(600),
 };
 
-/// Returns the load that the environment asks for.
+/// Returns the load that `HAUL_HTTP3_FULL` selects.
 fn load() -> &'static InteropLoad {
     if is_full() { &FULL } else { &SLICE }
 }
@@ -67,8 +67,8 @@ fn is_full() -> bool {
     std::env::var_os("HAUL_HTTP3_FULL").is_some()
 }
 
-/// A directory with the bodies under `bytes`, each named after its length, and with a certificate
-/// for localhost.
+/// A directory with the bodies in the subdirectory `bytes`, each named after its length, and with a
+/// certificate for localhost.
 struct BodyFiles {
     dir: tempfile::TempDir,
 }
@@ -106,8 +106,8 @@ impl BodyFiles {
         RunningCommand::start(&mut command).wait_within(load().limit)
     }
 
-    /// Fetches the bodies of `length` bytes that `urls` name, over one connection, and compares
-    /// the hash of their concatenation.
+    /// Fetches `count` bodies of `length` bytes over one connection, and compares the hash of their
+    /// concatenation.
     fn check_many(&self, what: &str, base: &str, (count, length): (usize, usize)) {
         list(self.dir.path(), "list", (0..count).map(|n| format!("{base}/bytes/{length}?{n}")));
         let expected = self.bash(&format!("for n in {{1..{count}}}; do cat bytes/{length}; done | sha256sum"));
@@ -134,8 +134,8 @@ impl BodyFiles {
         assert_eq!(missing.code, 22, "{what}: {}", missing.stderr);
     }
 
-    /// Sends a body to `base`/echo by each of these options of haul. `arrived` gets the content that
-    /// the server has received, from haul's output or elsewhere.
+    /// Sends a body to the path `/echo` below `base`, once with each of these options. `arrived`
+    /// returns the content that the server has received, given haul's output.
     fn check_uploads(&self, what: &str, base: &str, options: &[String], arrived: impl Fn(CommandOutput) -> Vec<u8>) {
         for option in options {
             let got = self.bash(&format!("$GET {base}/echo {option}"));
@@ -151,7 +151,7 @@ fn uploads() -> Vec<String> {
     vec![format!("-T {file}"), format!("--data-binary @{file}")]
 }
 
-/// Writes a file with the first `length` bytes of the pattern that testkit's origin serves.
+/// Writes a file with the first `length` bytes of the pattern that the origin of testkit serves.
 fn write_body(path: &Path, length: usize) {
     let pattern = BytePattern::new(SEED);
     let mut file = fs::File::create(path).unwrap();
@@ -160,7 +160,8 @@ fn write_body(path: &Path, length: usize) {
     }
 }
 
-/// Starts quic-go's server with these options, and returns its base URL; `None` if it is not built.
+/// Starts quic-go's server with these options, and returns its base URL. Returns `None` if the
+/// server has not been built.
 fn start_quicgo(files: &BodyFiles, options: &[&str]) -> Option<(ExternalServer, String)> {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/work/bin/quicgo-server");
     if !server.is_file() {
@@ -249,7 +250,7 @@ fn http3_with_caddy_keeps_bodies_and_connection() {
 }
 
 #[test]
-fn http3_with_own_origin_keeps_large_bodies() {
+fn http3_with_testkit_origin_keeps_large_bodies() {
     if !is_full() {
         return;
     }

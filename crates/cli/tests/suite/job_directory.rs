@@ -1,5 +1,5 @@
-//! Tests of a job's directory and of the files beside a job: others could replace its command line
-//! by them.
+//! Tests of the check of a job's directory and of the SQLite files beside a job, with which other
+//! users could replace its command line.
 
 use crate::common;
 
@@ -19,12 +19,13 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Makes a job `j` in the directory.
+/// Creates a job in the file `j` of the directory.
 fn make_job(dir: &Path, site: &SmallSite) {
     run_in(dir, HAUL, &["--job", "j", "-s", "--out-null", &site.url("/0")]).ok();
 }
 
-/// Runs, shows, lists, reports and changes the job. Returns each command line with its result.
+/// Runs, shows, lists, reports and changes the job. Returns the command line and the output of each
+/// command.
 fn use_job(dir: &Path, job: &str) -> Vec<(String, CommandOutput)> {
     let uses: [&[&str]; 6] = [
         &["--job", job],
@@ -44,7 +45,7 @@ fn is_refused(dir: &Path, job: &str, text: &str) {
 }
 
 #[test]
-fn job_in_directory_of_everybody_is_refused() {
+fn job_in_world_writable_directory_is_refused() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     let dir = dir.path();
     for mode in [0o777, 0o1777, 0o703] {
@@ -69,7 +70,7 @@ fn job_in_directory_of_everybody_is_refused() {
 }
 
 #[test]
-fn job_in_own_directory_of_group_runs() {
+fn job_in_own_group_writable_directory_runs() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     set_mode(dir.path(), 0o2775);
     make_job(dir.path(), &site);
@@ -79,7 +80,7 @@ fn job_in_own_directory_of_group_runs() {
 }
 
 #[test]
-fn foreign_files_beside_job_are_refused() {
+fn invalid_sqlite_files_beside_job_are_refused() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     let dir = dir.path();
     make_job(dir, &site);
@@ -131,7 +132,7 @@ fn job_beside_another_users_files_is_refused() {
 }
 
 #[test]
-fn job_writable_for_others_is_refused() {
+fn job_file_writable_for_others_is_refused() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     make_job(dir.path(), &site);
     set_mode(&dir.path().join("j"), 0o660);

@@ -1,5 +1,6 @@
-//! Faults of the disk while a job runs: each write of the job's file and of the output fails for
-//! lack of space, and the job's log is torn at many places. The next run completes the job.
+//! Tests of disk faults while a job runs: each write to the job's file and to the output fails
+//! because the disk is full, and the job's write-ahead log is torn at many offsets. The next run
+//! must complete the job.
 
 use crate::common;
 
@@ -14,8 +15,8 @@ use testkit::rng::Rng;
 
 const URLS: usize = 12;
 
-/// Returns a command that runs the job in `dir`, as arguments of `program` and with `out` as its
-/// standard output.
+/// Runs the job in `dir` to its end, and returns its output. `command` gets haul's arguments, and
+/// the file `out` as standard output.
 fn job(mut command: Command, dir: &Path) -> CommandOutput {
     command.args(["--job", "j", "-sS", "--retry", "0", "--parallel-max", "2", "--input-file", "list"]);
     let out = OpenOptions::new().create(true).append(true).open(dir.join("out")).unwrap();
@@ -38,7 +39,8 @@ fn expected() -> String {
     (0..URLS).map(|number| format!("small {number}\n")).collect()
 }
 
-/// Fails the writes to `file` from the n-th on, for each n, and runs the job again.
+/// For each n, runs a job in which all writes to `file` from the n-th on fail, and then completes
+/// the job in a second run.
 fn fill_the_disk_at_each_write(file: &str, calls: &str) {
     if !can_trace("a disk without space") {
         return;
@@ -87,7 +89,7 @@ fn output_survives_full_disk_at_any_write() {
 }
 
 #[test]
-fn torn_log_loses_and_repeats_no_output() {
+fn torn_write_ahead_log_loses_no_output() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(URLS));
     let killed = dir.path();
     gated.list(killed, URLS + 1);

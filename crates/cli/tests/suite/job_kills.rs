@@ -1,5 +1,5 @@
-//! Kills jobs at random moments, as often as it takes, and compares what they leave with a run that
-//! was not killed: nothing may be missing, and nothing may be there twice.
+//! Kills jobs at random times until each job is complete, and compares the results with those of an
+//! uninterrupted run: nothing may be missing or occur twice.
 //!
 //! `HAUL_JOB_KILLS=1000` sets the number of kills (`make job-kills`), and `HAUL_SEED` the seed.
 
@@ -21,29 +21,30 @@ use testkit::warc_reader::read;
 /// The number of URLs in the list of a job without stages.
 const URLS: usize = 150;
 
-/// A kind of job: its options, in which `$site` stands for the server, and its list.
+/// A type of job: its options, in which `$site` stands for the server, and the contents of its
+/// list.
 struct JobShape {
     name: &'static str,
     options: &'static [&'static str],
     list: JobList,
 }
 
-/// The list of a job.
+/// The contents of a job's list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JobList {
     Pages,
     PipedPages,
-    /// Pages with links to other pages.
+    /// The list contains pages with links to other pages.
     Indexes,
-    /// Listings of several pages.
+    /// The list contains listings of several pages.
     Listings,
-    /// Pages of which many are equal, some after a redirect.
+    /// The list contains many pages with equal content, some after a redirect.
     Copies,
 }
 
 const LIST: &str = "list";
 
-/// The archive of a job, whose files may have numbers.
+/// The name of the job's archive, to whose files numbers may be added.
 const ARCHIVE: &str = "a.warc.gz";
 
 const SHAPES: &[JobShape] = &[
@@ -108,7 +109,7 @@ const SHAPES: &[JobShape] = &[
     },
 ];
 
-/// Starts the server of the jobs. Some of its pages take some milliseconds.
+/// Starts the server for the jobs. Some of its pages take a few milliseconds.
 fn site() -> SmallSite {
     SmallSite::start(|target| {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -134,7 +135,7 @@ fn site() -> SmallSite {
     })
 }
 
-/// Returns the lines of a list.
+/// Returns the lines of a job's list.
 fn lines(site: &SmallSite, list: JobList) -> String {
     let (count, path): (usize, fn(usize) -> String) = match list {
         JobList::Pages | JobList::PipedPages => (URLS, |number| format!("/page/{number}")),
@@ -169,8 +170,8 @@ fn start(dir: &Path, shape: &JobShape, site: &SmallSite, lines: &str) -> Child {
     child
 }
 
-/// Returns the results of the job in a form that does not depend on times: the lines of the output
-/// in their order, unless the job has none, the exchanges of the archive, and the files by name.
+/// Returns the results of the job without anything that depends on time: the lines of the output
+/// (sorted if the output is unordered), the exchanges in the archive, and the files sorted by name.
 fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
     let text = fs::read_to_string(dir.join("out")).unwrap_or_default();
     let is_json = shape.options.contains(&"--jsonl");
@@ -195,9 +196,10 @@ fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
     left
 }
 
-/// Returns the URLs and the digests of the exchanges in an archive, sorted. Each response may be a
-/// response record or a revisit record, which depends on times. Asserts that each file is whole, that
-/// records have their pairs, and that each revisit record refers to a response with its payload.
+/// Returns the URLs and digests of the exchanges in an archive, sorted. A response may be stored as
+/// a response record or a revisit record, depending on time. Asserts that each file is complete,
+/// that requests and responses are paired, and that each revisit record refers to a response with
+/// the same payload.
 fn exchanges(dir: &Path, archives: &[String]) -> Vec<String> {
     let (mut responses, mut revisits, mut exchanges) = (HashSet::new(), Vec::new(), Vec::new());
     for name in archives {
@@ -220,13 +222,14 @@ fn exchanges(dir: &Path, archives: &[String]) -> Vec<String> {
     exchanges
 }
 
-/// The number of kills after which a job may end, so that the next kind of job has its turn.
+/// Returns the number of kills after which a job may complete, so that the next type of job is
+/// tested.
 fn most_kills(kills: u64) -> u64 {
     if kills > 500 { 12 } else { 2 }
 }
 
-/// Kills a run after a random time, unless it has ended by then or `may_kill` is false. Returns true
-/// if it was killed.
+/// Kills a run after a random time, unless it has already ended or `may_kill` is false. Returns
+/// true if it was killed.
 fn killed(mut child: Child, random: &mut Rng, may_kill: bool, name: &str) -> bool {
     if may_kill {
         std::thread::sleep(Duration::from_micros(random.below(60_000)));
@@ -242,7 +245,7 @@ fn killed(mut child: Child, random: &mut Rng, may_kill: bool, name: &str) -> boo
 }
 
 #[test]
-fn killed_jobs_end_like_uninterrupted_ones() {
+fn killed_jobs_have_same_results_as_uninterrupted_ones() {
     let kills = setting("HAUL_JOB_KILLS", SHAPES.len() as u64);
     let mut random = Rng::new(setting("HAUL_SEED", 1));
     let site = site();
@@ -268,7 +271,7 @@ fn killed_jobs_end_like_uninterrupted_ones() {
     }
 }
 
-/// The jobs that are refreshed. Their lists are the indexes of [`daily_site`].
+/// The types of jobs that are refreshed. Their lists contain the indexes of [`daily_site`].
 const REFRESHED: &[JobShape] = &[
     JobShape { name: "refreshed files", options: &["-o", "f-{name}"], list: JobList::Indexes },
     JobShape { name: "refreshed records", options: &["--jsonl"], list: JobList::Indexes },
@@ -289,8 +292,8 @@ const REFRESHED: &[JobShape] = &[
     },
 ];
 
-/// Starts a server whose pages change on the second day. Some indexes have other links then, and some
-/// pages are gone.
+/// Starts a server whose pages change on the second day. On that day, some indexes have other
+/// links, and some pages no longer exist.
 fn daily_site() -> DailySite {
     DailySite::start(|target, day| {
         let (kind, number) = target.strip_prefix('/')?.split_once('/')?;
@@ -307,7 +310,7 @@ fn daily_site() -> DailySite {
     })
 }
 
-/// Starts a run of a job of [`REFRESHED`] in `dir`.
+/// Starts a run of one of the jobs in [`REFRESHED`], in `dir`.
 fn start_refreshed(dir: &Path, shape: &JobShape, site: &DailySite, refreshes: bool) -> Child {
     let mut command: Command = haul(["--job", "j", "-s", "--parallel-max", "16", "--input-file", LIST]);
     command.args(shape.options.iter().map(|option| option.replace("$site", &site.url(""))));
@@ -316,7 +319,7 @@ fn start_refreshed(dir: &Path, shape: &JobShape, site: &DailySite, refreshes: bo
     command.spawn().unwrap()
 }
 
-/// Returns the results of the last refresh, or `None` as long as it is not complete.
+/// Returns the results of the last refresh; `None` if it is not complete yet.
 fn refreshed(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
     let job = rusqlite::Connection::open(dir.join("j")).unwrap();
     let ended = "SELECT refresh_round = 1 AND refresh_is_complete FROM job";
@@ -329,7 +332,7 @@ fn refreshed(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
 }
 
 #[test]
-fn killed_refreshes_end_like_uninterrupted_ones() {
+fn killed_refreshes_have_results_of_uninterrupted_ones() {
     let kills = setting("HAUL_JOB_KILLS", 4 * REFRESHED.len() as u64) / 4;
     let mut random = Rng::new(setting("HAUL_SEED", 1));
     let site = daily_site();

@@ -1,4 +1,4 @@
-//! Tests of the memory of jobs: it does not grow with the number of URLs.
+//! Tests that the memory of jobs does not grow with the number of URLs.
 //!
 //! `HAUL_JOB_URLS=10000000` sets the number of URLs (`make job-memory`).
 
@@ -13,16 +13,16 @@ use std::thread;
 use common::peak_memory::measured;
 use rustix::fs::{CWD, Mode, mkfifoat};
 
-/// The most memory that a job may take, in KiB.
+/// The maximum memory of a job, in KiB.
 const MOST_MEMORY: u64 = 64 << 10;
 
-/// The most memory that ten times the URLs may add, in KiB.
+/// The maximum additional memory, in KiB, for ten times as many URLs.
 const MOST_GROWTH: u64 = 8 << 10;
 
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nETag: \"none\"\r\nContent-Length: 0\r\n\r\n";
 
-/// Starts a server that has no page. It reads nothing but the ends of requests, because it has to
-/// answer millions.
+/// Starts a server that responds to each request with status 404. It only looks for the ends of
+/// requests, because it must answer millions.
 fn empty_site() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -60,8 +60,8 @@ fn write_list(path: &Path, site: SocketAddr, count: u64) -> std::io::Result<()> 
     list.flush()
 }
 
-/// Runs a job with this number of URLs, each of which has the name of a file. Returns its peak
-/// memory.
+/// Runs a job with this number of URLs, each of which has a separate output file name. Returns the
+/// peak memory in KiB.
 fn peak_of_job(site: SocketAddr, count: u64, is_piped: bool) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

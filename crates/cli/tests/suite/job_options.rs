@@ -1,5 +1,5 @@
-//! Tests of the options of a job (`--job`): those that a later run is given again, those that name the
-//! job's own file, and what the commands `haul job …` say of its processes and its output.
+//! Tests of the options of a job (`--job`): options that a later run repeats, options that name the
+//! job's own file, and what the commands `haul job …` print about processes and output.
 
 use crate::common;
 
@@ -17,8 +17,7 @@ fn pages() -> SmallSite {
     SmallSite::start(|target| Some(("text/plain", format!("page {target}\n").into_bytes())))
 }
 
-/// Runs haul in the directory `dir`, with the file `out` there as standard output, to which it is
-/// appended.
+/// Runs haul in the directory `dir`. Its standard output is appended to the file `out` there.
 fn appending(dir: &Path, args: &[&str]) -> CommandOutput {
     let out = OpenOptions::new().create(true).append(true).open(dir.join("out")).unwrap();
     let ended = haul(args).current_dir(dir).stdout(out).output().unwrap();
@@ -49,7 +48,7 @@ fn rerun_job_needs_its_secret_fields_again() {
 }
 
 #[test]
-fn option_without_url_continues_its_job() {
+fn options_without_url_continue_the_job() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     run_in(dir, common::HAUL, &["--job", "j", "-sS", "-o", "f#1", &site.url("/[1-2]")]).ok();
@@ -71,7 +70,7 @@ fn option_without_url_continues_its_job() {
 }
 
 #[test]
-fn error_names_the_running_process_only_if_alive() {
+fn job_lock_error_names_only_a_live_process() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     let args = ["--job", "j", "-sS", "-o", "a", &site.url("/1")];
@@ -93,7 +92,7 @@ fn error_names_the_running_process_only_if_alive() {
 }
 
 #[test]
-fn status_does_not_keep_a_run_from_starting() {
+fn job_status_takes_no_lock() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     let args = ["--job", "j", "-sS", "-o", "a", &site.url("/1")];
@@ -107,7 +106,7 @@ fn status_does_not_keep_a_run_from_starting() {
 }
 
 #[test]
-fn retried_output_replaces_the_earlier_one() {
+fn job_retry_all_replaces_the_earlier_output() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     fs::write(dir.join("out"), "of others\n").unwrap();
@@ -132,7 +131,7 @@ fn retried_output_replaces_the_earlier_one() {
 }
 
 #[test]
-fn directory_of_a_job_need_not_be_utf8() {
+fn job_directory_need_not_be_utf8() {
     let (outer, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = outer.path().join(OsStr::from_bytes(b"d\xff"));
     if fs::create_dir(&dir).is_err() {
@@ -162,7 +161,7 @@ fn refresh_finds_files_whose_names_are_not_utf8() {
 }
 
 #[test]
-fn option_that_names_the_job_is_refused() {
+fn other_options_naming_the_job_file_are_refused() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     let url = site.url("/1");
@@ -204,7 +203,7 @@ fn option_that_names_the_job_is_refused() {
 }
 
 #[test]
-fn archive_and_events_have_files_of_their_own() {
+fn archive_and_events_require_separate_files() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages());
     let dir = dir.path();
     let url = site.url("/1");

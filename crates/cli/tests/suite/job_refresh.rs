@@ -1,4 +1,4 @@
-//! Tests of `--refresh`: conditional requests for the URLs of a job, and what becomes of the files.
+//! Tests of `--refresh`: conditional requests for the URLs of a job, and the effects on its files.
 
 use crate::common;
 
@@ -13,7 +13,8 @@ use common::daily_site::DailySite;
 use common::{HAUL, eventually, haul, list, run_in};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// A site whose pages have versions. Pages with an even number have entity tags, the others dates.
+/// A test site whose pages have versions. Pages with an even number have entity tags, the other
+/// pages have dates.
 struct VersionedSite {
     address: String,
     state: Arc<(Mutex<SiteState>, Condvar)>,
@@ -21,11 +22,11 @@ struct VersionedSite {
 
 #[derive(Default)]
 struct SiteState {
-    /// The version of each page; 0 for a page that is gone.
+    /// The version of each page; 0 for a page that no longer exists.
     versions: Vec<u32>,
-    /// The requests: the number of the page, its condition, and the status of the reply.
+    /// The requests: the number of the page, the condition, and the status of the response.
     requests: Vec<(usize, Option<String>, u16)>,
-    /// The number of the first page whose replies wait.
+    /// The number of the first page whose responses are delayed; `None` if none is.
     waits_from: Option<usize>,
 }
 
@@ -149,7 +150,7 @@ fn refresh_fetches_only_what_has_changed() {
 }
 
 #[test]
-fn missing_or_altered_files_are_fetched_whole() {
+fn refresh_fetches_missing_or_altered_files_completely() {
     let (dir, site) = (tempfile::tempdir().unwrap(), VersionedSite::start(4));
     let dir = dir.path();
     site.list(dir);
@@ -196,7 +197,7 @@ fn killed_refresh_continues() {
 }
 
 #[test]
-fn refresh_ends_despite_a_local_failure() {
+fn refresh_is_complete_despite_a_local_failure() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = DailySite::start(|target, day| Some(format!("{target}, day {day}\n")));
@@ -220,7 +221,7 @@ fn refresh_ends_despite_a_local_failure() {
 }
 
 #[test]
-fn texts_that_are_no_validators_are_not_sent() {
+fn refresh_sends_no_invalid_entity_tags() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let long = format!("\"{}\"", "e".repeat(100_000));
@@ -236,7 +237,7 @@ fn texts_that_are_no_validators_are_not_sent() {
 }
 
 #[test]
-fn refresh_asks_for_the_pages_of_each_stage() {
+fn refresh_requests_the_pages_of_each_stage() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     // On the second day, the index has another link, one page has changed, and one is gone.
@@ -292,7 +293,7 @@ fn refresh_prints_the_values_of_changed_pages() {
 }
 
 #[test]
-fn refresh_is_refused_where_it_has_no_meaning() {
+fn refresh_with_incompatible_options_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (args, text) in [
         (&["--refresh", "http://h/"][..], "only a job knows what was fetched before"),

@@ -1,4 +1,5 @@
-//! Tests of `haul job report`: the page is whole, safe against hostile texts, and of bounded size.
+//! Tests of `haul job report`: the HTML page is complete, safe against hostile texts, and of
+//! bounded size.
 
 use crate::common;
 
@@ -7,7 +8,8 @@ use std::path::Path;
 use common::{HAUL, program, run, run_in};
 use rusqlite::{Connection, params};
 
-/// Makes a job with these rows: URL, status, exit code, error, end in milliseconds, time in microseconds.
+/// Creates a job with these rows: URL, status, exit code, error, end in milliseconds since 1970,
+/// and duration in microseconds.
 fn job(dir: &Path, rows: impl Iterator<Item = (String, u16, u8, String, i64, i64)>) {
     let origin = common::origin();
     run_in(dir, HAUL, &["--job", "j", "-s", "-o", "a", &origin.url("/small")]).ok();
@@ -33,7 +35,7 @@ fn report(dir: &Path) -> String {
 }
 
 #[test]
-fn report_has_numbers_hosts_and_causes() {
+fn job_report_has_counts_hosts_and_causes() {
     let dir = tempfile::tempdir().unwrap();
     job(
         dir.path(),
@@ -67,7 +69,7 @@ fn report_has_numbers_hosts_and_causes() {
 }
 
 #[test]
-fn hostile_texts_stay_texts_in_the_report() {
+fn job_report_escapes_hostile_texts() {
     let dir = tempfile::tempdir().unwrap();
     let hostile = [
         "http://h/</title><script>alert(1)</script>",
@@ -108,14 +110,15 @@ fn report_of_many_urls_and_hosts_is_small() {
 }
 
 #[test]
-fn report_of_an_empty_job_is_a_page() {
+fn report_of_an_empty_job_is_valid() {
     let dir = tempfile::tempdir().unwrap();
     job(dir.path(), std::iter::empty());
     assert!(report(dir.path()).contains("<b>0</b><span class=\"soft\">URLs</span>"));
 }
 
-/// The script of a page that shows the report at two widths, and asserts what a reader relies on. It
-/// writes the problems that it finds into its own page. `TEXTS` and `DARK` are filled in.
+/// A page with a script that shows the report at two widths, and checks what a reader relies on.
+/// The script writes the problems that it finds into this page. The test replaces `TEXTS` and
+/// `DARK`.
 const CHECK: &str = r##"<!DOCTYPE html><meta charset="utf-8"><body><script>
 const texts = TEXTS, dark = DARK, problems = [];
 const check = (holds, what) => { if (!holds) problems.push(what); };
@@ -171,7 +174,8 @@ fn browser() -> Option<&'static str> {
     found.or_else(|| common::installed("chromium", "the report in a browser"))
 }
 
-/// Runs the browser in the directory `dir` on a page there. Returns what it has printed and logged.
+/// Opens a page in the browser, which runs in the directory `dir`. Returns what the browser has
+/// printed and logged.
 #[track_caller]
 fn browse(browser: &str, dir: &Path, dark: bool, args: &[&str], page: &str) -> (String, String) {
     let mut command = program(browser);
@@ -187,7 +191,7 @@ fn browse(browser: &str, dir: &Path, dark: bool, args: &[&str], page: &str) -> (
 }
 
 #[test]
-fn browser_shows_hostile_texts_as_texts() {
+fn browser_shows_hostile_report_texts_as_text() {
     let Some(browser) = browser() else { return };
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -218,10 +222,10 @@ fn browser_shows_hostile_texts_as_texts() {
     }
 }
 
-/// Makes pictures of the report as a desktop and a phone show it, in light and dark colours.
-/// `HAUL_SCREENSHOTS=DIR` keeps two of them; `docs/jobs.md` shows them.
+/// Takes screenshots of the report as on a desktop and on a phone, in light and dark colours.
+/// `HAUL_SCREENSHOTS=DIR` keeps two of them, which `docs/jobs.md` shows.
 #[test]
-fn browser_draws_the_report_in_both_colours() {
+fn browser_draws_report_in_light_and_dark() {
     let Some(browser) = browser() else { return };
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

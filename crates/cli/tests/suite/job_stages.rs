@@ -23,14 +23,14 @@ fn count(dir: &Path, condition: &str) -> i64 {
     rusqlite::Connection::open(dir.join("j")).and_then(|job| job.query_row(&query, [], |row| row.get(0))).unwrap_or(0)
 }
 
-/// Starts a site with an index of links to the pages of another one.
+/// Starts a site with an index page, which links to the first `count` pages of the site `pages`.
 fn index(pages: &GatedSite, count: usize) -> SmallSite {
     let links: String = (0..count).map(|page| format!("<{}>\n", pages.site.url(&format!("/{page}")))).collect();
     SmallSite::start(move |target| (target == "/index").then(|| ("text/plain", links.clone().into_bytes())))
 }
 
 #[test]
-fn killed_job_fetches_no_finished_stage_again() {
+fn killed_job_does_not_repeat_finished_stages() {
     let (dir, pages) = (tempfile::tempdir().unwrap(), GatedSite::start(10));
     let (dir, index) = (dir.path(), index(&pages, 20));
     let url = index.url("/index");
@@ -56,7 +56,7 @@ fn killed_job_fetches_no_finished_stage_again() {
 }
 
 #[test]
-fn failed_stage_page_is_retried_with_its_value() {
+fn job_retry_repeats_stage_pages_with_their_values() {
     let (dir, pages) = (tempfile::tempdir().unwrap(), GatedSite::start(9));
     let dir = dir.path();
     pages.open();
@@ -76,7 +76,7 @@ fn failed_stage_page_is_retried_with_its_value() {
 }
 
 #[test]
-fn orders_that_a_job_cannot_keep_are_refused() {
+fn job_refuses_order_options_it_cannot_resume() {
     let dir = tempfile::tempdir().unwrap();
     for (options, text) in [
         (&["--extract", "a", "--sort"][..], "a job sorts unique values; add --unique"),

@@ -1,5 +1,5 @@
-//! Tests of jobs with an archive (`--warc`): what the next run adds to it, and what it refuses.
-//! `job_kills.rs` kills such jobs at random moments.
+//! Tests of jobs with an archive (`--warc`): what the next run adds to the archive, and which
+//! archives it refuses. `job_kills.rs` kills such jobs at random times.
 
 use crate::common;
 
@@ -59,7 +59,7 @@ fn killed_job_continues_its_archive() {
 }
 
 #[test]
-fn later_run_knows_payloads_of_earlier_runs() {
+fn archive_revisits_payloads_of_earlier_runs() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = SmallSite::start(|target| (target != "/late").then(|| ("text/plain", b"the same\n".to_vec())));
@@ -80,7 +80,7 @@ fn later_run_knows_payloads_of_earlier_runs() {
 }
 
 #[test]
-fn lost_or_foreign_archive_is_refused() {
+fn missing_or_foreign_archive_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = SmallSite::of(&[("/1", "text/plain", "one\n")]);
@@ -105,7 +105,7 @@ fn lost_or_foreign_archive_is_refused() {
 }
 
 #[test]
-fn numbered_archive_ends_where_the_job_noted() {
+fn numbered_archive_is_truncated_to_recorded_position() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = SmallSite::start(|target| Some(("text/plain", target.repeat(200).into_bytes())));
@@ -123,7 +123,7 @@ fn numbered_archive_ends_where_the_job_noted() {
     assert_eq!(archives().iter().map(|name| (name.clone(), records(dir, name))).collect::<Vec<_>>(), before);
 }
 
-/// Runs a job with an archive in `dir`, as arguments of `command`.
+/// Runs a job with an archive in `dir`. `command` gets haul's arguments.
 fn archiving(mut command: Command, dir: &Path) -> CommandOutput {
     command.args(["--job", "j", "-sS", "--retry", "0", "--parallel-max", "2", "--input-file", "list"]);
     command.args(["--warc", "a.warc", "-o", "f-{name}"]);

@@ -1,5 +1,5 @@
-//! Tests of jobs (`--job`): going on after an end of any kind, the identity of a job, its lists, its
-//! output, and the commands `haul job …`.
+//! Tests of jobs (`--job`): continuing after a run has ended in any manner, the identity of a job,
+//! its lists, its output, and the commands `haul job …`.
 
 use crate::common;
 
@@ -23,13 +23,14 @@ fn pages(count: usize) -> SmallSite {
     })
 }
 
-/// Returns what `pages` and [`GatedSite`] serve at the targets `/0`, `/1` and so on.
+/// Returns the concatenated bodies that `pages` and [`GatedSite`] serve at the first `count`
+/// targets, `/0`, `/1` and so on.
 fn bodies(count: usize) -> String {
     (0..count).map(|number| format!("page {number}\n")).collect()
 }
 
-/// Runs haul in the directory `dir`, with the file `out` there as standard output, to which it is
-/// appended.
+/// Returns a command that runs haul in the directory `dir`. Its standard output is appended to the
+/// file `out` there.
 fn appending(dir: &Path, args: &[&str]) -> Command {
     let out = OpenOptions::new().create(true).append(true).open(dir.join("out")).unwrap();
     let mut command = haul(args);
@@ -106,7 +107,7 @@ fn killed_job_does_not_fetch_files_again() {
 }
 
 #[test]
-fn interrupted_job_notes_what_is_finished() {
+fn interrupted_job_records_finished_urls() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(5));
     let dir = dir.path();
     let list = gated.list(dir, 8);
@@ -148,7 +149,7 @@ fn second_process_cannot_run_the_same_job() {
 }
 
 #[test]
-fn other_command_line_is_refused_by_name() {
+fn different_command_line_error_names_the_difference() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(9));
     let dir = dir.path();
     let (url, other) = (site.url("/1"), site.url("/2"));
@@ -172,7 +173,7 @@ fn other_command_line_is_refused_by_name() {
 }
 
 #[test]
-fn secrets_are_not_stored_and_are_given_again() {
+fn job_secrets_are_not_stored_but_required_again() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let origin = common::origin();
@@ -254,7 +255,7 @@ fn piped_list_is_copied_into_the_job() {
 }
 
 #[test]
-fn secrets_of_lists_and_variables_are_not_stored() {
+fn job_stores_no_secrets_of_lists_and_variables() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(1));
     let dir = dir.path();
     let url = site.url("/0").replace("http://", "http://me:word@");
@@ -279,7 +280,7 @@ fn secrets_of_lists_and_variables_are_not_stored() {
 }
 
 #[test]
-fn files_of_the_run_are_no_outputs() {
+fn files_of_the_job_are_refused_as_outputs() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = SmallSite::start(|_| Some(("text/plain", b"content".to_vec())));
@@ -305,7 +306,7 @@ fn files_of_the_run_are_no_outputs() {
 }
 
 #[test]
-fn job_replaces_files_that_responses_named() {
+fn job_replaces_only_its_own_response_named_files() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let reply = |number: usize| {
@@ -331,7 +332,7 @@ fn job_replaces_files_that_responses_named() {
 }
 
 #[test]
-fn finished_job_is_read_without_write_access() {
+fn finished_job_is_readable_without_write_access() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(2));
     let dir = dir.path();
     fs::create_dir(dir.join("a?b%")).unwrap();
@@ -344,7 +345,7 @@ fn finished_job_is_read_without_write_access() {
 }
 
 #[test]
-fn empty_file_becomes_a_private_job() {
+fn empty_job_file_becomes_private() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(1));
     let job = dir.path().join("j");
     fs::write(&job, "").unwrap();
@@ -354,7 +355,7 @@ fn empty_file_becomes_a_private_job() {
 }
 
 #[test]
-fn partly_copied_list_is_given_again() {
+fn partly_copied_list_must_be_given_again() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(0));
     let dir = dir.path();
     let lines: String = (0..6).map(|number| gated.site.url(&format!("/{number}\n"))).collect();
@@ -415,7 +416,7 @@ fn failed_urls_are_listed_and_retried() {
 }
 
 #[test]
-fn emptied_output_is_refused() {
+fn job_refuses_truncated_output() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(3));
     let dir = dir.path();
     let args = ["--job", "j", &site.url("/[0-2]")];
@@ -441,7 +442,7 @@ fn piped_output_warns_that_records_may_repeat() {
 }
 
 #[test]
-fn shared_output_file_continues_at_its_position() {
+fn job_continues_shared_output_file_without_repeats() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(4));
     let dir = dir.path();
     let list = gated.list(dir, 6);
@@ -473,7 +474,7 @@ fn csv_header_is_written_once() {
 }
 
 #[test]
-fn rows_lost_with_the_power_are_fetched_again() {
+fn urls_lost_in_power_failure_are_fetched_again() {
     let (dir, gated) = (tempfile::tempdir().unwrap(), GatedSite::start(6));
     let dir = dir.path();
     let list = gated.list(dir, 8);
@@ -498,7 +499,7 @@ fn rows_lost_with_the_power_are_fetched_again() {
 }
 
 #[test]
-fn foreign_and_newer_files_are_refused() {
+fn foreign_or_newer_job_files_are_refused() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(3));
     let dir = dir.path();
     let url = site.url("/1");
@@ -527,7 +528,7 @@ fn foreign_and_newer_files_are_refused() {
 }
 
 #[test]
-fn options_without_a_next_run_are_refused() {
+fn job_refuses_options_that_cannot_be_resumed() {
     let dir = tempfile::tempdir().unwrap();
     for (options, text) in [
         (&["--no-clobber", "-O"][..], "--no-clobber would number a file twice"),
@@ -549,7 +550,7 @@ fn options_without_a_next_run_are_refused() {
 }
 
 #[test]
-fn wrong_job_commands_name_the_remedy() {
+fn invalid_job_commands_name_the_remedy() {
     let dir = tempfile::tempdir().unwrap();
     for (args, text) in [
         (&["job", "start", "j"][..], "no such command of 'haul job', which has status"),

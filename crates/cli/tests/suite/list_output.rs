@@ -90,7 +90,7 @@ fn text(path: PathBuf) -> String {
 }
 
 #[test]
-fn site_pages_come_in_list_order() {
+fn pages_are_printed_in_list_order() {
     let origin = Origin::builder().site(GeneratedSite::scaled(2, 640).cached()).start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     // No order that the server or the client has by itself.
@@ -152,7 +152,7 @@ fn memory_is_bounded_with_a_slow_first_page() {
     }
 }
 
-/// The memory in KiB that haul may use for any number of URLs, in addition to that for each
+/// The memory in KiB that haul may use for any number of URLs, in addition to the memory for each
 /// connection (`docs/design/faults.md`).
 const MASS: u64 = 64 << 10;
 const A_CONNECTION: u64 = 64;
@@ -199,7 +199,7 @@ fn memory_does_not_grow_with_the_list() {
 }
 
 #[test]
-fn unordered_records_are_whole_and_the_same() {
+fn unordered_output_has_the_same_complete_texts() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let text_of = |n: usize| format!("/text/{}", 1000 + n * 997 % 60_000);
@@ -228,14 +228,14 @@ fn option_groups_run_one_after_another() {
 }
 
 #[test]
-fn longer_pattern_begins_with_the_shorter_one() {
+fn test_bodies_are_prefixes_of_one_pattern() {
     // The comparison above depends on this.
     let pattern = BytePattern::new(1);
     assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));
 }
 
 #[test]
-fn named_stdout_keeps_headers_and_bodies_ordered() {
+fn explicit_stdout_keeps_headers_and_bodies_ordered() {
     let origin = Origin::builder().start().unwrap();
     let (slow, quick) = (origin.url("/delay/100/small/1"), origin.url("/small/2"));
     for name in ["-", "/dev/stdout", "/dev/fd/1"] {

@@ -145,7 +145,7 @@ fn symlink_refused_by_kernel_is_not_followed() {
 }
 
 #[test]
-fn mount_point_is_written_in_place() {
+fn output_file_as_mount_point_is_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let (source, target) = (dir.join("source"), dir.join("target"));
@@ -361,7 +361,7 @@ fn binary_body_is_not_printed_on_terminal() {
 }
 
 #[test]
-fn printed_text_holds_no_secret() {
+fn printed_output_contains_no_secrets() {
     let echo = page("x");
     let dir = tempfile::tempdir().unwrap();
     let netrc = dir.path().join("netrc");
@@ -505,7 +505,7 @@ fn values_on_terminal_lose_control_characters() {
 }
 
 #[test]
-fn json_of_heads_has_no_control_characters() {
+fn json_header_values_escape_control_characters() {
     let reply = "HTTP/1.1 200 OK\r\nX-A: a\u{9b}2J\u{202e}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     for options in [&["-w", "%{header_json}"][..], &["--jsonl"]] {
@@ -544,7 +544,7 @@ fn non_utf8_proxy_variable_is_not_ignored() {
 }
 
 #[test]
-fn common_name_counts_with_explicit_ca() {
+fn common_name_is_accepted_with_explicit_ca() {
     let origin = Origin::builder().identity(TestCertificates::by_subject("localhost")).start().unwrap();
     let (dir, url) = (tempfile::tempdir().unwrap(), origin.https_url("/small"));
     let ca = dir.path().join("ca.pem");
@@ -561,7 +561,7 @@ fn common_name_counts_with_explicit_ca() {
 }
 
 #[test]
-fn disallow_username_refuses_only_the_url_with_one() {
+fn disallow_username_refuses_only_urls_with_user() {
     let origin = Origin::builder().start().unwrap();
     let with_user = origin.url("/small/1").replace("http://", "http://me:secret@");
     let ran = run_haul(["--disallow-username-in-url", &with_user, &origin.url("/small/2")]);

@@ -1,14 +1,15 @@
-//! Runs over many hosts: their connections, and the descriptors of these.
+//! Tests of runs over many hosts: their connections and descriptors.
 
 use crate::common;
 
 use common::{HAUL, list, origin, program, run};
 
-/// Far more hosts than transfers at a time, so that no host has two.
+/// The number of hosts. It is far greater than the number of parallel transfers, so that no host
+/// has two transfers at a time.
 const HOSTS: usize = 100;
 
 #[test]
-fn soft_descriptor_limit_does_not_cost_connections() {
+fn low_soft_descriptor_limit_costs_no_connections() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let port = origin.http_addr().port();
     let urls = list(dir.path(), "list", (0..3 * HOSTS).map(|i| format!("http://h{}.test:{port}/small", i % HOSTS)));

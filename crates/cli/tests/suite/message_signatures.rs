@@ -1,4 +1,5 @@
-//! Requests that are signed by RFC 9421: openssl verifies the signatures that a server receives.
+//! Tests of requests that are signed by RFC 9421: openssl verifies the signatures that a server
+//! receives.
 
 use crate::common;
 
@@ -9,17 +10,17 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::{answering, curl_in, installed, page, program, received, run, run_haul};
 
-/// A private key of Ed25519, as the seed that `--httpsig-key` takes.
+/// An Ed25519 private key, as the seed that `--httpsig-key` accepts.
 const SEED: &str = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
 
-/// Returns the value of a field in a request head.
+/// Returns the value of a header field in a request head.
 fn field<'h>(head: &'h str, name: &str) -> &'h str {
     let line = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     line.unwrap_or_else(|| panic!("no {name} in {head}"))
 }
 
-/// Writes the text that the sender of this request has to sign (RFC 9421 section 2.5) and the
-/// signature to files in `dir`. The text is made from what the server received.
+/// Writes the signature base of a request (RFC 9421 section 2.5) and its signature to files in
+/// `dir`. Both are taken from the head that the server received.
 fn write_signed(dir: &Path, head: &str) {
     let (method, rest) = head.split_once(' ').unwrap();
     let (path, query) = rest.split_once(' ').unwrap().0.split_once('?').unwrap();
@@ -42,7 +43,7 @@ fn write_signed(dir: &Path, head: &str) {
     fs::write(dir.join("signature"), STANDARD.decode(signature).unwrap()).unwrap();
 }
 
-/// Runs openssl in `dir`; returns what it prints.
+/// Runs openssl in `dir`. Returns its output.
 fn openssl(dir: &Path, words: &str) -> Vec<u8> {
     let ran = run(program("openssl").args(words.split(' ')).current_dir(dir));
     assert_eq!(ran.code, 0, "openssl {words}: {}", ran.stderr);
@@ -75,7 +76,7 @@ fn ed25519_signatures_are_verified_by_openssl() {
 }
 
 #[test]
-fn hmac_signatures_are_those_of_openssl() {
+fn hmac_signatures_match_those_of_openssl() {
     if installed("openssl", "message signatures").is_none() {
         return;
     }
@@ -104,7 +105,7 @@ fn redirects_to_other_origins_are_not_signed() {
 }
 
 #[test]
-fn fields_of_the_user_replace_the_signature() {
+fn signature_field_of_the_user_replaces_signing() {
     let peer = page("x");
     let url = peer.url("/");
     run_haul(["-s", "-H", "Signature: own", "--httpsig-key", SEED, "--httpsig-keyid", "k", &url]).ok();

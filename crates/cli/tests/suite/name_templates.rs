@@ -33,7 +33,7 @@ fn files_below(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn parts_of_the_url_name_files() {
+fn output_names_contain_parts_of_the_url() {
     let peer = page("x");
     let port = peer.addr().port();
     let urls = ["/a/b.html?q=1", "/a/", "/c%20d/%C3%A9"].map(|path| peer.url(path));
@@ -50,7 +50,7 @@ fn parts_of_the_url_name_files() {
 }
 
 #[test]
-fn names_of_hostile_urls_stay_in_the_directory() {
+fn output_names_of_hostile_urls_stay_in_directory() {
     let peer = page("x");
     let urls = [
         "/..%2f..%2fescape",
@@ -82,7 +82,7 @@ fn names_of_hostile_urls_stay_in_the_directory() {
 }
 
 #[test]
-fn two_urls_with_one_made_name_conflict() {
+fn two_urls_with_equal_generated_name_conflict() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let urls = [origin.url("/small/1?a"), origin.url("/small/1?b")];
@@ -96,7 +96,7 @@ fn two_urls_with_one_made_name_conflict() {
 }
 
 #[test]
-fn missing_directory_of_a_made_name_is_reported() {
+fn missing_directory_of_generated_name_is_reported() {
     let peer = page("x");
     let dir = tempfile::tempdir().unwrap();
     let ran = run(dir.path(), &["-o", "{host}/{path}", &peer.url("/a/b")]);
@@ -108,7 +108,7 @@ fn missing_directory_of_a_made_name_is_reported() {
 }
 
 #[test]
-fn pages_of_a_later_stage_are_mirrored() {
+fn mirror_paths_names_pages_of_later_stages() {
     let origin = Origin::builder().start().unwrap();
     let index = page("id=1 id=2");
     let template = origin.url("/small/{}");
@@ -138,7 +138,7 @@ fn curl_persona_keeps_remote_name_encoded() {
 }
 
 #[test]
-fn page_and_its_subpages_are_all_mirrored() {
+fn mirror_paths_saves_page_and_its_subpages() {
     let peer = page("x");
     let host = format!("127.0.0.1+{}", peer.addr().port());
     let urls = ["/docs", "/docs/intro", "/docs/intro/a"].map(|path| peer.url(path));
@@ -161,7 +161,7 @@ fn page_and_its_subpages_are_all_mirrored() {
 }
 
 #[test]
-fn made_name_is_taken_in_a_new_directory() {
+fn generated_name_is_reserved_in_new_directory() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut child = program(HAUL)
@@ -184,7 +184,7 @@ fn made_name_is_taken_in_a_new_directory() {
 }
 
 #[test]
-fn made_names_follow_no_link() {
+fn generated_names_do_not_follow_symlinks() {
     let peer = page("x");
     let host = format!("127.0.0.1+{}", peer.addr().port());
     for (args, link) in [

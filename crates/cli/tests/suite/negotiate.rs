@@ -1,5 +1,5 @@
-//! `--negotiate` without a Kerberos realm: no library, and no ticket. `scripts/negotiate-suite.sh`
-//! has tickets and servers.
+//! Tests of `--negotiate` without a Kerberos realm: without the library, and without a ticket.
+//! `scripts/negotiate-suite.sh` tests it with tickets and servers.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn without_ticket(dir: &Path, args: &[&str]) -> CommandOutput {
     run(haul.env("KRB5CCNAME", format!("FILE:{}", dir.join("ticket").display())))
 }
 
-/// Returns true if the Kerberos library is installed.
+/// Returns true if the output of haul shows that the Kerberos library is installed.
 fn has_library(ran: &CommandOutput) -> bool {
     let is_missing = ran.stderr.contains("libgssapi-krb5-2");
     if is_missing {
@@ -27,7 +27,7 @@ fn has_library(ran: &CommandOutput) -> bool {
 }
 
 #[test]
-fn missing_ticket_is_an_error_that_names_kinit() {
+fn negotiate_error_without_ticket_names_kinit() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let ran = without_ticket(dir.path(), &["-sS", "--negotiate", &peer.url("/")]);
     if has_library(&ran) {
@@ -38,7 +38,7 @@ fn missing_ticket_is_an_error_that_names_kinit() {
 }
 
 #[test]
-fn curl_mode_sends_the_request_without_a_ticket() {
+fn curl_mode_sends_request_without_kerberos_ticket() {
     let dir = tempfile::tempdir().unwrap();
     let peer = answering("HTTP/1.1 401 No\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 2\r\n\r\nno");
     let ran = without_ticket(dir.path(), &["curl", "-sSv", "--negotiate", "-u", ":", &peer.url("/")]);
@@ -50,7 +50,7 @@ fn curl_mode_sends_the_request_without_a_ticket() {
 }
 
 #[test]
-fn missing_kerberos_library_is_an_error_with_the_package() {
+fn missing_kerberos_library_error_names_the_package() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     // The loader finds this file first.
     fs::write(dir.path().join("libgssapi_krb5.so.2"), "no library").unwrap();
@@ -71,7 +71,7 @@ fn missing_kerberos_library_is_an_error_with_the_package() {
 }
 
 #[test]
-fn socks_proxy_without_a_ticket_is_an_error() {
+fn socks_gssapi_without_a_ticket_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let greeting = vec![ScriptStep::ReadBytes(4), ScriptStep::send([5, 1]), ScriptStep::ReadToEnd];
     let peer = RawPeer::always(greeting);

@@ -1,4 +1,4 @@
-//! Checks that every option has a visible effect in every way of fetching URLs: one URL, a list, a
+//! Checks that every option has a visible effect in every mode of fetching URLs: one URL, a list, a
 //! stage after `--then`, one after the other, and through the agent.
 //!
 //! A run with the option is compared with a run without it: the exit code, the output, the requests
@@ -22,7 +22,7 @@ use common::agent::TestAgent;
 use common::{HAUL, program, run};
 use haul_cli::flags::FLAGS;
 
-/// A way in which haul fetches URLs, which every option must affect.
+/// A mode in which haul fetches URLs. Every option must have an effect in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FetchMode {
     One,
@@ -34,7 +34,7 @@ enum FetchMode {
 
 const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
-/// The way in which these tests show the effect of an option.
+/// The method by which these tests show the effect of an option.
 enum OptionEffect {
     /// The result of fetching a URL with the path `path` changes if `options` are added to the
     /// options `beside`.
@@ -70,8 +70,8 @@ const fn anyway(words: &'static str) -> OptionEffect {
     OptionEffect::Anyway { words }
 }
 
-/// The options, and the ways in which their effects are shown. Each run begins with the files `x`
-/// and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables` and the
+/// The options, and the methods by which their effects are shown. Each run begins with the files
+/// `x` and `y`, `there` with 4 bytes, `tag`, `jar`, `netrc`, `.netrc`, `conf`, `variables` and the
 /// directory `sub`. `ADDRESS` stands for the server's address and port, and `SERVER` for its URL. A
 /// path after `tls:` is requested by https, after `local:` from the host `localhost`, and after
 /// `bare:` by a URL without a scheme.
@@ -345,7 +345,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
 const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
-fn every_option_has_an_effect_or_says_none() {
+fn every_option_has_an_effect_or_documents_none() {
     let known: BTreeMap<&str, &OptionEffect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
     assert_eq!(known.len(), EFFECTS.len(), "each once");
     for flag in FLAGS {

@@ -1,5 +1,5 @@
-//! Tests of dangers by other users of the same machine, which only root can test: files of others
-//! in directories such as /tmp, and programs with more rights than their caller.
+//! Tests of attacks by other users of the same machine, which need root: files of other users in
+//! directories such as /tmp, and programs with more privileges than their caller.
 
 use crate::common;
 
@@ -17,21 +17,21 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Makes a file of another user, which everybody can write.
+/// Creates a file of another user that everybody can write.
 fn foreign_file(path: &Path) {
     fs::write(path, "old").unwrap();
     set_mode(path, 0o666);
     chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
 }
 
-/// Returns true if the kernel refuses to open such a file in a sticky directory with `O_CREAT`
-/// (`fs.protected_regular`).
+/// Returns true if the kernel refuses to open another user's file in a sticky directory with
+/// `O_CREAT` (`fs.protected_regular`).
 fn kernel_refuses(path: &Path) -> bool {
     fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).is_err()
 }
 
 #[test]
-fn replaced_file_in_shared_directory_becomes_ours() {
+fn replaced_file_in_shared_directory_changes_owner() {
     if !is_root() {
         return skipped("a file of another user in a shared directory: only root can make it");
     }

@@ -12,7 +12,8 @@ use serde_json::Value;
 use testkit::h1_peer::RawPeer;
 use testkit::origin::Origin;
 
-/// Returns the values of the key `name` of all items in a text of JSON arrays and pages.
+/// Returns the values of the key `name` of all items in a text that consists of JSON arrays and
+/// objects.
 fn items(text: &str, name: &str) -> Vec<String> {
     let pages = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let of_page = |page: Value| match page {
@@ -27,7 +28,7 @@ fn numbers(count: u64) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
 }
 
-/// Asserts that the origin received each request once, and `count` in all.
+/// Asserts that the origin received `count` requests, all of them different.
 #[track_caller]
 fn assert_each_once(origin: &Origin, count: usize) {
     let targets: Vec<String> = origin.log().into_iter().map(|request| request.target).collect();
@@ -35,7 +36,7 @@ fn assert_each_once(origin: &Origin, count: usize) {
     assert_eq!((targets.len(), unique.len()), (count, count), "{targets:?}");
 }
 
-/// The options for each kind of paging, and the path of a listing of that kind.
+/// The options for each method of pagination, and the path of a listing for it.
 const KINDS: &[(&str, &[&str])] = &[
     ("/api/link?total=25&size=4", &["--paginate", "link"]),
     ("/api/next?total=25&size=4", &["--paginate-json", "$.next"]),
@@ -46,7 +47,7 @@ const KINDS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn each_kind_of_paging_yields_all_items() {
+fn each_pagination_method_yields_all_items() {
     for (path, options) in KINDS {
         let origin = origin();
         let url = origin.url(path);
@@ -58,7 +59,7 @@ fn each_kind_of_paging_yields_all_items() {
 }
 
 #[test]
-fn links_of_html_pages_lead_through_a_listing() {
+fn pagination_follows_links_of_html_pages() {
     let origin = origin();
     let url = origin.url("/api/html?total=25&size=4");
     let names: String = (0..25).map(|number| format!("item {number}\n")).collect();
@@ -75,7 +76,7 @@ fn links_of_html_pages_lead_through_a_listing() {
 }
 
 #[test]
-fn html_links_are_read_as_browsers_do() {
+fn pagination_resolves_html_links_as_browsers_do() {
     let html = "text/html";
     let site = SmallSite::of(&[
         ("/from", "redirect", "/dir/1"),
@@ -95,7 +96,7 @@ fn html_links_are_read_as_browsers_do() {
 }
 
 #[test]
-fn selected_text_is_a_cursor() {
+fn pagination_cursor_may_be_element_text() {
     let page = |number: u32, next: &str| {
         format!(
             "<?xml version='1.0'?><List><Key>{number}</Key><NextContinuationToken>{next}</NextContinuationToken></List>"
@@ -115,7 +116,7 @@ fn selected_text_is_a_cursor() {
 }
 
 #[test]
-fn unusable_links_of_pages_are_refused() {
+fn invalid_pagination_selectors_are_refused() {
     let cases: &[(&[&str], &str)] = &[
         (&["--paginate", "a.next"], "names no attribute with the URL of the next page; add it, as in a[rel=next]@href"),
         (&["--paginate", "Link"], "CSS selector \"Link\" names no attribute"),
@@ -134,7 +135,7 @@ fn unusable_links_of_pages_are_refused() {
 }
 
 #[test]
-fn empty_page_ends_a_counted_listing() {
+fn empty_page_ends_paginate_query() {
     let origin = origin();
     let text = run_haul(["--paginate-query", "page", &origin.url("/api/page?total=8&size=4")]).text();
     assert_eq!(items(&text, "id"), numbers(8));
@@ -171,7 +172,7 @@ fn listings_come_in_input_order() {
 }
 
 #[test]
-fn limits_login_and_failures_are_retried() {
+fn pagination_retries_rate_limits_with_credentials() {
     let origin = origin();
     let url = origin.url("/private/limited/0/api/link?total=9&size=2");
     let ran = run_haul(["--paginate", "link", "-u", "me:secret", &url]);
@@ -195,7 +196,7 @@ fn failed_page_ends_its_listing_only() {
 }
 
 #[test]
-fn pages_have_files_of_their_own() {
+fn pages_of_a_listing_have_separate_files() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let url = origin.url("/api/page?size=[2-3]&total=6&missing=1");
     run_in(dir.path(), HAUL, &["--paginate-query", "page", "-o", "list#1-{page}.json", &url]).ok();
@@ -216,7 +217,7 @@ fn pages_have_files_of_their_own() {
 }
 
 #[test]
-fn later_stages_can_be_listings() {
+fn later_stages_can_use_pagination() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let index = origin.url("/api/html?total=5&size=2");
     let template = origin.url("/api/link?total={}&size=2");
@@ -231,7 +232,7 @@ fn later_stages_can_be_listings() {
 }
 
 #[test]
-fn loop_ends_with_a_warning() {
+fn pagination_loop_ends_with_a_warning() {
     let origin = origin();
     let ran = run_haul(["--paginate", "link", &origin.url("/api/loop?total=6&size=2")]);
     let line = ran.failed(0).to_owned();
@@ -245,7 +246,7 @@ fn loop_ends_with_a_warning() {
 }
 
 #[test]
-fn other_server_needs_paginate_any_without_secrets() {
+fn next_page_on_other_server_requires_paginate_any() {
     let other = answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n2\n");
     let head = format!("200 OK\r\nLink: <{}>; rel=\"next\"", other.url("/2"));
     let first = || RawPeer::start(vec![reply_steps(&head, "1\n")]);
@@ -265,7 +266,7 @@ fn other_server_needs_paginate_any_without_secrets() {
 }
 
 #[test]
-fn next_page_may_not_leave_http() {
+fn next_page_must_have_an_allowed_scheme() {
     for bad in ["file:///etc/passwd", "ftp://h/", "javascript:alert(1)", "http://h:99999/"] {
         let peer = RawPeer::start(vec![reply_steps(&format!("200 OK\r\nLink: <{bad}>; rel=next"), "1\n")]);
         let ran = run_haul(["--paginate", "link", "--paginate-any", &peer.url("/")]);
@@ -278,14 +279,14 @@ fn next_page_may_not_leave_http() {
 }
 
 #[test]
-fn redirected_page_is_the_base_of_its_links() {
+fn next_page_link_is_relative_to_redirect_target() {
     let origin = origin();
     let to = origin.url("/redirect/302?to=/api/link?total=4&size=2");
     assert_eq!(items(&run_haul(["--paginate", "link", &to]).text(), "id"), numbers(4));
 }
 
 #[test]
-fn maximum_number_of_pages_is_kept() {
+fn paginate_max_limits_the_number_of_pages() {
     let origin = origin();
     let url = origin.url("/api/link?total=30&size=2");
     let text = run_haul(["--paginate", "link", "--paginate-max", "3", &url]).text();
@@ -300,7 +301,7 @@ fn maximum_number_of_pages_is_kept() {
 }
 
 #[test]
-fn unusable_values_are_errors() {
+fn invalid_values_for_next_page_are_errors() {
     let page = |body: &str| RawPeer::start(vec![reply_steps("200 OK", body)]);
     let cases: &[(&str, &[&str], i32, &str)] = &[
         ("<html>", &["--paginate-json", "$.next"], 61, "the page is not JSON"),
@@ -324,7 +325,7 @@ fn unusable_values_are_errors() {
 }
 
 #[test]
-fn options_that_contradict_a_listing_are_refused() {
+fn options_that_contradict_pagination_are_refused() {
     let cases: &[&[&str]] = &[
         &["--paginate", ""],
         &["--paginate-json", "next"],
@@ -350,7 +351,7 @@ fn options_that_contradict_a_listing_are_refused() {
 }
 
 #[test]
-fn heads_and_formats_come_with_each_page() {
+fn heads_and_write_out_are_printed_per_page() {
     let origin = origin();
     let url = origin.url("/api/link?total=4&size=2");
     let text = run_haul(["-I", "--paginate", "link", "-w", "%{urlnum} %{url}\n", &url]).text();
@@ -362,7 +363,7 @@ fn heads_and_formats_come_with_each_page() {
 }
 
 #[test]
-fn listings_of_a_table_have_files() {
+fn listings_of_csv_rows_are_saved_per_page() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     fs::write(dir.path().join("t.csv"), "name,total\nb/,5\na,3\n").unwrap();
     let list = ["--csv-in", "--input-file", "t.csv", "--paginate", "link"];
@@ -380,7 +381,7 @@ fn listings_of_a_table_have_files() {
 }
 
 #[test]
-fn listings_of_records_have_files() {
+fn listings_of_jsonl_records_are_saved_per_page() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let url = origin.url("/api/link?size=2&total=");
     let lines = [
@@ -399,7 +400,7 @@ fn listings_of_records_have_files() {
 }
 
 #[test]
-fn pages_of_records_keep_to_allowed_protocols() {
+fn next_pages_of_records_must_have_allowed_protocols() {
     let reply = reply_steps("200 OK\r\nLink: <https://127.0.0.1:1/2>; rel=next", "1\n");
     let (peer, dir) = (RawPeer::start(vec![reply]), tempfile::tempdir().unwrap());
     fs::write(dir.path().join("l.jsonl"), format!(r#"{{"url":"{}"}}"#, peer.url("/"))).unwrap();

@@ -10,12 +10,12 @@ use common::{RunningCommand, eventually, haul, page, received, run_haul};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// The number of requests that must arrive before the peer answers one: haul begins with as many
-/// connections to a host.
+/// The number of requests that must arrive before the test server answers one. haul begins with
+/// this number of connections to a host.
 const REQUESTS: usize = 6;
 
 /// Starts a server that answers only after the test has released it. Each request has content of
-/// this length.
+/// this length in bytes.
 fn waiting_peer(length: usize) -> RawPeer {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n";
     RawPeer::always(vec![
@@ -26,7 +26,8 @@ fn waiting_peer(length: usize) -> RawPeer {
     ])
 }
 
-/// Runs haul until all requests have arrived, lets the peer answer them, and returns the output.
+/// Runs haul until all requests have arrived, lets the server answer them, and returns haul's
+/// output.
 fn run_released(peer: &RawPeer, args: &[&str]) -> String {
     let running = RunningCommand::start(&mut haul(args));
     eventually("all requests arrive", || peer.connections() == REQUESTS);
@@ -34,14 +35,14 @@ fn run_released(peer: &RawPeer, args: &[&str]) -> String {
     running.wait().text()
 }
 
-/// Writes a config file with a group for each of these texts. Returns its path.
+/// Writes a config file with one group for each of these texts. Returns its path.
 fn config(dir: &Path, groups: impl IntoIterator<Item = String>) -> String {
     let path = dir.join("requests.cfg");
     fs::write(&path, groups.into_iter().collect::<Vec<_>>().join("next\n")).unwrap();
     path.display().to_string()
 }
 
-/// Returns the bodies that the peer received, sorted.
+/// Returns the bodies that the server received, sorted.
 fn sent_bodies(peer: &RawPeer) -> Vec<String> {
     let body = |connection| received(peer, connection).split_once("\r\n\r\n").unwrap().1.to_owned();
     let mut bodies: Vec<String> = (0..peer.connections()).map(body).collect();
@@ -62,9 +63,10 @@ fn groups_of_a_config_file_run_in_parallel() {
     assert_eq!(sent_bodies(&peer), (0..REQUESTS).map(|n| format!("item={n}")).collect::<Vec<_>>());
 }
 
-/// The recipe of the guide, `docs/many-pages.md`: each entry begins with `next`.
+/// Runs the recipe in the guide `docs/many-pages.md`, in which each entry of the list begins with
+/// `next`.
 #[test]
-fn recipe_of_the_guide_posts_a_list() {
+fn guide_recipe_posts_a_list_in_parallel() {
     let origin = Origin::builder().start().unwrap();
     let guide = include_str!("../../../../docs/many-pages.md");
     let recipe = guide.lines().find(|line| line.starts_with("seq 2000 | sed")).unwrap();
@@ -188,7 +190,7 @@ fn failed_group_leaves_the_others_running() {
 }
 
 #[test]
-fn groups_never_replace_each_others_file() {
+fn parallel_groups_never_overwrite_each_others_file() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out").display().to_string();
@@ -199,7 +201,7 @@ fn groups_never_replace_each_others_file() {
 }
 
 #[test]
-fn only_idempotent_requests_of_groups_are_repeated() {
+fn parallel_groups_retry_only_idempotent_requests() {
     let origin = page("ok\n");
     let closing = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Close]);
     let dir = tempfile::tempdir().unwrap();
@@ -216,7 +218,7 @@ fn only_idempotent_requests_of_groups_are_repeated() {
 }
 
 #[test]
-fn group_waits_for_files_it_may_read() {
+fn group_waits_for_files_that_earlier_groups_write() {
     let origin = Origin::builder().start().unwrap();
     for (output, upload) in [
         ("remote-name", "7"),

@@ -58,7 +58,7 @@ fn pem(key: &[u8]) -> String {
 }
 
 #[test]
-fn pinned_key_is_checked_besides_the_certificate() {
+fn pinned_key_is_checked_in_addition_to_certificate() {
     let (identity, other) = (TestCertificates::generate(), TestCertificates::generate());
     let site = TlsSite::of(&identity);
     let (right, wrong) = (pin(identity.public_key()), pin(other.public_key()));
@@ -85,7 +85,7 @@ fn pinned_key_is_checked_besides_the_certificate() {
 }
 
 #[test]
-fn unusable_pin_matters_only_for_tls_servers() {
+fn invalid_pin_is_an_error_only_for_tls() {
     let site = TlsSite::of(&TestCertificates::generate());
     let url = site.origin.url("/small");
     for pin in ["sha256//AAAA", "/nonexistent/key"] {

@@ -1,5 +1,5 @@
-//! Tests of `--jsonl-in`: each line of a list describes a request, and the list may come from a
-//! stranger.
+//! Tests of `--jsonl-in`: each line of a list describes a request, and the list may come from an
+//! untrusted source.
 
 use crate::common;
 
@@ -19,7 +19,8 @@ fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Runs haul in a directory with the list `list.jsonl` of these lines, and returns its output.
+/// Runs haul in a directory with the list `list.jsonl`, which contains these lines. Returns its
+/// output.
 fn run_list(dir: &Path, lines: &[&str], args: &[&str]) -> CommandOutput {
     fs::write(dir.join("list.jsonl"), lines.join("\n")).unwrap();
     let mut command = program(HAUL);
@@ -27,7 +28,7 @@ fn run_list(dir: &Path, lines: &[&str], args: &[&str]) -> CommandOutput {
     common::run(&mut command)
 }
 
-/// Returns the requests that a server received, in the order of their targets.
+/// Returns the requests that a server received, sorted by their targets.
 fn log(origin: &Origin) -> Vec<LoggedRequest> {
     let mut log = origin.log();
     log.sort_by(|one, other| one.target.cmp(&other.target));
@@ -102,7 +103,7 @@ fn records_with_bodies_run_in_parallel() {
 }
 
 #[test]
-fn wrong_record_fails_alone_and_names_its_line() {
+fn invalid_record_fails_alone_and_names_its_line() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let good = format!(r#"{{"url":"{}"}}"#, origin.url("/small/1"));
@@ -207,7 +208,7 @@ fn credentials_without_a_url_are_not_sent() {
 }
 
 #[test]
-fn later_stages_trust_no_origin_of_the_list() {
+fn later_stages_send_no_credentials_to_listed_origins() {
     let strange = origin();
     let index = common::page(&format!("<{}>", strange.url("/echo?later")));
     let dir = tempfile::tempdir().unwrap();
@@ -250,7 +251,7 @@ fn timeout_of_a_record_ends_its_transfer() {
 }
 
 #[test]
-fn wrong_use_of_jsonl_in_is_refused() {
+fn invalid_use_of_jsonl_in_is_refused() {
     for (args, message) in [
         (&["--jsonl-in", "http://h/"][..], "there is no list"),
         (&["--jsonl-in", "--input-file", "x", "http://h/", "http://i/"], "only one URL can be the base"),
@@ -264,7 +265,7 @@ fn wrong_use_of_jsonl_in_is_refused() {
 }
 
 #[test]
-fn memory_does_not_grow_with_records() {
+fn memory_does_not_grow_with_jsonl_records() {
     let origin = Origin::builder().record(false).start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let url = origin.url("/small/1");
@@ -283,7 +284,7 @@ fn memory_does_not_grow_with_records() {
 }
 
 #[test]
-fn records_from_stdin_are_sent_as_they_come() {
+fn records_from_stdin_are_sent_as_they_arrive() {
     let origin = origin();
     let mut child = haul(["--jsonl-in", "--input-file", "-", &origin.url("/echo")])
         .args(["-o", "/dev/null", "-w", "%{http_code}\n"])
@@ -329,7 +330,7 @@ fn id_of_any_type_is_repeated_unchanged() {
 }
 
 #[test]
-fn output_of_a_record_is_its_file() {
+fn record_output_key_names_the_file() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let line = |id: u8, path: &str, more: &str| format!(r#"{{"id":{id},"url":"{}"{more}}}"#, origin.url(path));
@@ -356,7 +357,7 @@ fn output_of_a_record_is_its_file() {
 }
 
 #[test]
-fn host_of_a_record_gets_no_credentials() {
+fn record_with_host_field_gets_no_credentials() {
     let own = origin();
     let (url, authority) = (own.url("/echo?base"), own.http_addr());
     let with_user = url.replace("http://", "http://me:word@");
@@ -400,7 +401,7 @@ fn host_of_a_record_gets_no_credentials() {
 }
 
 #[test]
-fn query_and_content_stay_with_their_origin() {
+fn command_line_query_and_content_stay_with_origin() {
     let (own, strange) = (origin(), origin());
     let dir = tempfile::tempdir().unwrap();
     let lines = [
@@ -439,7 +440,7 @@ fn query_and_content_stay_with_their_origin() {
 }
 
 #[test]
-fn output_beside_compared_values_is_refused() {
+fn record_output_with_sort_or_unique_is_refused() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let line = |n: u8, more: &str| format!(r#"{{"url":"{}"{more}}}"#, origin.url(&format!("/small/{n}")));
@@ -454,7 +455,7 @@ fn output_beside_compared_values_is_refused() {
 }
 
 #[test]
-fn record_output_follows_no_link() {
+fn record_output_does_not_follow_symlinks() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("real");

@@ -14,7 +14,7 @@ use serde_json::Value;
 use testkit::h1_peer::{RawPeer, ScriptStep};
 use testkit::origin::Origin;
 
-/// Asserts that each line of the output is valid by the schema, and returns the lines.
+/// Asserts that each line of the output is valid by the schema. Returns the parsed lines.
 #[track_caller]
 pub(crate) fn records(output: &[u8]) -> Vec<Value> {
     static SCHEMA: OnceLock<(Schemas, SchemaIndex)> = OnceLock::new();
@@ -44,7 +44,7 @@ fn jsonl(args: &[&str]) -> (i32, Vec<Value>) {
     (output.code, records(&output.stdout))
 }
 
-/// Starts a server that sends each of these replies on a separate connection.
+/// Starts a server that sends each of these responses on a separate connection.
 fn peer(replies: &[&[u8]]) -> RawPeer {
     let script = |reply: &&[u8]| vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close];
     RawPeer::start(replies.iter().map(script).collect())
@@ -100,7 +100,7 @@ fn failed_urls_have_records() {
 }
 
 #[test]
-fn single_urls_that_cannot_begin_have_records() {
+fn record_is_printed_for_invalid_single_url() {
     for (url, code, name) in [("http://[bad", 3, "url"), ("nosuch://h/", 1, "unsupported_scheme")] {
         let (exit, records) = jsonl(&[url]);
         assert_eq!((exit, records.len()), (code, 1), "{url}");
@@ -151,7 +151,7 @@ fn bodies_are_text_or_base64_by_charset() {
 }
 
 #[test]
-fn no_body_leaves_bodies_out() {
+fn jsonl_no_body_omits_bodies() {
     let server = Origin::builder().start().unwrap();
     let url = server.url("/bytes/70000");
     for urls in [&[&*url][..], &[&*url, &*url]] {
@@ -204,7 +204,7 @@ fn files_have_size_and_checksum_in_records() {
 }
 
 #[test]
-fn output_file_of_a_list_has_the_records() {
+fn records_are_written_to_the_output_file() {
     let server = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.jsonl");
@@ -230,7 +230,7 @@ fn extracted_values_replace_bodies_in_records() {
 }
 
 #[test]
-fn last_stage_prints_the_records() {
+fn only_the_last_stage_prints_records() {
     let page = common::page("<1> <2> <3>");
     let then = page.url("/p{}");
     let (code, lines) = jsonl(&[&page.url("/"), "--extract", "<([0-9])>", "--then", &then]);
@@ -259,7 +259,7 @@ fn redirects_and_failed_attempts_are_recorded() {
 }
 
 #[test]
-fn user_and_password_stay_out_of_records() {
+fn records_contain_no_user_and_password() {
     let server = peer(&[&b"HTTP/1.1 302 Found\r\nLocation: //u2:p2@127.0.0.1:1/x\r\nContent-Length: 0\r\n\r\n"[..]]);
     let url = server.url("/").replace("http://", "http://user:secret@");
     let output = run_haul(["-sS", "--jsonl", "--retry", "0", &url]);
@@ -270,7 +270,7 @@ fn user_and_password_stay_out_of_records() {
 }
 
 #[test]
-fn large_body_record_is_bounded_and_whole() {
+fn too_large_body_record_fails_within_memory_limit() {
     let server = Origin::builder().start().unwrap();
     let (small, large) = (server.url("/bytes/1900000"), server.url("/bytes/3000000"));
     for order in [&[][..], &["--unordered"]] {
@@ -295,7 +295,7 @@ fn large_body_record_is_bounded_and_whole() {
 }
 
 #[test]
-fn incomplete_bodies_are_left_out_of_records() {
+fn records_omit_incomplete_bodies() {
     let server = peer(&[&b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf"[..]]);
     let (code, records) = jsonl(&["--retry", "0", &server.url("/")]);
     assert_eq!((code, &records[0]["error"]["name"], &records[0]["status"]), (18, &"partial_body".into(), &200.into()));

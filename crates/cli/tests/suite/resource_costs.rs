@@ -10,7 +10,7 @@ use common::{HAUL, can_trace, list, program, run};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
-/// The maximum number of system calls that starting and ending the process takes: the loader, the
+/// The maximum number of system calls for starting and ending the process: the loader, the
 /// allocator, the threads of the standard library.
 const STARTUP: u64 = 150;
 
@@ -58,7 +58,7 @@ fn single_request_starts_no_thread_or_event_loop() {
 }
 
 #[test]
-fn warm_small_page_costs_few_system_calls() {
+fn small_page_on_open_connection_costs_few_syscalls() {
     if !can_trace("counts of system calls") {
         return;
     }
@@ -78,7 +78,7 @@ fn warm_small_page_costs_few_system_calls() {
 }
 
 #[test]
-fn output_to_device_probes_no_partial_files() {
+fn output_to_device_searches_no_partial_files() {
     if !can_trace("counts of system calls") {
         return;
     }
@@ -117,8 +117,8 @@ fn counted(command: &mut Command) -> Option<u64> {
 }
 
 /// Writes a file with 151 CA certificates, about as many as a system trusts, and returns its path.
-/// One of them is the CA of the test server. All have the same subject, so that haul tries them in
-/// order.
+/// One of them is the CA of the test server. All have the same subject, so that haul tries them one
+/// after the other.
 fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
     let others = (0..150).map(|_| TestCertificates::generate().ca_pem().to_owned());
     let path = dir.join("bundle.pem");
@@ -127,7 +127,7 @@ fn bundle(dir: &Path, origin: &Origin) -> PathBuf {
 }
 
 #[test]
-fn system_certificates_load_cheaply() {
+fn loading_system_certificates_costs_few_instructions() {
     if common::installed("valgrind", "instructions of reading the system's certificates").is_none() {
         return;
     }
@@ -148,7 +148,7 @@ fn system_certificates_load_cheaply() {
 }
 
 #[test]
-fn cold_start_is_cheap_and_gathers_no_entropy() {
+fn cold_start_costs_few_instructions() {
     if common::installed("valgrind", "instructions of a cold start").is_none() {
         return;
     }

@@ -1,4 +1,5 @@
-//! ResponseLimits on a whole run: rates of starts and of bytes, and the time without progress.
+//! Tests of the limits of a whole run: how often transfers begin, the transfer rate, and the time
+//! without progress.
 
 use crate::common;
 
@@ -7,9 +8,10 @@ use std::time::{Duration, Instant};
 use common::{page, run_haul};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
-/// A run takes at least as long as its pauses, however slow the machine is.
+/// A run takes at least as long as its pauses, even on a slow machine. The test checks only this
+/// lower limit.
 #[test]
-fn rate_host_covers_lists_stages_and_groups() {
+fn rate_host_applies_to_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");
     let (peer, other) = (page("x"), page("y"));
     let urls: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
@@ -138,7 +140,7 @@ fn stalled_upload_exits_28() {
 }
 
 #[test]
-fn slow_source_of_an_upload_is_no_stall() {
+fn slow_upload_input_is_not_a_stall() {
     let peer = RawPeer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(12),
@@ -150,7 +152,7 @@ fn slow_source_of_an_upload_is_no_stall() {
 }
 
 #[test]
-fn failing_hosts_do_not_hold_good_pages_back() {
+fn retries_of_failing_hosts_delay_no_others() {
     let busy: Vec<_> = (0..12)
         .map(|_| {
             RawPeer::start(vec![vec![

@@ -71,7 +71,7 @@ fn json_values_are_printed_in_order() {
 }
 
 #[test]
-fn invalid_json_fails_after_earlier_values() {
+fn invalid_json_fails_after_printing_earlier_values() {
     let site = SmallSite::of(&[
         ("/html", HTML, "<p>error</p>"),
         ("/cut", "application/json", "{\"a\":1}\n{\"a\":2}\n{\"a\""),
@@ -141,7 +141,7 @@ fn selected_links_are_followed_without_fragments() {
 }
 
 #[test]
-fn matches_are_resolved_against_their_page() {
+fn selected_links_are_resolved_against_their_page() {
     let site = SmallSite::of(&[
         ("/from", "redirect", "/dir/index"),
         (
@@ -170,7 +170,7 @@ fn invalid_links_are_reported() {
 }
 
 #[test]
-fn values_reach_files_and_bodies_of_later_stages() {
+fn selected_values_name_urls_and_files_of_stages() {
     let site =
         SmallSite::of(&[("/", "application/json", r#"{"ids": ["a", "b"]}"#), ("/x/a", HTML, "A"), ("/x/b", HTML, "B")]);
     let dir = tempfile::tempdir().unwrap();
@@ -181,8 +181,9 @@ fn values_reach_files_and_bodies_of_later_stages() {
     assert_eq!(lines(&site.requests().join("\n")), ["/", "/x/a", "/x/b"]);
 }
 
-/// Starts a server whose pages repeat a line as long as this: `/html` HTML, `/lines` JSON lines, `/one`
-/// one JSON document for each line, without line breaks. Returns the address.
+/// Starts a server whose pages repeat one line until they have this number of bytes: `/html`
+/// contains HTML, `/lines` JSON lines, and `/one` JSON documents without line breaks between them.
+/// Returns the address.
 fn start_large_site(bytes: u64) -> SocketAddr {
     const PAGES: [(&str, &str, &str); 3] = [
         ("/html", HTML, "<div class=a title='some title'><p>text &amp; text</p><a href=\"/x\">y</a></div>\n"),
@@ -214,7 +215,8 @@ fn start_large_site(bytes: u64) -> SocketAddr {
     address
 }
 
-/// The memory does not grow with the page: `make selection-memory` runs this test with 1 GiB.
+/// The memory must not grow with the size of the page: `make selection-memory` runs this test with
+/// 1 GiB.
 #[test]
 fn large_pages_are_selected_in_little_memory() {
     let mib = std::env::var("HAUL_SELECT_MIB").ok().map_or(32, |mib| mib.parse().expect("a number of MiB"));
@@ -233,10 +235,10 @@ fn large_pages_are_selected_in_little_memory() {
     }
 }
 
-/// Each of the pages gives 29 MB of values at once. They are printed after the first page, which
-/// waits until another one is complete.
+/// Each page yields 29 MB of values at once. The values wait for those of the first page, whose
+/// response is delayed until another page is complete.
 #[test]
-fn values_behind_the_first_page_leave_memory() {
+fn values_waiting_for_first_page_need_little_memory() {
     let dir = tempfile::tempdir().unwrap();
     let done = dir.path().join("done");
     let say = format!("%output{{>>{}}}x", done.display());
@@ -274,7 +276,7 @@ fn json_numbers_are_printed_as_written() {
     assert_eq!(printed(&["--csv", "--select-json", "p=$..price"]), "p\n2.50\n1e1\n");
 }
 
-/// The pages that the commands of the guide fetch.
+/// Starts a server with the pages that the commands in the guide fetch.
 fn guide_site() -> SmallSite {
     SmallSite::of(&[
         (
@@ -301,7 +303,7 @@ fn guide_site() -> SmallSite {
 }
 
 /// Runs each command with `--select` or `--select-json` in the guide as it is printed there, with
-/// the test's server for `https://h`.
+/// the test server in place of `https://h`.
 #[test]
 fn guide_commands_print_expected_values() {
     let expected = [

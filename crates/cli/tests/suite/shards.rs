@@ -1,4 +1,5 @@
-//! `--shard K/N`: runs with the same list fetch each URL once, and each host belongs to one run.
+//! Tests of `--shard K/N`: N runs with the same list fetch each URL once, and only one run fetches
+//! from each host.
 
 use crate::common;
 
@@ -15,7 +16,7 @@ use haul_policy::shard::Shard;
 
 const SHARDS: usize = 3;
 
-/// Runs haul in a directory. All hosts are at the address of `server`.
+/// Runs haul in a directory. All host names are resolved to the address of `server`.
 fn haul_in(dir: &Path, server: &str, args: &[&str]) -> CommandOutput {
     let address = server.trim_start_matches("http://").trim_end_matches('/');
     run(program(HAUL).current_dir(dir).args(["--connect-to", &format!("::{address}")]).args(args))
@@ -88,7 +89,7 @@ fn shard_uses_the_documented_hash() {
 }
 
 #[test]
-fn links_belong_to_the_shard_of_their_page() {
+fn extracted_links_belong_to_the_shard_of_their_page() {
     let hosts: Vec<String> = (0..6).map(|n| format!("http://h{n}.example")).collect();
     let links: String = hosts.iter().map(|host| format!("<a href={host}/leaf>x</a>")).collect();
     let server = SmallSite::of(&[("/", "text/html", &links), ("/leaf", "text/html", "leaf\n")]);
@@ -128,7 +129,7 @@ fn unusable_urls_and_records_belong_to_shard_0() {
 }
 
 #[test]
-fn shard_that_does_not_exist_is_refused() {
+fn invalid_shard_is_refused() {
     let wrong = [
         ("3/3", "with 3 shards, K is from 0 to 2"),
         ("0/0", "N is at least 1"),
@@ -143,9 +144,9 @@ fn shard_that_does_not_exist_is_refused() {
     }
 }
 
-/// The command of the guide's Kubernetes job, for each pod.
+/// Runs the command of the guide's Kubernetes job for each pod.
 #[test]
-fn pods_of_the_guide_fetch_each_url_once() {
+fn kubernetes_pods_of_guide_fetch_each_url_once() {
     let server = origin();
     let dir = tempfile::tempdir().unwrap();
     let urls: Vec<String> = (0..60).map(|n| format!("http://h{}.example/small/{n}", n % 30)).collect();
@@ -173,8 +174,8 @@ fn pods_of_the_guide_fetch_each_url_once() {
     assert_eq!(sorted(&fetched.join("\n")), sorted(&urls.join("\n")));
 }
 
-/// Three machines of GNU parallel, two of which are reached by a program in ssh's place that runs
-/// the command here.
+/// Runs the shards on three machines of GNU parallel. Two of them are simulated: a program in place
+/// of ssh runs the command on this machine.
 #[test]
 fn gnu_parallel_runs_shards_on_several_machines() {
     if installed("parallel", "shards by GNU parallel").is_none() {

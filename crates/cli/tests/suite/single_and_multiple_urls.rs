@@ -67,7 +67,7 @@ const LINES: &[&str] = &[
     "-c nodir/jar",
 ];
 
-/// The value of `-w` in all runs of these tests.
+/// The format of `-w` in all runs of these tests.
 const TOLD: &str =
     "[%{url_effective} %{http_code} %{exitcode} %{method} %{filename_effective} %{size_download} %{num_headers}]\n";
 
@@ -94,7 +94,7 @@ fn files(dir: &Path) -> BTreeMap<String, (String, bool, String)> {
 }
 
 #[test]
-fn options_act_alike_on_one_and_many_urls() {
+fn options_have_same_effect_on_one_and_two_urls() {
     // Each alone, then with some of the others; with `HAUL_MODELS` set, with all.
     let partners = if std::env::var_os("HAUL_MODELS").is_some() { LINES.len() } else { 3 };
     for partner in 0..partners {
@@ -130,10 +130,10 @@ fn compare(line: &str) {
     assert!(many.3.starts_with(&one.3), "{line}: {} is not the beginning of {}", one.3, many.3);
 }
 
-/// A run takes at least as long as the pauses that `--rate` demands, however slow the machine is.
-/// The test therefore checks only a lower limit.
+/// A run takes at least as long as the pauses that `--rate` demands, even on a slow machine. The
+/// test checks only this lower limit.
 #[test]
-fn rate_holds_for_arguments_lists_stages_and_groups() {
+fn rate_applies_to_arguments_lists_stages_and_groups() {
     let index = page("id=1 id=2 id=3");
     let peer = page("x");
     let urls: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();

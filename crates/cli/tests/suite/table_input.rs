@@ -1,5 +1,5 @@
-//! Tests of `--csv-in` and `--tsv-in`: the columns of a table fill the placeholders of the command
-//! line, encoded for their place.
+//! Tests of `--csv-in` and `--tsv-in`: the columns of a table replace the placeholders of the
+//! command line, encoded for the part of the request in which they are inserted.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn origin() -> Origin {
     Origin::builder().start().unwrap()
 }
 
-/// Runs haul in a directory with the table `name`, and returns its output.
+/// Runs haul in a directory with the text `table` in the file `name`. Returns its output.
 fn run_table(dir: &Path, name: &str, table: &str, args: &[&str]) -> CommandOutput {
     fs::write(dir.join(name), table).unwrap();
     let mut command = program(HAUL);
@@ -21,7 +21,7 @@ fn run_table(dir: &Path, name: &str, table: &str, args: &[&str]) -> CommandOutpu
     common::run(&mut command)
 }
 
-/// Returns the requests that a server received, in the order of their targets.
+/// Returns the requests that a server received, sorted by their targets.
 fn log(origin: &Origin) -> Vec<LoggedRequest> {
     let mut log = origin.log();
     log.sort_by(|one, other| one.target.cmp(&other.target));
@@ -29,7 +29,7 @@ fn log(origin: &Origin) -> Vec<LoggedRequest> {
 }
 
 #[test]
-fn columns_fill_url_header_body_and_name() {
+fn columns_replace_placeholders_in_url_header_and_body() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let table = "id,first name,age\n1,\"Ann \"\"A\"\" & Co\",7\n2,B/../C,\n";
@@ -63,7 +63,7 @@ fn columns_fill_url_header_body_and_name() {
 }
 
 #[test]
-fn columns_name_files() {
+fn columns_replace_placeholders_in_output_names() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let table = "n,name,dir\n1,../../up,a/b\n2,.rc,..\n3,,/etc\n";
@@ -80,7 +80,7 @@ fn columns_name_files() {
 }
 
 #[test]
-fn columns_never_become_syntax() {
+fn column_values_are_never_parsed_as_syntax() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let url = origin.url("/small/{n}");
@@ -100,7 +100,7 @@ fn columns_never_become_syntax() {
 }
 
 #[test]
-fn tabs_separate_fields_by_name_or_option() {
+fn tsv_is_selected_by_file_name_or_option() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let table = "n\turl\n1\tx,y\n";
@@ -114,7 +114,7 @@ fn tabs_separate_fields_by_name_or_option() {
 }
 
 #[test]
-fn url_comes_from_its_column_or_several_templates() {
+fn url_comes_from_column_or_url_templates() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let table = format!("url,n\n{0}1,3\n{0}2,4\n", origin.url("/small/"));
@@ -124,7 +124,7 @@ fn url_comes_from_its_column_or_several_templates() {
 }
 
 #[test]
-fn wrong_row_fails_alone_and_wrong_table_ends() {
+fn invalid_row_fails_alone_invalid_table_ends_run() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let url = origin.url("/small/{n}");
@@ -152,7 +152,7 @@ fn wrong_row_fails_alone_and_wrong_table_ends() {
 }
 
 #[test]
-fn credentials_go_only_to_written_origins() {
+fn credentials_go_only_to_command_line_origins() {
     let (own, strange) = (origin(), origin());
     let dir = tempfile::tempdir().unwrap();
     let table = format!("n,url,port\n1,{},{}\n", strange.url("/echo?of-column"), strange.http_addr().port());
@@ -172,7 +172,7 @@ fn credentials_go_only_to_written_origins() {
 }
 
 #[test]
-fn column_values_are_not_filled_again() {
+fn placeholders_in_column_values_are_not_replaced() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let args = ["-H", "X-A: {a}", "-H", "X-A: {b}", "-A", "{a}", "-o", "/dev/null", &*origin.url("/echo?{a}")];
@@ -185,7 +185,7 @@ fn column_values_are_not_filled_again() {
 }
 
 #[test]
-fn host_of_a_column_gets_no_credentials() {
+fn host_from_a_column_gets_no_credentials() {
     let own = origin();
     let dir = tempfile::tempdir().unwrap();
     let table = format!("n,host\n1,{}\n2,evil.example\n", own.http_addr());
@@ -204,7 +204,7 @@ fn host_of_a_column_gets_no_credentials() {
 }
 
 #[test]
-fn content_without_columns_stays_with_written_origins() {
+fn content_without_columns_stays_with_command_line_origins() {
     let (own, strange) = (origin(), origin());
     let dir = tempfile::tempdir().unwrap();
     let table = format!("n,url\n1,{}\n", strange.url("/echo?strange"));

@@ -1,6 +1,6 @@
-//! The pictures of terminals in the documents: SVG files of sessions that run here. The tests compare
-//! the files with the sessions of today, apart from figures. With `HAUL_PICTURES=1` (`make pictures`)
-//! they write the files.
+//! Tests that the pictures of terminals in the documents are current. The pictures are SVG files of
+//! terminal sessions. The tests run each session again, and compare it with the file, except for
+//! figures that vary. With `HAUL_PICTURES=1` (`make pictures`) the tests write the files.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use testkit::terminal::{Screen, TerminalSession, picture};
 
 use crate::guides::{GuideSite, example_command};
 
-/// The columns of the terminals.
+/// The width of the terminals in columns.
 const COLUMNS: u16 = 100;
 
-/// Runs commands on a terminal, each behind a prompt, and returns the terminal's last screen, or the
-/// one that has the text `until`.
+/// Runs commands on a terminal, each after a prompt. Returns the last screen of the terminal, or
+/// the first screen that contains the text `until`.
 fn session(commands: &[&str], until: Option<&str>) -> Screen {
     let quoted = |command: &str| format!("'{}'", command.replace('\'', "'\\''"));
     let script: String = commands
@@ -32,7 +32,7 @@ fn session(commands: &[&str], until: Option<&str>) -> Screen {
     }
 }
 
-/// Returns a picture with words instead of figures, which differ from run to run.
+/// Returns a picture in which words replace the figures that differ from run to run.
 fn steady(svg: &str) -> String {
     let mut text = svg.to_owned();
     for (pattern, word) in [

@@ -1,6 +1,6 @@
-//! Runs haul on a terminal, and compares what the user sees with the expected screens. A server waits
-//! until the test has seen a screen, so that no test depends on time. Rates and times are replaced by
-//! words, because they differ from run to run.
+//! Runs haul on a terminal, and compares what the user sees with the expected screens. A server
+//! waits until the test has seen a screen, so that no test depends on time. Words replace rates and
+//! times, because these differ from run to run.
 
 use crate::common;
 
@@ -20,11 +20,12 @@ use common::{HAUL, REFUSED, program};
 /// The usual size of the terminal: columns and rows.
 const SIZE: (u16, u16) = (160, 24);
 
-/// The least duration of runs that draw nothing. A run draws its progress after 0.4 s, if at all. These
-/// tests look at all bytes of a run after its end, so that a slow machine cannot make them fail.
+/// The minimum duration of runs that must not draw progress. A run draws its progress after 0.4 s,
+/// if at all. The tests examine all bytes of a run after its end, so that they cannot fail on a
+/// slow machine.
 const LONG: Duration = Duration::from_millis(600);
 
-/// Returns haul with these arguments in a directory, for a terminal.
+/// Returns a command that runs haul with these arguments in a directory, for use on a terminal.
 fn haul_in(dir: &Path, args: &[&str]) -> Command {
     let mut command = program(HAUL);
     command.args(args).current_dir(dir).env_remove("NO_COLOR");
@@ -35,7 +36,7 @@ fn start(dir: &Path, args: &[&str]) -> TerminalSession {
     TerminalSession::start(haul_in(dir, args), SIZE).unwrap()
 }
 
-/// Returns the text of a screen with words instead of rates and times.
+/// Returns the text of a screen in which words replace rates and times.
 fn steady(screen: &Screen) -> String {
     steady_text(screen.text())
 }
@@ -64,7 +65,8 @@ fn ends(session: TerminalSession, code: i32, expected: &str) {
     assert_eq!((ended, steady(&screen).as_str()), (Some(code), expected));
 }
 
-/// Starts a server that sends the first half of a body of 1 MiB, and the rest after the first release.
+/// Starts a server that sends the first half of a body of 1 MiB, and the second half after the
+/// first release.
 fn half_then_rest(head: &str) -> RawPeer {
     let half = vec![b'x'; 1 << 19];
     RawPeer::always(vec![
@@ -77,7 +79,7 @@ fn half_then_rest(head: &str) -> RawPeer {
 }
 
 #[test]
-fn known_body_has_bar_size_and_rate() {
+fn progress_of_known_body_shows_bar_and_rate() {
     let dir = tempfile::tempdir().unwrap();
     let peer = half_then_rest("Content-Length: 1048576\r\n");
     let session = start(dir.path(), &["-o", "file", &peer.url("/")]);
@@ -87,7 +89,7 @@ fn known_body_has_bar_size_and_rate() {
 }
 
 #[test]
-fn body_of_unknown_length_has_size_and_rate() {
+fn progress_of_unknown_body_shows_size_and_rate() {
     let dir = tempfile::tempdir().unwrap();
     let peer = half_then_rest("Connection: close\r\n");
     let session = start(dir.path(), &["-o", "file", &peer.url("/")]);
@@ -97,7 +99,7 @@ fn body_of_unknown_length_has_size_and_rate() {
 }
 
 #[test]
-fn pause_before_a_retry_counts_down() {
+fn progress_line_counts_down_retry_pause() {
     let dir = tempfile::tempdir().unwrap();
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
@@ -108,7 +110,7 @@ fn pause_before_a_retry_counts_down() {
 }
 
 #[test]
-fn waiting_line_is_gone_before_the_body_comes() {
+fn waiting_line_is_erased_before_the_body() {
     let dir = tempfile::tempdir().unwrap();
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nhello\nto you!\n";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1), ScriptStep::send(reply)]);
@@ -119,7 +121,7 @@ fn waiting_line_is_gone_before_the_body_comes() {
 }
 
 #[test]
-fn terminal_body_is_not_mixed_with_progress() {
+fn body_on_terminal_is_not_mixed_with_progress() {
     let dir = tempfile::tempdir().unwrap();
     let peer = RawPeer::always(vec![
         ScriptStep::ReadHead,
@@ -133,7 +135,7 @@ fn terminal_body_is_not_mixed_with_progress() {
 }
 
 #[test]
-fn many_urls_have_counts_and_a_summary() {
+fn many_urls_show_counts_and_a_summary() {
     let dir = tempfile::tempdir().unwrap();
     let site = GatedSite::start(9);
     let session = start(dir.path(), &["-o", "#1", &site.site.url("/[0-11]")]);
@@ -143,7 +145,7 @@ fn many_urls_have_counts_and_a_summary() {
 }
 
 #[test]
-fn each_stage_has_a_line() {
+fn progress_shows_a_line_for_each_stage() {
     let dir = tempfile::tempdir().unwrap();
     let site = GatedSite::start(2);
     let template = format!("{}{{}}", site.site.url("/"));
@@ -164,7 +166,7 @@ fn each_stage_has_a_line() {
 }
 
 #[test]
-fn equal_errors_fold_into_one_line() {
+fn repeated_errors_are_summarized_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let site = SmallSite::of(&[]);
     let url = site.url("/none");

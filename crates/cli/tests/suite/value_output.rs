@@ -1,4 +1,4 @@
-//! Tests of the forms in which extracted values are printed: by name in the records of `--jsonl`,
+//! Tests of the formats in which extracted values are printed: by name in the records of `--jsonl`,
 //! as rows of `--csv`, and after their URLs (`--with-url`).
 
 use crate::common;
@@ -12,7 +12,7 @@ use testkit::h1_peer::{RawPeer, ScriptStep};
 
 use crate::records::records;
 
-/// Starts a server whose pages are these texts, one for each connection, in order.
+/// Starts a server that responds with these texts, one on each connection, in order.
 fn pages(texts: &[&str]) -> RawPeer {
     let script = |text: &&str| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
@@ -36,7 +36,7 @@ fn named_values_are_objects_in_records() {
 }
 
 #[test]
-fn names_belong_to_the_expression_without_records() {
+fn name_prefix_without_records_belongs_to_expression() {
     let page = common::page("id=7 8");
     let url = page.url("/");
     assert_eq!(run_haul(["-s", "--extract", "id=([0-9]+)", &url]).text(), "7\n");
@@ -69,7 +69,7 @@ fn csv_has_a_header_and_rows() {
 }
 
 #[test]
-fn csv_pages_without_rows_fail_alone() {
+fn pages_with_unequal_csv_columns_fail_alone() {
     let server = pages(&["<b>x</b> 1 EUR", "<b>x</b> <b>y</b> 1 EUR", "<b>z</b>", "nothing"]);
     let urls: Vec<String> = (0..4).map(|n| server.url(&format!("/{n}"))).collect();
     let args = ["--csv", "--no-parallel"].iter().chain(&FIELDS).copied().chain(urls.iter().map(String::as_str));
@@ -89,7 +89,7 @@ fn csv_failures_leave_only_the_header() {
 }
 
 #[test]
-fn csv_goes_to_the_file_of_a_list() {
+fn csv_is_written_to_the_output_file() {
     let page = common::page("<b>x</b> 1 EUR");
     let dir = tempfile::tempdir().unwrap();
     let urls = list(dir.path(), "list", [page.url("/1"), page.url("/2")]);
@@ -124,7 +124,7 @@ fn depth_with_records_is_refused() {
 }
 
 #[test]
-fn csv_and_with_url_need_values() {
+fn csv_and_with_url_require_extracted_values() {
     for option in ["--csv", "--with-url"] {
         let output = run_haul([option, "http://127.0.0.1/"]);
         assert!(output.code == 2 && output.stderr.contains(option), "{}", output.stderr);
@@ -165,7 +165,7 @@ fn selected_values_have_names() {
 }
 
 #[test]
-fn named_values_of_large_pages_are_json() {
+fn named_values_of_large_pages_are_valid_json() {
     let text: String = ["name", "price"]
         .iter()
         .flat_map(|name| (0..30_000).map(move |number| format!("<{name}>{name} {number}\n")))
@@ -180,7 +180,7 @@ fn named_values_of_large_pages_are_json() {
 }
 
 #[test]
-fn empty_values_keep_their_rows() {
+fn csv_keeps_rows_of_empty_values() {
     let html = "<li><b></b><i title='1'>x</i></li><li><b>b</b><i title=''> </i></li><li><b>c</b><i title=3>z</i></li>";
     let page = common::page(html);
     let url = page.url("/");
@@ -205,7 +205,7 @@ fn empty_values_keep_their_rows() {
 }
 
 #[test]
-fn rows_with_long_urls_need_little_memory() {
+fn csv_rows_with_long_urls_need_little_memory() {
     let text: String = (0..20_000).map(|number| format!("A{number} ")).collect();
     let page = common::page(&text);
     let url = page.url(&format!("/?{}", "u".repeat(6_000)));

@@ -20,7 +20,7 @@ fn library() -> Option<String> {
 }
 
 /// Returns the command `haul` with a simulated wall clock. `file` contains the offset of the clock.
-/// The file is read again whenever haul asks for the time, so that the test can change the offset.
+/// libfaketime reads the file whenever haul gets the time, so that the test can change the offset.
 fn at_the_time_of(library: &str, file: &Path) -> Command {
     let mut command = program(HAUL);
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", file).env("FAKETIME_NO_CACHE", "1");

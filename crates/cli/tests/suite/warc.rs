@@ -1,5 +1,5 @@
-//! Tests of `--warc`: the records of an archive, its files, and what happens when the disk is full or
-//! the run is killed. Archives are read by testkit's reader, which checks their digests.
+//! Tests of `--warc`: the records of an archive, its files, and the effects of a full disk or a
+//! kill. The archives are read with testkit's reader, which checks their digests.
 
 use crate::common;
 
@@ -24,7 +24,7 @@ fn archived(dir: &Path, args: &[&str]) -> CommandOutput {
     run(haul(["-sS", "--warc", "a.warc"].iter().chain(args)).current_dir(dir))
 }
 
-/// Reads an archive, and asserts that it begins with a warcinfo record. Returns the others.
+/// Reads an archive, and asserts that it begins with a warcinfo record. Returns the other records.
 #[track_caller]
 fn records(archive: &Path) -> Vec<WarcRecord> {
     let records = read(&fs::read(archive).unwrap()).unwrap_or_else(|fault| panic!("{}: {fault}", archive.display()));
@@ -35,7 +35,7 @@ fn records(archive: &Path) -> Vec<WarcRecord> {
     records[1..].to_vec()
 }
 
-/// Asserts that the records are pairs of a request and its response, and returns the pairs.
+/// Asserts that the records are pairs of a request and its response. Returns the pairs.
 #[track_caller]
 fn exchanges(archive: &Path) -> Vec<(WarcRecord, WarcRecord)> {
     let records = records(archive);
@@ -53,7 +53,7 @@ fn exchanges(archive: &Path) -> Vec<(WarcRecord, WarcRecord)> {
     records.chunks(2).map(pair).collect()
 }
 
-/// Returns the target and the status of each exchange.
+/// Returns the target URI and the status of each exchange.
 #[track_caller]
 fn statuses(archive: &Path) -> Vec<(String, String)> {
     let status = |(request, response): (WarcRecord, WarcRecord)| {
@@ -64,7 +64,7 @@ fn statuses(archive: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn records_have_the_bytes_of_the_wire() {
+fn archive_records_contain_the_transmitted_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let reply = "HTTP/1.1 200 Fine\r\nX-A:  1 \r\nx-a: 2\r\nTransfer-Encoding: chunked\r\n\r\n\
                  5;name=value\r\nhello\r\n00A\r\n, archive!\r\n0\r\nX-Trailer: 1\r\n\r\n";
@@ -90,7 +90,7 @@ fn records_have_the_bytes_of_the_wire() {
 }
 
 #[test]
-fn compressed_archive_has_a_member_for_each_record() {
+fn compressed_archive_has_one_gzip_member_per_record() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let urls: Vec<String> = ["/bytes/10", "/bytes/2000000", "/text/600000", "/chunked/300000", "/status/204"]
@@ -116,7 +116,7 @@ fn compressed_archive_has_a_member_for_each_record() {
 }
 
 #[test]
-fn credentials_are_left_out_unless_kept() {
+fn archive_omits_credentials_without_warc_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let archive = dir.path().join("a.warc");
     let server = RawPeer::always(reply_steps("200 OK", "x"));
@@ -136,7 +136,7 @@ fn credentials_are_left_out_unless_kept() {
 }
 
 #[test]
-fn redirects_challenges_and_retries_have_records() {
+fn redirects_challenges_and_retries_are_archived() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let challenge = "401 Unauthorized\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"";
@@ -190,7 +190,7 @@ fn repeated_payload_becomes_a_revisit_record() {
 }
 
 #[test]
-fn truncated_response_says_why() {
+fn truncated_response_record_gives_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let archive = dir.path().join("a.warc");
     let partial = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc";
@@ -215,7 +215,7 @@ fn truncated_response_says_why() {
 }
 
 #[test]
-fn error_pages_are_received_to_their_end() {
+fn archived_error_pages_are_received_completely() {
     let dir = tempfile::tempdir().unwrap();
     let body = "x".repeat(300_000);
     let reply = format!("HTTP/1.0 404 Not Found\r\n\r\n{body}");
@@ -226,7 +226,7 @@ fn error_pages_are_received_to_their_end() {
 }
 
 #[test]
-fn uploads_are_recorded_as_sent() {
+fn archive_records_uploads_as_sent() {
     let dir = tempfile::tempdir().unwrap();
     let archive = dir.path().join("a.warc");
     fs::write(dir.path().join("large"), vec![b'u'; 700_000]).unwrap();
@@ -286,7 +286,7 @@ fn http2_and_http3_records_have_heads_of_http1() {
 }
 
 #[test]
-fn records_of_parallel_transfers_never_mix() {
+fn archive_records_of_parallel_transfers_never_mix() {
     let dir = tempfile::tempdir().unwrap();
     let origin = Origin::builder().http2(50).start().unwrap();
     let path = |n: u32| match n % 4 {
@@ -349,7 +349,7 @@ fn max_size_divides_the_archive_into_numbered_files() {
 }
 
 #[test]
-fn full_files_of_an_archive_are_closed() {
+fn full_archive_files_are_closed() {
     let (dir, origin) = (tempfile::tempdir().unwrap(), origin());
     let list = list(dir.path(), "list", (0..100).map(|n| origin.url(&format!("/bytes/{}", 3_000 + n))));
     let mut command = program("sh");
@@ -373,7 +373,7 @@ fn existing_archive_is_refused_untouched() {
 }
 
 #[test]
-fn size_limit_holds_for_archived_bodies() {
+fn max_filesize_applies_to_archived_bodies() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     for path in ["/bytes/15000000", "/chunked/15000000"] {
@@ -387,7 +387,7 @@ fn size_limit_holds_for_archived_bodies() {
 }
 
 #[test]
-fn full_disk_leaves_whole_records() {
+fn full_disk_leaves_complete_archive_records() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let urls: Vec<String> = (0..200).map(|n| origin.url(&format!("/bytes/{}", 3_000 + n))).collect();
@@ -412,7 +412,7 @@ fn full_disk_leaves_whole_records() {
 }
 
 #[test]
-fn full_archive_disk_leaves_no_output_file() {
+fn full_disk_of_archive_leaves_no_output_file() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let script = format!(
@@ -427,7 +427,7 @@ fn full_archive_disk_leaves_no_output_file() {
 }
 
 #[test]
-fn every_failing_write_leaves_whole_records() {
+fn failed_archive_writes_leave_complete_records() {
     if !can_trace("failing writes of archives") {
         return;
     }
@@ -454,7 +454,7 @@ fn every_failing_write_leaves_whole_records() {
 }
 
 #[test]
-fn killed_run_leaves_at_most_one_torn_record() {
+fn killed_run_leaves_at_most_one_incomplete_record() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let urls: Vec<String> = (0..5_000).map(|n| origin.url(&format!("/bytes/{}", 20_000 + n))).collect();
@@ -490,7 +490,7 @@ fn archive_options_need_an_archive() {
 }
 
 #[test]
-fn archived_bodies_are_neither_split_nor_moved() {
+fn archived_bodies_are_not_split() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let size = 20 << 20;
@@ -501,7 +501,7 @@ fn archived_bodies_are_neither_split_nor_moved() {
 }
 
 #[test]
-fn silent_server_does_not_hold_the_archive() {
+fn silent_server_does_not_block_the_archive() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let silent = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Sleep(Duration::from_secs(60))]]);

@@ -45,8 +45,8 @@ fn traced(line: impl Fn(&str, &str) -> String) -> Vec<(String, String, u64)> {
     calls(&std::fs::read_to_string(report).unwrap())
 }
 
-/// Returns the number of bytes that those of `calls` moved whose name is in `names`. `kind` is a
-/// text that their first argument, a descriptor, must contain, such as `pipe`.
+/// Returns the number of bytes that the system calls with these names moved. Only the calls count
+/// whose first argument, a descriptor, contains the text `kind`, such as `pipe`.
 fn carried(calls: &[(String, String, u64)], names: &[&str], kind: &str) -> u64 {
     let fits = |call: &&(String, String, u64)| names.contains(&call.0.as_str()) && call.1.contains(kind);
     calls.iter().filter(fits).map(|call| call.2).sum()

@@ -15,7 +15,7 @@ pub struct ProxyServer {
     _server: ExternalServer,
     pub dir: tempfile::TempDir,
     pub port: u16,
-    /// The port on which the proxy accepts TLS connections. 0 if it accepts none.
+    /// The port on which the proxy accepts TLS connections; 0 if it does not accept them.
     pub tls_port: u16,
 }
 
