@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn zone_names_of_date_command_are_known() {
+    fn time_zone_names_of_date_are_parsed() {
         for (text, same) in [
             ("Sun Nov  6 08:49:37 CET 1994", "6 Nov 1994 07:49:37"),
             ("Sun Nov  6 08:49:37 EST 1994", "6 Nov 1994 13:49:37"),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn option_names_of_other_programs_map_to_existing_options() {
+    fn other_programs_option_names_map_to_existing_options() {
         assert!(OTHER_NAMES.is_sorted_by_key(|(other, _)| other), "sorted");
         for (other, ours) in OTHER_NAMES {
             assert!(crate::flags::find_long(other.as_bytes()).is_none() || *other == "no-clobber", "{other}");

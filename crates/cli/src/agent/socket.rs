@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_lock_held_too_long_is_an_error() {
+    fn agent_start_lock_held_too_long_is_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let place = AgentSocketPath::from_path(dir.path().join("agent")).unwrap();

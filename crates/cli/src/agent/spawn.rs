@@ -140,7 +140,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn call_waits_for_a_socket_being_bound() {
+    fn agent_caller_waits_while_socket_is_bound() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let place = AgentSocketPath::from_path(dir.path().join("agent")).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn socket_open_to_other_users_is_refused() {
+    fn agent_socket_open_to_other_users_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let place = AgentSocketPath::from_path(dir.path().join("agent")).unwrap();

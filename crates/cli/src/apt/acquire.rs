@@ -572,7 +572,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ambiguous_path_characters_are_percent_encoded() {
+    fn apt_paths_percent_encode_ambiguous_characters() {
         assert_eq!(split_uri("http://h:80/p/a_1+b~2.deb").1, "http://h:80/p/a_1%2bb%7e2.deb");
         assert_eq!(split_uri("http://u+x@h").1, "http://u+x@h");
         assert_eq!(split_uri("https://h/a%2bb c").1, "https://h/a%2bb%20c");

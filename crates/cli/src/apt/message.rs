@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn field_values_cannot_add_message_lines() {
+    fn apt_field_values_cannot_add_lines() {
         let text = AptMessage::new(400, "URI Failure").with_field("Message", "a\nURI: b\r\n\nc").to_text();
         assert_eq!(text.lines().count(), 3, "{text}");
     }

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interface_has_no_empty_part() {
+    fn interface_option_with_empty_part_is_refused() {
         for good in ["eth0", "if!eth0", "host!::1", "ifhost!eth0!h"] {
             assert!(is_interface(good), "{good}");
         }

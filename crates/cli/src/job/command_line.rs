@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_verbosity_and_option_order_do_not_identify_jobs() {
+    fn limits_verbosity_and_order_may_differ_between_runs() {
         let old = ["--job", "f", "http://h/[1-3]", "--jsonl", "--rate", "5/s", "-v"];
         assert_eq!(differ(&old, &["--jsonl", "-s", "--parallel-max", "3", "--job=g", "http://h/[1-3]"]), None);
     }
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn continued_job_uses_secrets_and_limits_of_new_run() {
+    fn continued_job_uses_secrets_of_new_run() {
         let stored = unchangeable_options(&command(&[
             "-u",
             "me:pw",

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_do_not_depend_on_read_boundaries() {
+    fn csv_rows_do_not_depend_on_read_boundaries() {
         let text = "\u{feff} id ,name\r\n1,\"a\"\"b, c\"\r\n\r\n2,\"two\nlines\"\n3,\n\n4,last";
         let expected: Vec<(u64, Vec<String>)> =
             [(1, ["id", "name"]), (2, ["1", "a\"b, c"]), (4, ["2", "two\nlines"]), (6, ["3", ""]), (8, ["4", "last"])]

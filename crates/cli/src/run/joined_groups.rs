@@ -107,7 +107,7 @@ impl GroupFiles {
         self.has_others |= other.has_others;
     }
 
-    /// Returns true if both sets may contain the same file.
+    /// Returns true if a file may be in both sets.
     fn may_share(&self, other: &GroupFiles) -> bool {
         let shares = || !self.known.is_disjoint(&other.known);
         !self.is_empty() && !other.is_empty() && (self.has_others || other.has_others || shares())
@@ -147,7 +147,7 @@ fn read_files(group: &UrlGroup) -> GroupFiles {
     files
 }
 
-/// Returns the files that a group writes.
+/// Returns the files that a group may write while it runs.
 fn written_files(group: &UrlGroup) -> GroupFiles {
     // A record may name its output.
     let mut files = GroupFiles { has_others: group.records.is_some(), ..GroupFiles::default() };

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn digest_does_not_depend_on_pieces() {
+    fn sha1_digest_does_not_depend_on_pieces() {
         assert_eq!(Sha1Digest::of(&[b"ab", b"", b"c"]), Sha1Digest::of(&[b"abc"]));
         assert_eq!(Sha1Digest::of(&[b"abc"]).to_string(), "sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5");
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dropped_reservation_returns_its_bytes() {
+    fn dropped_memory_reservation_returns_its_bytes() {
         let budget = Arc::new(WarcMemoryBudget::new(100));
         let mut first = ReservedMemory::new(&budget);
         assert!(first.grow(60) && first.grow(40) && first.bytes() == 60);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn first_record_of_a_payload_is_kept() {
+    fn first_archived_record_of_a_payload_is_kept() {
         let mut memory = RememberedPayloads::new(1 << 20);
         let digest = Sha1Digest::of(&[b"a"]);
         memory.insert(digest, record(1));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn full_memory_forgets_oldest_payloads() {
+    fn full_payload_memory_forgets_the_oldest() {
         let mut memory = RememberedPayloads::new(100 * ENTRY_SIZE);
         let digest = |n: u32| Sha1Digest::of(&[&n.to_le_bytes()]);
         for n in 0..1000 {

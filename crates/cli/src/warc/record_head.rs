@@ -199,18 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_random_uuids() {
+    fn warc_record_ids_are_random_uuids() {
         assert_eq!(RecordId([0xff; 16]).to_string(), "<urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff>");
     }
 
     #[test]
-    fn line_end_in_value_begins_no_field() {
+    fn warc_field_value_cannot_add_a_field() {
         let text = text(begun().with_field("WARC-Target-URI", "http://h/\r\nContent-Length: 0"));
         assert!(text.ends_with("WARC-Target-URI: http://h/??Content-Length: 0\r\n"), "{text}");
     }
 
     #[test]
-    fn each_protocol_layer_has_a_field() {
+    fn warc_record_names_each_protocol_layer() {
         let tls = TlsFacts { version: "TLSv1.3", cipher: "TLS_AES_128_GCM_SHA256".into(), alpn: None, resumed: false };
         for (version, tls, fields) in [
             (ProtocolVersion::Http10, None, "WARC-Protocol: http/1.0\r\n"),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn revisit_names_the_earlier_record() {
+    fn revisit_record_names_the_earlier_record() {
         let earlier = EarlierRecord { id: RecordId([0; 16]), url: "http://h/a".into(), date: UNIX_EPOCH };
         let text =
             String::from_utf8(begun().with_revisit(&earlier).finish(RecordType::Revisit.content_type(), 5)).unwrap();

@@ -102,7 +102,7 @@ fn agent_output_and_errors_match_direct_runs() {
 }
 
 #[test]
-fn file_size_limit_applies_to_its_process_only() {
+fn ulimit_of_caller_does_not_limit_the_agent() {
     let (origin, agent, dir) = (origin(), TestAgent::new(), tempfile::tempdir().unwrap());
     let file = dir.path().join("file");
     let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];
@@ -437,7 +437,7 @@ fn killing_the_caller_cancels_its_request() {
 /// The reader of the output stops after 70,000 bytes, while the first range is still being
 /// received. The agent receives the rest of the range, and uses the connection again.
 #[test]
-fn reader_stopping_within_first_part_keeps_the_connection() {
+fn agent_keeps_connection_if_reader_stops_within_range() {
     const OPENING: usize = 147_456;
     let head = format!(
         "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-{}/200000\r\nContent-Length: {OPENING}\r\n\r\n",
@@ -478,7 +478,7 @@ fn reader_stopping_within_first_part_keeps_the_connection() {
 }
 
 #[test]
-fn reader_stopping_early_keeps_the_connection() {
+fn agent_keeps_connection_if_reader_stops_early() {
     let origin = origin();
     let agent = TestAgent::new();
     for bytes in [100_000, 1_000_000, 20_000_000] {

@@ -119,7 +119,7 @@ fn refused_connection_is_a_transient_failure() {
 }
 
 #[test]
-fn start_is_reported_only_after_a_success_status() {
+fn apt_uri_start_is_sent_only_on_success() {
     let origin = Origin::builder().start().unwrap();
     let mut method = AptMethodProcess::with(&[]);
     let said = method.acquire(&origin.url("/bytes/5000"), &[]);
@@ -202,7 +202,7 @@ fn answer(head: &str, content: &str) -> RawPeer {
 }
 
 #[test]
-fn file_of_unexpected_size_is_not_fetched() {
+fn apt_file_of_unexpected_size_is_not_fetched() {
     let peer = answer("200 OK", "12345");
     for (field, size) in [("Expected-Checksum-FileSize", "6"), ("Maximum-Size", "4")] {
         let mut method = AptMethodProcess::with(&[]);
@@ -218,7 +218,7 @@ fn file_of_unexpected_size_is_not_fetched() {
 }
 
 #[test]
-fn reported_digests_are_those_apt_expects() {
+fn apt_gets_the_digests_that_it_expects() {
     let peer = answer("200 OK\r\nLast-Modified: Wed, 01 May 2024 08:00:00 GMT", "foo\n");
     let digests = |asked: &[(&str, &str)]| {
         let mut method = AptMethodProcess::with(&[]);
@@ -249,7 +249,7 @@ fn failure_shows_address_unless_showip_is_false() {
 }
 
 #[test]
-fn partial_file_is_resumed_only_for_same_content() {
+fn apt_resumes_partial_file_of_same_content_only() {
     let old = |method: &AptMethodProcess| {
         fs::write(method.file(), "abc").unwrap();
         let date = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_550_400);
@@ -345,7 +345,7 @@ fn common_name_certificate_is_accepted_with_cainfo() {
 }
 
 #[test]
-fn files_download_in_parallel_and_report_in_order() {
+fn apt_files_download_in_parallel_report_in_order() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
     for (items, at_once) in [
         (&[][..], 4),
@@ -392,7 +392,7 @@ fn written(name: &str, text: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn logins_come_from_auth_conf() {
+fn apt_credentials_come_from_auth_conf() {
     let peer = RawPeer::always(ok("x"));
     let secret = RawPeer::always(ok("x"));
     let port = peer.addr().port();
@@ -462,7 +462,7 @@ fn untrusted_certificate_is_a_transient_failure() {
 }
 
 #[test]
-fn method_exits_when_apt_closes_stdin() {
+fn apt_method_exits_when_stdin_is_closed() {
     let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(beginning), ScriptStep::ReadToEnd]);
     let mut method = AptMethodProcess::with(&[]);
@@ -480,7 +480,7 @@ fn method_exits_when_apt_closes_stdin() {
 }
 
 #[test]
-fn root_method_becomes_the_sandbox_user() {
+fn apt_method_as_root_becomes_sandbox_user() {
     if !rustix::process::geteuid().is_root() || !Path::new("/proc/self/status").exists() {
         return skipped("the rights that a method gives up: only root has them");
     }

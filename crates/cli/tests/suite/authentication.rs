@@ -67,7 +67,7 @@ fn without_authorization(ran: &common::CommandOutput) -> String {
 }
 
 #[test]
-fn challenged_content_is_sent_again() {
+fn request_content_is_resent_after_auth_challenge() {
     let Some(apache) = ApacheServer::start("content behind a challenge") else { return };
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");

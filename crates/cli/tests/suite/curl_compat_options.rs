@@ -249,7 +249,7 @@ fn negated_unsupported_options_are_ignored() {
 }
 
 #[test]
-fn out_null_and_no_out_null_discard_the_body() {
+fn out_null_and_its_negation_discard_the_body() {
     let peer = page("x");
     let url = peer.url("/");
     for option in ["--out-null", "--no-out-null"] {

@@ -81,7 +81,7 @@ fn chunked_request_without_content_sends_last_chunk() {
 }
 
 #[test]
-fn get_data_excludes_forms_and_uploads() {
+fn get_option_with_form_or_upload_is_refused() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = peer.url("/");
     fs::write(dir.path().join("f"), "f").unwrap();

@@ -35,7 +35,7 @@ fn retry_all_errors_retries_only_reported_errors() {
 }
 
 #[test]
-fn each_failed_try_is_reported() {
+fn each_failed_attempt_prints_its_error() {
     let with = |args: &[&str]| curl(&[&["--retry", "2", "--retry-delay", "0.001"][..], args].concat()).stderr;
     let busy = RawPeer::always(reply_steps("503 Busy", "no"));
     let (url, line) = (busy.url("/"), "curl: (22) The requested URL returned error: 503\n");

@@ -7,7 +7,7 @@ use std::fs;
 use common::{HAUL, curl, curl_in, list, names, page, program, received, run};
 
 #[test]
-fn named_globs_fill_outputs_and_uploads() {
+fn output_and_upload_names_may_use_named_globs() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let dir = dir.path();
     curl_in(dir, &["-s", &peer.url("/{<a>x,y}/[<n>1-2]"), "-o", "#<n>-#<a>-#1"]).ok();
@@ -56,7 +56,7 @@ fn empty_url_is_a_usage_error() {
 }
 
 #[test]
-fn malformed_url_of_output_options_stops_the_run() {
+fn malformed_url_needed_for_output_name_stops_run() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     fs::write(dir.path().join("up"), "sent").unwrap();
     let (bad, good) = ("http://h:99999/x", peer.url("/"));

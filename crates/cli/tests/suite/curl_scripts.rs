@@ -193,7 +193,7 @@ fn wcurl_downloads_a_file() {
     assert_eq!(fs::read(cwd.path().join("a b.txt")).expect("its file"), b"content\n");
 }
 
-/// This is a command line that the script wcurl runs. The test does not need wcurl itself.
+/// Runs a command line that the script wcurl uses. The test does not need wcurl itself.
 #[test]
 fn command_line_of_wcurl_is_accepted() {
     let peer = page("content\n");

@@ -303,7 +303,7 @@ fn several_expressions_match_in_page_order() {
 }
 
 #[test]
-fn value_is_filled_into_body_header_and_query() {
+fn extracted_value_is_inserted_into_body_header_query() {
     let (index, origin) = (page("<a \"b\"&c>"), origin(1));
     let template = origin.url("/echo/{}");
     let asked = |args: &[&str]| -> Value {

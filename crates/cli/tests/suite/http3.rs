@@ -62,6 +62,6 @@ fn http3_only_needs_an_https_url() {
 }
 
 #[test]
-fn version_names_http3() {
+fn version_lists_http3() {
     assert!(run_haul(["-V"]).text().contains(" HTTP3 "));
 }

@@ -204,7 +204,7 @@ fn http3_with_quicgo_shows_trailers() {
 }
 
 #[test]
-fn http3_with_quicgo_answers_retry() {
+fn http3_with_quicgo_handles_retry_packet() {
     let files = BodyFiles::new(&SLICE);
     let Some((_server, base)) = start_quicgo(&files, &["-retry"]) else { return };
     let say = "'%{stderr}%{http_version} %header{connection-number} %header{retry-count}'";
@@ -214,7 +214,7 @@ fn http3_with_quicgo_answers_retry() {
 }
 
 #[test]
-fn http3_with_quicgo_waits_for_streams() {
+fn http3_with_quicgo_respects_the_stream_limit() {
     let files = BodyFiles::new(&SLICE);
     let Some((_server, base)) = start_quicgo(&files, &["-streams", "3"]) else { return };
     files.check_many("quic-go with 3 streams", &base, SLICE.small);

@@ -84,7 +84,7 @@ fn job_file_survives_full_disk_at_any_write() {
 }
 
 #[test]
-fn output_survives_full_disk_at_any_write() {
+fn job_output_survives_full_disk_at_any_write() {
     fill_the_disk_at_each_write("out", "write,writev,pwrite64,pwritev,pwritev2");
 }
 

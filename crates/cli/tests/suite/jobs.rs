@@ -197,7 +197,7 @@ fn job_secrets_are_not_stored_but_required_again() {
 }
 
 #[test]
-fn changed_list_is_refused() {
+fn job_refuses_changed_list() {
     let (dir, site) = (tempfile::tempdir().unwrap(), pages(9));
     let dir = dir.path();
     let path = list(dir, "list", (0..3).map(|number| site.url(&format!("/{number}"))));

@@ -158,7 +158,7 @@ const MASS: u64 = 64 << 10;
 const A_CONNECTION: u64 = 64;
 
 #[test]
-fn mass_fetch_memory_is_bounded_per_connection() {
+fn memory_for_many_urls_is_bounded_per_connection() {
     let bodies = ListedBodies::new();
     // Every reply is waited for, so that each has a connection of its own.
     let urls = bodies.lens.iter().map(|len| bodies.origin.url(&format!("/delay/300/bytes/{len}")));

@@ -64,7 +64,7 @@ fn check_waste(pass: &PackageReadRun) {
 }
 
 #[test]
-fn agent_run_uses_one_connection_without_waste() {
+fn package_reads_with_agent_use_one_connection() {
     for tls in [false, true] {
         // On a busy machine a call can come before the last one has given its connection back: not
         // three times over.
@@ -119,7 +119,7 @@ fn signify_verifies_streamed_packages_without_waste() {
 }
 
 #[test]
-fn run_without_agent_wastes_few_bytes() {
+fn package_reads_without_agent_waste_few_bytes() {
     for tls in [false, true] {
         let pass = pass(&[HAUL, "ftp"], 12, tls, false);
         check_waste(&pass);

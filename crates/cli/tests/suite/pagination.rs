@@ -149,7 +149,7 @@ fn empty_page_ends_paginate_query() {
 }
 
 #[test]
-fn listings_come_in_input_order() {
+fn paginated_listings_are_printed_in_input_order() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let urls: Vec<String> = (0..40)
         .map(|number| {
@@ -183,7 +183,7 @@ fn pagination_retries_rate_limits_with_credentials() {
 }
 
 #[test]
-fn failed_page_ends_its_listing_only() {
+fn failed_page_ends_only_its_listing() {
     let origin = origin();
     let broken = RawPeer::start(vec![reply_steps("200 OK\r\nLink: </2>; rel=next", "[]"), reply_steps("500 No", "")]);
     let (bad, good) = (broken.url("/1"), origin.url("/api/link?total=6&size=2"));

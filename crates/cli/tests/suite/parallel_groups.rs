@@ -171,7 +171,7 @@ fn uploads_and_downloads_keep_their_settings() {
 }
 
 #[test]
-fn failed_group_leaves_the_others_running() {
+fn failed_group_does_not_stop_other_groups() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let gone = page("x");

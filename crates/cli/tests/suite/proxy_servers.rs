@@ -110,7 +110,7 @@ fn https_proxy_is_verified_before_credentials() {
 }
 
 #[test]
-fn proxy_headers_stay_with_tinyproxy() {
+fn proxy_header_is_sent_only_to_the_proxy() {
     let Some(apache) = ApacheServer::start("tinyproxy") else { return };
     let Some(tinyproxy) = ProxyServer::tinyproxy("an HTTP proxy") else { return };
     let (known, plain) = (tinyproxy.url("http", "me:secret@"), tinyproxy.url("http", ""));

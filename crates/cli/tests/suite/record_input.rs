@@ -304,7 +304,7 @@ fn records_from_stdin_are_sent_as_they_arrive() {
 }
 
 #[test]
-fn id_of_any_type_is_repeated_unchanged() {
+fn record_id_of_any_type_is_repeated_unchanged() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let ids =

@@ -64,7 +64,7 @@ fn curl_resends_post_lost_on_reused_connection() {
 }
 
 #[test]
-fn broken_body_is_retried_only_if_undelivered() {
+fn truncated_body_is_retried_unless_already_printed() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     let args = ["--retry-delay", "0.01", "-o", file.to_str().unwrap()];

@@ -218,7 +218,7 @@ fn start_large_site(bytes: u64) -> SocketAddr {
 /// The memory must not grow with the size of the page: `make selection-memory` runs this test with
 /// 1 GiB.
 #[test]
-fn large_pages_are_selected_in_little_memory() {
+fn large_pages_are_selected_with_bounded_memory() {
     let mib = std::env::var("HAUL_SELECT_MIB").ok().map_or(32, |mib| mib.parse().expect("a number of MiB"));
     let address = start_large_site(mib << 20);
     for (option, query, target) in

@@ -89,7 +89,7 @@ fn shard_uses_the_documented_hash() {
 }
 
 #[test]
-fn extracted_links_belong_to_the_shard_of_their_page() {
+fn extracted_links_belong_to_their_page_shard() {
     let hosts: Vec<String> = (0..6).map(|n| format!("http://h{n}.example")).collect();
     let links: String = hosts.iter().map(|host| format!("<a href={host}/leaf>x</a>")).collect();
     let server = SmallSite::of(&[("/", "text/html", &links), ("/leaf", "text/html", "leaf\n")]);

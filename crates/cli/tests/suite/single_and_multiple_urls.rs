@@ -94,7 +94,7 @@ fn files(dir: &Path) -> BTreeMap<String, (String, bool, String)> {
 }
 
 #[test]
-fn options_have_same_effect_on_one_and_two_urls() {
+fn options_affect_one_and_two_urls_equally() {
     // Each alone, then with some of the others; with `HAUL_MODELS` set, with all.
     let partners = if std::env::var_os("HAUL_MODELS").is_some() { LINES.len() } else { 3 };
     for partner in 0..partners {

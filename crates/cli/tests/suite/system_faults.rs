@@ -91,7 +91,7 @@ fn file_size_limit_fails_before_the_fetch() {
 }
 
 #[test]
-fn refused_system_calls_cost_only_speed() {
+fn transfers_succeed_without_optional_system_calls() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
     let content = origin.pattern().slice(0, 2_000_000);
@@ -114,7 +114,7 @@ fn refused_system_calls_cost_only_speed() {
 /// `ENOSYS`.
 #[test]
 #[cfg(linux_calls)]
-fn calls_of_newer_kernels_are_not_needed() {
+fn transfers_succeed_without_newer_linux_system_calls() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big, small) = (dir.path(), origin.url("/bytes/2000000"), origin.url("/small"));
     let content = origin.pattern().slice(0, 2_000_000);

@@ -251,7 +251,7 @@ fn archive_records_uploads_as_sent() {
 }
 
 #[test]
-fn http2_and_http3_records_have_heads_of_http1() {
+fn archived_http2_and_http3_heads_have_http1_syntax() {
     let dir = tempfile::tempdir().unwrap();
     let origin = Origin::builder().http2(100).http3(Http3Settings::new()).start().unwrap();
     let ca = dir.path().join("ca");
@@ -360,7 +360,7 @@ fn full_archive_files_are_closed() {
 }
 
 #[test]
-fn existing_archive_is_refused_untouched() {
+fn existing_archive_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.warc"), "old").unwrap();
     let origin = origin();

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffered_rest_reaches_the_reader_without_more_bytes() {
+    fn agent_writes_buffered_body_when_pipe_has_room() {
         const LENGTH: usize = 2 << 20;
         let (mut reader, writer) = io::pipe().unwrap();
         let (socket, _caller) = UnixStream::pair().unwrap();

@@ -68,7 +68,7 @@ mod credentials;
 mod transfers_and_files;
 
 #[test]
-fn url_alone_gets_the_defaults() {
+fn plan_of_a_single_url_has_defaults() {
     let plan = plan(&["http://h/"]);
     let operation = &plan.operations[0];
     let stage = &operation.stages[0];

@@ -68,7 +68,7 @@ fn digest_without_name_counts_only_as_sole_line() {
 }
 
 #[test]
-fn strongest_algorithm_of_a_file_is_used() {
+fn strongest_listed_checksum_of_a_file_is_used() {
     let mut list = String::new();
     for (at, algorithm) in
         [ChecksumAlgorithm::Sha512, ChecksumAlgorithm::Sha1, ChecksumAlgorithm::Sha384, ChecksumAlgorithm::Sha256]
@@ -88,7 +88,7 @@ fn strongest_algorithm_of_a_file_is_used() {
 }
 
 #[test]
-fn ambiguous_or_missing_entries_are_errors() {
+fn ambiguous_or_missing_checksum_entries_are_errors() {
     let (ours, other) = (sha256(0xaa), sha256(0xbb));
     assert_eq!(one(&format!("{ours}  g.iso\n")), Err(DigestLookupError::NotListed));
     assert_eq!(one(&format!("{ours}  xf.iso\n{ours}  F.ISO\n")), Err(DigestLookupError::NotListed));
@@ -112,7 +112,7 @@ fn ambiguous_or_missing_entries_are_errors() {
 }
 
 #[test]
-fn longest_path_suffix_picks_the_entry() {
+fn checksum_entry_with_longest_path_suffix_is_used() {
     let (ours, other, third) = (sha256(0xaa), sha256(0xbb), sha256(0xcc));
     let list = format!("{other}  arm64/f.iso\n{ours}  ./12/amd64/f.iso\n{third}  11/amd64/f.iso\n");
     for path in ["/pub/12/amd64/f.iso", "/12/amd64/f.iso", "12/amd64/f.iso", "//12//./amd64/f.iso"] {
@@ -132,7 +132,7 @@ fn longest_path_suffix_picks_the_entry() {
 }
 
 #[test]
-fn long_list_has_the_digest_of_each_file() {
+fn long_checksum_list_finds_each_file() {
     const FILES: usize = 60_000;
     let name = |at: usize| format!("{at:05}/index.json");
     let text: String = (0..FILES).map(|at| format!("{at:064x}  {}\n", name(at))).collect();
@@ -145,7 +145,7 @@ fn long_list_has_the_digest_of_each_file() {
 }
 
 #[test]
-fn escaped_and_unusual_names_are_found() {
+fn checksum_list_finds_escaped_and_unusual_names() {
     let ours = sha256(0xaa);
     for (line, name) in [
         (format!("{ours}  a b (1).iso"), "a b (1).iso"),
@@ -163,7 +163,7 @@ fn escaped_and_unusual_names_are_found() {
 }
 
 #[test]
-fn arbitrary_bytes_never_yield_a_wrong_digest() {
+fn arbitrary_checksum_list_yields_no_wrong_digest() {
     let ours = sha256(0xaa);
     let first = format!("SHA256 (f.iso) = {ours}");
     let list = format!("{first}\n{}  x\n\\{}  a\\nb\n", sha256(0xbb), sha256(0xcc));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_grouped_by_three() {
+    fn report_digits_are_grouped_by_three() {
         let texts = [0, 999, 1_000, 123_456, 1_234_567].map(group_digits);
         assert_eq!(texts, ["0", "999", "1,000", "123,456", "1,234,567"]);
     }

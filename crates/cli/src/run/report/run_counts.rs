@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn body_bytes_of_a_retry_are_not_counted_twice() {
+    fn retried_body_bytes_are_not_counted_twice() {
         let counts = RunCounts::new();
         counts.body_bytes(30);
         assert_eq!(counts.snapshot().bytes, 30);

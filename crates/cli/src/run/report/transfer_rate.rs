@@ -60,7 +60,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn early_rate_is_the_average_since_start() {
+    fn early_transfer_rate_is_the_average() {
         let mut once = TransferRate::default();
         once.add_sample(4 * SECOND, 4_000);
         let mut often = TransferRate::default();
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn old_samples_lose_weight() {
+    fn old_transfer_rate_samples_lose_weight() {
         let mut rate = TransferRate::default();
         let mut bytes = 0;
         for second in 1..=200 {

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shard_filter_agrees_with_the_shard_of_each_url() {
+    fn shard_filter_selects_only_urls_of_its_shard() {
         let shard = Shard::parse("0/2").unwrap();
         let mut filter = ShardFilter::new(Some(shard), Scheme::Https);
         let urls =

@@ -67,7 +67,8 @@ impl EventOutput {
 
     /// Adds an event line. Writes all buffered lines if they have many bytes.
     ///
-    /// # Errors The errors of [`EventOutput::flush`].
+    /// # Errors
+    /// The errors of [`EventOutput::flush`].
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         self.lines.extend_from_slice(line);
         if self.lines.len() < FLUSH_THRESHOLD { Ok(()) } else { self.flush() }

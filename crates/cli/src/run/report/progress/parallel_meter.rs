@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_speed_covers_the_last_drawings() {
+    fn parallel_meter_speed_covers_the_last_drawings() {
         let mut meter = ParallelMeter::default();
         let mut speed = 0;
         for second in 1..=20 {
