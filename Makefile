@@ -227,7 +227,7 @@ job-kills: ## kill -9 of jobs (--job) at KILLS=1000 random moments; nothing may 
 	HAUL_JOB_KILLS=$(KILLS) HAUL_SEED=$(SEED) $(CARGO) test $(LOCKED) -p httphaul-cli --test suite -- job_kills::
 
 job-memory: ## the memory of jobs with URLS=10000000 URLs, from a file and from a pipe: 64 MB (some 40 minutes, 8 GB of disk)
-	HAUL_JOB_URLS=$(URLS) $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- memory_of_a_job --nocapture
+	HAUL_JOB_URLS=$(URLS) $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- job_memory:: --nocapture
 
 selection-memory: ## the memory of --select and --select-json on pages and JSON lines of 1 GiB: 24 MB (some minutes)
 	HAUL_SELECT_MIB=1024 $(CARGO) test --release $(LOCKED) -p httphaul-cli --test suite -- large_pages_are_selected --nocapture
