@@ -4,13 +4,13 @@
 //!
 //! ```text
 //!  output is   the body's path                             bytes written so far
-//!  a file      agent ──▶ the file                          the file offset, which both processes share
+//!  a file      agent ──▶ the file                          the file offset, which is shared
 //!  a pipe, ..  agent ──▶ new pipe ──splice──▶ the output   counted by this process as it copies
 //! ```
 //!
-//! The agent never writes to an output that is a pipe, although this would save a copy of each block:
-//! if the agent were killed, no process would know how many bytes it had written, and the download
-//! could not resume.
+//! The agent never writes to an output that is a pipe, although this would save a copy of each
+//! block: if the agent were killed, no process would know how many bytes it had written, and the
+//! download could not resume.
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
@@ -120,9 +120,8 @@ impl AgentConnection {
         Self { socket, frames: AgentFrameBuffer::default() }
     }
 
-    /// Sends a request to the agent, which writes the body of the response to the descriptor
-    /// `goal`. Returns `None`, without any effect, if the agent does not support the request's
-    /// options.
+    /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
+    /// `None`, without any effect, if the agent does not support the request's options.
     pub fn call(&mut self, request: &AgentRequest, goal: OutputDescriptor<'_>) -> Option<AgentCallOutcome> {
         let bytes = request.to_bytes()?;
         let order = CallerMessage::Call { request: bytes, files: tls_file_identities(&request.options)? };

@@ -178,8 +178,8 @@ macro_rules! frame_fields {
 }
 pub(crate) use frame_fields;
 
-/// Implements [`AgentFrameValue`] for an enum whose variants have no data. A table gives each
-/// variant its number. A `non_exhaustive` enum is declared `as open`: a variant that is not in the
+/// Implements [`AgentFrameValue`] for an enum whose variants have no data. A table assigns a number
+/// to each variant. A `non_exhaustive` enum is declared `as open`: a variant that is not in the
 /// table is encoded as a number that fails to decode.
 macro_rules! frame_numbers {
     ($type:ty { $($variant:ident = $number:literal),+ $(,)? }) => {

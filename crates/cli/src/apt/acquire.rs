@@ -257,8 +257,8 @@ impl AptAcquirer {
         Ok(done.with_optional_field("Last-Modified", modified))
     }
 
-    /// Decides what a response means for the requested file. `partial` is the part of the file that
-    /// exists already, or `None`.
+    /// Decides what a response means for the requested file. `partial` is the partial file from an
+    /// earlier download; `None` if there is none.
     fn response_meaning(
         &self,
         response: &Response,

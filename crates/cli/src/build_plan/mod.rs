@@ -80,8 +80,8 @@ struct PlanBuilder<'f> {
 }
 
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
-/// `--agent`. Its value is the path of a socket, or `1` for the default path. Returns `None` if it
-/// is empty or `0`.
+/// `--agent`. The value of the variable is the path of a socket, or `1` for the default path.
+/// Returns `None` if the variable is unset, empty or `0`.
 pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentArgs> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {

@@ -1,5 +1,5 @@
-//! The option `--paginate-query`: fetches the further pages of a listing by counting a number in the
-//! query.
+//! The option `--paginate-query`: fetches the further pages of a listing by incrementing a number
+//! in the query.
 
 use super::prelude::*;
 

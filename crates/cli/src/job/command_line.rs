@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::given_option::{GivenOption, URL};
 
-/// The options that may differ between two runs of a job: limits, rates, parallelism, verbosity, and
-/// what is printed about the run.
+/// The options that may differ between two runs of a job: limits, rates, parallelism, verbosity,
+/// and reports about the run.
 const CHANGEABLE_OPTIONS: &[&str] = &[
     "agent-idle",
     "connect-timeout",

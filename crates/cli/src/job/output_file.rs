@@ -4,8 +4,8 @@
 //!
 //! | output | after a kill |
 //! |---|---|
-//! | a regular file | the part behind the last noted record is cut off; each record is there once |
-//! | a pipe, a socket, a terminal | what was written stays with its reader; a record may come twice |
+//! | a regular file | the part after the last recorded record is removed; each record occurs once |
+//! | a pipe, a socket, a terminal | the reader keeps what was written; a record may occur twice |
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};

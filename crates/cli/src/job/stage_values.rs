@@ -1,7 +1,7 @@
 //! The extracted values of a job's stages: the stages of this run record them, and read those of
 //! earlier runs.
 //!
-//! | value | where | noted |
+//! | value | stored in | committed |
 //! |---|---|---|
 //! | became a URL of the next stage | a row of `url` with the state `queued` | at once |
 //! | kept until the end of its stage, or printed once | a line in a row of `stage_values` | with its page |

@@ -51,9 +51,9 @@ pub struct RequestArgs {
     pub etag_save: Option<PathBuf>,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
-    /// `-G` and `--url-query`: the text that [`append_query`](crate::plan::append_query) adds to each URL of the stage, but
-    /// not to the targets of redirects. In a stage after `--then`, `{}` in it stands for the
-    /// extracted value.
+    /// `-G` and `--url-query`: the text that [`append_query`](crate::plan::append_query) adds to
+    /// each URL of the stage, but not to the targets of redirects. In a stage after `--then`, `{}`
+    /// in it stands for the extracted value.
     pub query: Option<String>,
     /// `-r`: the value of `Range` without `bytes=`.
     pub range: Option<String>,

@@ -93,14 +93,14 @@ impl AgentCall {
     pub(super) fn on_caller_left(&self) -> bool {
         let mut outlet = self.output();
         if outlet.is_short {
-            self.write_pending(&mut outlet);
+            self.close_and_discard(&mut outlet);
         }
         outlet.is_short
     }
 
     /// Closes the descriptor of the body, and wakes the transfer. The agent then receives the
     /// remaining bytes of the response and discards them.
-    fn write_pending(&self, outlet: &mut AgentCallOutput) {
+    fn close_and_discard(&self, outlet: &mut AgentCallOutput) {
         outlet.is_orphaned = outlet.end.is_none();
         outlet.is_full = false;
         let waiting = outlet.waiting.take();
@@ -226,7 +226,7 @@ impl AgentCallSink {
             // Watched now and not at the next `credit`: the server may send nothing more, and the
             // driver would not ask.
             Ok(room) => outlet.is_full = room == OutputReadiness::Full && self.call.watch(&mut outlet),
-            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.write_pending(&mut outlet),
+            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.close_and_discard(&mut outlet),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -254,7 +254,7 @@ impl Sink for AgentCallSink {
             if !outlet.is_short {
                 return Err(Error::new(ErrorKind::Interrupted, "the call is gone"));
             }
-            self.call.write_pending(&mut outlet);
+            self.call.close_and_discard(&mut outlet);
         }
         Ok(())
     }
