@@ -19,8 +19,8 @@ const SECONDS_PER_DAY: u64 = 86_400;
 /// The number of days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
 const DAYS_TO_1970: u64 = 719_468;
 const DAYS_IN_400_YEARS: u64 = 146_097;
-/// The last second of the year 9999, in seconds since 1970. The formats in this crate have no room
-/// for a year of five digits.
+/// The last second of the year 9999, in seconds since 1970. The date formats in this crate have
+/// four digits for the year.
 pub(crate) const LAST_UNIX_SECOND: u64 = 253_402_300_799;
 
 impl CalendarTime {
@@ -39,8 +39,8 @@ impl CalendarTime {
         Some((days - DAYS_TO_1970) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
     }
 
-    /// Returns the date that is `unix` seconds after the start of 1970. Later dates than 9999
-    /// become the last second of 9999.
+    /// Returns the date that is `unix` seconds after the start of 1970. Dates after 9999 become the
+    /// last second of 9999.
     pub(crate) fn from_unix(unix: u64) -> CalendarTime {
         let unix = unix.min(LAST_UNIX_SECOND);
         let days = unix / SECONDS_PER_DAY + DAYS_TO_1970;
@@ -71,8 +71,8 @@ impl CalendarTime {
         format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// Parses the [`to_compact_digits`](Self::to_compact_digits) format. Also parses the format of LWP's
-    /// files, which has dashes in the date. Ignores a `Z` at the end.
+    /// Parses a date in the format of [`to_compact_digits`](Self::to_compact_digits). Also parses
+    /// the format of LWP's files, which has dashes in the date. Ignores a `Z` at the end.
     pub(crate) fn parse(text: &str) -> Option<CalendarTime> {
         let mut digits = [0; 14];
         let mut count = 0;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn each_day_is_that_of_chrono() {
+    fn dates_agree_with_chrono() {
         for day in 0..=LAST_UNIX_SECOND / SECONDS_PER_DAY {
             let unix = day * SECONDS_PER_DAY + day * 7919 % SECONDS_PER_DAY;
             let theirs = chrono::DateTime::from_timestamp(unix.cast_signed(), 0).unwrap();

@@ -1,5 +1,5 @@
-//! The number of requests to one host at a time: it grows while that helps, and shrinks when the
-//! host shows that it has enough.
+//! The adaptive limit on concurrent requests to one host. It grows while more requests are served
+//! in the same time, and shrinks when requests queue at the host or the host refuses some.
 //!
 //! ```text
 //!             clean                   requests queue
@@ -8,30 +8,34 @@
 //!            └── Recovering: at most 6, until enough requests were served ◀── refused, from any phase
 //! ```
 //!
-//! **Measuring.** A window is as many served requests as may run at a time. Its mean time is compared
-//! with the mean time of a window in which no request waited for another: by Little's law, the host
-//! works on `limit · base / mean` requests, and the others queue. Only requests that began after the
-//! last change count, and only while the limit is what holds requests back.
+//! **Measuring.** A window is a series of as many served requests as the limit allows at a time.
+//! Its mean time is compared with `base`, the mean time of requests that did not queue: by Little's
+//! law, the host works on `limit · base / mean` requests, and the other requests queue. A request
+//! counts only if it began after the last change of the limit, and only if the limit was fully
+//! used.
 //!
-//! **Growth.** If the first window shows no queue (its mean is near its fastest response), the limit
-//! goes to the maximum at once: to double it in each round would cost a distant host of 500 pages a
-//! fifth of its time. Later growth is by one request, and kept only if more are served in the same time.
+//! **Growth.** If the first window shows no queue (its mean is near its fastest response), the
+//! limit jumps to the maximum: to double it in each round would make the download of 500 pages from
+//! a distant host a fifth longer. Later the limit grows by one request, and stays there only if
+//! more requests are served in the same time.
 //!
 //! **Queues.** A response that takes longer may have waited behind others, or may be a costly page.
-//! A test with fewer requests tells: if as many are served in the same time, the others only queued.
-//! If not, the test is repeated later, after longer and longer pauses.
-//! Neither may it be much slower than the best window before it: on a busy machine, each test may
-//! follow a slow window, and one after the other would lower the limit to 6.
-//! A host that answers within a millisecond is near: 6 connections keep it busy, and more cost only
-//! CPU, so nothing is tried.
+//! A test with a lower limit decides: if as many requests are served in the same time, requests had
+//! queued, and the lower limit stays. If not, the test is repeated later, after ever longer pauses.
+//! The lower limit must also be nearly as fast as the best window so far: on a busy machine, each
+//! test may follow a slow window, and a series of such tests would lower the limit to 6. A host
+//! that answers within a millisecond is near: 6 connections keep it busy, and more cost only CPU,
+//! so no other limit is tried.
 //!
-//! **Refusals** (429, 503, refused and reset connections). At most 6 requests run until as many were
-//! served without a refusal, twice as many after each further refusal. Then the limit is what the
-//! host bore when it refused, and no more is tried for five seconds, then ten, and so on. Below 6, one
-//! more is tried without that pause, unless it was just that one which the host refused.
+//! **Refusals** (429, 503, refused and reset connections). At most 6 requests run until 6 are
+//! served without a refusal; each further refusal doubles that number. Then the limit becomes the
+//! number of requests that ran besides the refused one. A higher limit is tried only after five
+//! seconds, which double with each refusal. A limit below 6 grows by one without that pause, unless
+//! the host refused a request just after such a growth.
 //!
 //! Rejected: a limit from the fastest response alone, as in TCP Vegas. A host whose pages differ in
-//! cost would keep 6 connections for ever. Rejected: to double each round (slow start).
+//! cost would keep 6 connections for ever. Rejected: to double the limit in each round (slow
+//! start).
 //!
 //! ```
 //! use core::time::Duration;
@@ -56,33 +60,36 @@ use core::time::Duration;
 
 use crate::time::MonotonicTime;
 
-/// The limit for a host about which nothing is known.
+/// The initial limit for a host.
 pub const INITIAL_LIMIT: usize = 6;
-/// The maximum for connections to one host.
+/// The maximum number of connections to one host.
 pub const MAX_LIMIT: usize = 50;
 
-/// The mean time to the first byte below which a host is near.
+/// A host counts as near if the mean time to the first byte is below this time.
 const NEARBY_LATENCY: Duration = Duration::from_millis(1);
-/// The minimum number of requests in a test or a probe.
+/// The minimum number of served requests after which a test or a probe is judged.
 const MIN_TRIAL_REQUESTS: usize = 8;
-/// The number of requests in a test of a limit of 6 or less.
+/// The lower limit that a test uses if the limit is 6 or less.
 const LOW_TEST_LIMIT: usize = 4;
-/// The minimum time of a window, but for the first. In less time, the pauses of a busy machine decide.
+/// The minimum time of a window, except for the first window. A shorter time would measure the
+/// pauses of a busy machine.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// A test shows a queue if its result has at least this share of the difference between no queue
-/// and a queue.
+/// A test shows a queue if its request rate exceeds the rate of a host without a queue by at least
+/// this share of the difference to the rate of a host with a queue.
 const QUEUE_SHARE: f64 = 0.4;
-/// The share of the best rate below which a test shows no queue, however slow the last window was.
+/// A test does not show a queue if its rate is below this share of the best rate, however slow the
+/// last window was.
 const BEST_SHARE: f64 = 0.9;
-/// The limit grows if no request ends for this time.
+/// The limit grows if requests wait and no request ends for this time.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
-/// The first pause between trials. It doubles with each trial that changes nothing.
+/// The first pause between two trials (tests and probes). It doubles with each trial that does not
+/// change the limit.
 const FIRST_TRIAL_PAUSE: Duration = Duration::from_millis(100);
-/// The minimum pause after a trial, in times that the trial took.
+/// The minimum pause after a trial, as a multiple of the trial's duration.
 const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
-/// The first pause before a probe after a refusal. It doubles with each refusal.
+/// The first pause between a refusal and the next probe. It doubles with each refusal.
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
-/// The maximum of both pauses.
+/// The maximum of the pause after a trial and of the pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
 /// Each refusal after the first doubles the number of served requests after which a recovering
 /// limit is judged. This is the maximum number of doublings.
@@ -90,7 +97,7 @@ const MAX_STRIKES: u32 = 6;
 /// The time without a refusal after which earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
 
-/// A request that is over, or an attempt at it.
+/// The end of a request, or of one attempt at it, with its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionSample {
     /// The current time.
@@ -101,13 +108,13 @@ pub struct CompletionSample {
     pub total: Duration,
     /// The number of requests to the host that were running, this one included.
     pub in_flight: usize,
-    /// The request was the first on its connection.
+    /// True if the request was the first on its connection.
     pub on_new_connection: bool,
-    /// The way in which the request ended.
+    /// The outcome of the request.
     pub kind: CompletionKind,
 }
 
-/// The end of a request, as far as it says something about the load of the host.
+/// The outcome of a request, as far as it indicates the load of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     /// The host has responded.
@@ -122,8 +129,9 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Returns the load that may have made the host refuse the request: the same request may
-    /// succeed without a pause when fewer requests run. `None` if no other request was running.
+    /// Returns the load that may have made the host refuse the request; the request may succeed
+    /// without a pause when fewer requests run. Returns `None` if the request was not refused or no
+    /// other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
@@ -133,7 +141,7 @@ impl CompletionSample {
     }
 }
 
-/// The number of requests that were running when a host refused one.
+/// The number of requests that were running when a host refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedLoad {
     /// At most [`INITIAL_LIMIT`] requests.
@@ -143,36 +151,39 @@ pub enum RefusedLoad {
     Grown,
 }
 
-/// The limit for one host.
+/// The adaptive limit on concurrent requests to one host.
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimit {
     limit: usize,
     max: usize,
-    /// The requests share one connection.
+    /// True if the requests share one connection.
     is_shared: bool,
-    /// The limit above which only probes go: less than `max` after a refusal.
+    /// The limit up to which growth needs no probe: `max`, or less after a refusal.
     bound: usize,
     phase: LimitPhase,
     window: SampleWindow,
-    /// The mean time of a request that does not wait for others, in nanoseconds; 0 while unknown.
+    /// The mean time of a request that does not queue at the host, in nanoseconds; 0 while unknown.
     base: u64,
-    /// The base before a test that showed no queue. The test may have met a pause of the machine, so
-    /// the base returns after the next pause between trials.
+    /// The value of `base` before a test that showed no queue. A pause of this machine may have
+    /// falsified the test, so `base` returns to this value after the next pause between trials.
     doubted_base: Option<u64>,
     /// The shortest time to the first byte, in nanoseconds.
     fastest: u64,
-    /// The most requests served in a nanosecond, by a window at any limit since the last jump.
+    /// The highest rate of any window since the last jump to the maximum, in requests per
+    /// nanosecond.
     best_rate: f64,
-    /// The time of the last end of a request, or of the last growth without one.
+    /// The time at which the last request ended or the limit last grew in
+    /// `on_silence`.
     last_end: MonotonicTime,
-    /// The time that the last served request took.
+    /// The duration of the last served request.
     last_total: Duration,
-    /// The limit went to the maximum, so that growth is by probes from now on.
+    /// True if the limit has jumped to the maximum; from then on it grows only by probes.
     has_jumped: bool,
-    /// The first requests on warm connections after a jump; `None` once they were judged.
+    /// The first requests on warm connections after a jump; `None` once `base` has been corrected
+    /// by them.
     warm: Option<WarmRequests>,
     trial_pause: Duration,
-    /// The time before which nothing is tried.
+    /// The time before which no test or probe starts.
     try_at: MonotonicTime,
     refusals: Refusals,
 }
@@ -181,35 +192,35 @@ pub struct ConcurrencyLimit {
 enum LimitPhase {
     Measuring,
     /// The limit is lowered, to find out whether requests queue. `usual` and `mean` are the limit
-    /// and the mean time before. `goes_on`: a test before it has shown a queue.
+    /// and the mean time before. `goes_on` is true if the previous test has shown a queue.
     Testing {
         usual: usize,
         mean: u64,
         goes_on: bool,
     },
-    /// The limit is raised, to find out whether that helps.
+    /// The limit is raised by one, to find out whether more requests are served in the same time.
     Probing {
         usual: usize,
         mean: u64,
     },
-    /// The host has refused a request.
+    /// The host has refused a request, and the limit is at most 6.
     Recovering,
 }
 
-/// The requests served since the last change.
+/// Sums over the requests served since the last change of the limit.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
-    /// The time of the first response.
+    /// The time at which the window's first request ended.
     begin: MonotonicTime,
     count: usize,
     first_byte: u64,
-    /// The longest time to a first byte.
+    /// The longest time to the first byte, in nanoseconds.
     slowest: u64,
     total: u64,
 }
 
-/// Requests on connections that had served another one.
+/// Sums over the requests on connections that had already served a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct WarmRequests {
     count: usize,
@@ -217,16 +228,18 @@ struct WarmRequests {
     total: u64,
 }
 
-/// The refusals of a host.
+/// The history of a host's refusals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refusals {
-    /// The number of times that the limit was lowered for one.
+    /// The number of refusals that lowered the limit.
     strikes: u32,
-    /// The time of the last such change. Requests that began earlier belong to it.
+    /// The time of the last refusal that lowered the limit. Refusals of requests that began before
+    /// this time do not count again.
     last: MonotonicTime,
-    /// The limit was below [`INITIAL_LIMIT`], and has grown by one since the last refusal.
+    /// True if the limit, below [`INITIAL_LIMIT`], has grown by one since the last refusal.
     has_grown: bool,
-    /// The last refusal followed such a growth: the host bears one request less.
+    /// True if the last refusal came just after the limit had grown by one: the host accepts one
+    /// request less.
     at_growth: bool,
 }
 
@@ -255,8 +268,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Creates the limit for a host whose requests share one connection (HTTP/2). It starts at `max`,
-    /// since the peer announces how many it accepts, and shrinks only after refusals.
+    /// Creates the limit for a host whose requests share one connection (HTTP/2). The limit starts
+    /// at `max`, since the peer announces how many requests it accepts, and shrinks only after
+    /// refusals.
     pub fn of_shared_connection(max: usize) -> ConcurrencyLimit {
         let max = max.max(1);
         ConcurrencyLimit { limit: max, is_shared: true, ..ConcurrencyLimit::new(max) }
@@ -272,8 +286,7 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Adapts the limit to the end of a request. Returns the number of requests that may run at a
-    /// time.
+    /// Adapts the limit after a request has ended. Returns the new limit.
     pub fn on_completion(&mut self, sample: CompletionSample) -> usize {
         self.last_end = sample.now;
         match sample.kind {
@@ -283,11 +296,11 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Records that requests wait and none ends. If that has lasted for a second and twice the time
-    /// of the last request, the limit grows by a sixth: requests that wait for each other, or for
-    /// an event, must not keep all others waiting. After a refusal it grows by one to 6 at most,
-    /// and not before 5 s have passed: long bodies must not keep the refused requests waiting.
-    /// Returns the number of requests that may run at a time.
+    /// Raises the limit if requests wait and no request has ended for a second and for twice the
+    /// time of the last request. Call this repeatedly while requests wait. The limit grows by a
+    /// sixth: requests that wait for each other, or for an event, must not keep all others waiting.
+    /// After a refusal, the limit grows by one, to 6 at most, and not before 5 s have passed: long
+    /// bodies must not keep the refused requests waiting. Returns the new limit.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
         if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;
@@ -349,7 +362,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Judges a window while it is unknown how long a request takes that does not wait.
+    /// Judges a window while `base`, the time of a request that does not queue, is unknown.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -364,7 +377,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Judges a window.
+    /// Judges a window in the measuring phase: starts a test or a probe, or continues to measure.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
         if self.limit > INITIAL_LIMIT
             && now >= self.try_at
@@ -398,9 +411,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Lowers the base after a jump if the first requests on warm connections take much less time:
-    /// the base is of requests that were slow only because their connections were new. These six
-    /// reach the host before the requests on the connections that the jump opens.
+    /// Lowers `base` after a jump if the first six requests on warm connections take much less
+    /// time. `base` is then the time of requests that were slow only because their connections were
+    /// new. These six requests reach the host before those on the connections that the jump opens.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;
@@ -525,14 +538,15 @@ impl ConcurrencyLimit {
         self.trial_pause = (self.trial_pause * 2).min(MAX_PAUSE);
     }
 
-    /// Begins a window of requests that begin at `since` or later.
+    /// Begins a window that counts only requests which start at `since` or later.
     fn begin_window(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
         self.window = SampleWindow { since: self.window.since.max(since), ..SampleWindow::default() };
         (self.phase, self.limit) = (phase, limit);
     }
 }
 
-/// Returns the number of requests that the host works on while `limit` run.
+/// Returns the number of requests that the host works on when `limit` requests run; the others
+/// queue.
 fn requests_in_service(limit: usize, base: u64, mean: u64) -> f64 {
     limit as f64 * (base as f64 / mean as f64).min(1.0)
 }
@@ -546,7 +560,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_bodies_do_not_starve_a_refused_host() {
+    fn limit_grows_during_long_bodies_after_a_refusal() {
         let mut host = ConcurrencyLimit::new(50);
         let at = |seconds| MonotonicTime(0) + Duration::from_secs(seconds);
         let (first_byte, total) = (Duration::from_millis(10), Duration::from_millis(20));

@@ -17,7 +17,7 @@ use crate::urlencode;
 /// The reason why a `file:` URL does not name a local file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUrlError {
-    /// The URL names a host other than this one (RFC 8089 section 2).
+    /// The URL names another host than this machine (RFC 8089 section 2).
     Elsewhere,
     /// The path does not begin with a slash.
     Relative,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_decoded() {
+    fn file_url_paths_are_decoded() {
         for (url, expected) in [
             ("file:/a", Ok("/a")),
             ("file:///a/b%2Fc", Ok("/a/b/c")),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn scheme_must_match_completely() {
+    fn scheme_must_be_exactly_file() {
         for url in ["file", "files:///a", "fil\u{e9}:///a", "", " file:///a"] {
             assert!(!is_file_url(url), "{url}");
         }

@@ -23,11 +23,11 @@ use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent_encode;
 
-/// The file name that curl 8 gives to the output of a URL that contains no file name.
+/// The file name that curl 8 uses for `-O` if the URL contains no file name.
 pub const CURL_FALLBACK_NAME: &str = "curl_response";
 
-/// The largest length in bytes of a name made from a Content-Disposition. Most file systems allow
-/// it, with room for a suffix.
+/// The largest length in bytes of a file name from a Content-Disposition. Most file systems allow
+/// 255 bytes, which leaves room for a suffix.
 pub const MAX_NAME: usize = 240;
 
 /// The error for a URL that contains no file name. Versions of curl without [`CURL_FALLBACK_NAME`]
@@ -50,12 +50,12 @@ impl fmt::Display for NoFileName {
 
 impl core::error::Error for NoFileName {}
 
-/// Returns the last segment of the path, as curl does: not decoded, without the query. `/dir/`
-/// gives `dir`.
+/// Returns the last segment of the URL's path, as curl does: not decoded, without the query.
+/// `/dir/` gives `dir`.
 ///
 /// A leading dot becomes `_`, because a list of URLs from somebody else must not write `.bashrc`.
 /// The name is not shortened, since two shortened names could become equal; the file system limits
-/// it.
+/// its length.
 pub fn from_target(target: &Target) -> Result<String, NoFileName> {
     from_path_like_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
@@ -86,7 +86,7 @@ pub fn from_path_like_curl(target: &Target) -> Result<String, NoFileName> {
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
-/// Returns the name as [`from_path_like_curl`] does, in the spelling of `url`: characters that
+/// Returns the name as [`from_path_like_curl`] does, but spelled as in `url`: characters that
 /// [`Target`] percent-encodes stay as the user wrote them.
 pub fn from_path_as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     let encoded = from_path_like_curl(target)?;
@@ -121,15 +121,16 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
 }
 
-/// Returns the file name in a `Location`, without query and fragment and not decoded. curl uses it
-/// if the redirect is not followed.
+/// Returns the file name at the end of a `Location` value, without query and fragment and not
+/// decoded. curl uses it if the redirect is not followed.
 pub fn from_location(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     let place = text.split(['?', '#']).next()?;
     sanitise(place)
 }
 
-/// Removes the single quotes that some servers use instead of the double quotes of RFC 6266.
+/// Removes the single quotes that some servers put around a file name instead of double quotes (RFC
+/// 6266).
 fn remove_quotes(name: String) -> String {
     match name.strip_prefix('\'') {
         Some(rest) => rest.strip_suffix('\'').unwrap_or(rest).to_owned(),
@@ -137,9 +138,10 @@ fn remove_quotes(name: String) -> String {
     }
 }
 
-/// Returns the last segment of a suggested path as a name that is safe on any system: no
-/// separators, controls or characters that reorder text, no leading dot, no trailing dot or space,
-/// no reserved device name, at most [`MAX_NAME`] bytes. Returns `None` if nothing is left.
+/// Returns the last segment of a suggested path, changed to a name that is safe on any system: no
+/// separators, control characters or characters that reorder text, no leading dot, no trailing dot
+/// or space, no reserved device name, at most [`MAX_NAME`] bytes. Returns `None` if nothing is
+/// left.
 pub fn sanitise(suggested: &str) -> Option<String> {
     let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut name = replace_unsafe_characters(last.trim())?;
@@ -161,8 +163,8 @@ fn shorten(name: &mut String) {
     name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
 }
 
-/// Returns the segment with `_` in place of the characters that could leave the directory, hide the
-/// file or deceive a reader. Returns `None` if nothing is left.
+/// Returns a path segment in which `_` replaces the characters that could leave the directory, hide
+/// the file or deceive a reader. Returns `None` if nothing is left.
 fn replace_unsafe_characters(segment: &str) -> Option<String> {
     if matches!(segment, "" | "." | "..") {
         return None;
@@ -175,8 +177,8 @@ fn replace_unsafe_characters(segment: &str) -> Option<String> {
     Some(name)
 }
 
-/// Appends text from a page to a path, as a part of one file name. `begins` is true if the text
-/// begins the name; a dot at its start is then replaced.
+/// Appends text from a page to a path, as a part of one file name, with unsafe characters replaced.
+/// `begins` is true if the text begins the name; a dot at its start is then replaced, too.
 pub(crate) fn push_with_safe_characters(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     let from = out.len();
     for chunk in text.utf8_chunks() {
@@ -191,14 +193,14 @@ pub(crate) fn push_with_safe_characters(out: &mut Vec<u8>, text: &[u8], begins: 
     }
 }
 
-/// Returns `true` for control characters, line separators, and characters that reverse text, so
-/// that `gpj.exe` is shown as `exe.jpg`.
+/// Returns `true` for control characters, line separators, and characters that reverse the display
+/// of text, so that `gpj.exe` is shown as `exe.jpg`.
 pub(crate) fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns `true` if the file name belongs to a device on Windows, with or without an extension.
+/// Returns `true` if Windows reserves the file name for a device, with or without an extension.
 pub(crate) fn is_reserved_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().trim_end();
     let port = |prefix: &str| {
@@ -235,8 +237,8 @@ impl<'v> Iterator for DispositionParameters<'v> {
     }
 }
 
-/// Parses a quoted string, or everything up to the semicolon: many servers forget the quotes around
-/// a name with spaces.
+/// Parses a parameter value: a quoted string, or all text up to the semicolon, since many servers
+/// forget the quotes around a name with spaces.
 fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let text = text.trim_ascii_start();
     if let Some(inner) = text.strip_prefix(b"\"") {
@@ -395,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_are_made_harmless() {
+    fn hostile_file_names_are_made_safe() {
         let table = [
             ("../../etc/passwd", Some("passwd")),
             ("..\\..\\x.exe", Some("x.exe")),
@@ -430,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn shortened_name_has_no_trailing_space() {
+    fn shortened_file_name_has_no_trailing_space() {
         assert_eq!(sanitise(&format!(".{}{}x", ".".repeat(37), "\u{a0}".repeat(200))).as_deref(), Some("_"));
         let device = sanitise(&format!("con.{}", "x".repeat(300))).unwrap();
         assert!(device.len() == MAX_NAME && device.starts_with("_con.x"), "{device}");

@@ -37,11 +37,11 @@ pub const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
 /// An application protocol, named as in curl's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AlpnProtocol {
-    /// HTTP/1.1: `h1` in files, `http/1.1` in fields.
+    /// HTTP/1.1: `h1` in curl's file, `http/1.1` in Alt-Svc fields.
     H1,
-    /// HTTP/2: `h2` in files and fields.
+    /// HTTP/2: `h2` in curl's file and in Alt-Svc fields.
     H2,
-    /// HTTP/3: `h3` in files and fields.
+    /// HTTP/3: `h3` in curl's file and in Alt-Svc fields.
     H3,
 }
 
@@ -93,8 +93,8 @@ pub struct AlternativeService {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct AltSvcEntry {
-    /// The protocol of the response whose Alt-Svc field offered the alternative. curl's file
-    /// records it.
+    /// The protocol of the response that offered the alternative in its Alt-Svc field. curl's file
+    /// records this protocol.
     source: AlpnProtocol,
     host: String,
     port: u16,
@@ -104,7 +104,7 @@ struct AltSvcEntry {
 /// The identity of an alternative service within its origin: protocol, host, port.
 type AlternativeKey = (AlpnProtocol, String, u16);
 
-/// A store of alternative services, by origin.
+/// Stored alternative services, grouped by origin.
 #[derive(Clone, Debug, Default)]
 pub struct AltSvcStore {
     entries: Vec<AltSvcEntry>,
@@ -112,7 +112,7 @@ pub struct AltSvcStore {
     /// written.
     changed: Vec<(String, u16)>,
     /// Alternatives that could not be reached, each with its origin. [`AltSvcStore::find`] skips
-    /// them.
+    /// these alternatives.
     failed: Vec<((String, u16), AlternativeKey)>,
     style: CookieFileStyle,
 }
@@ -141,8 +141,8 @@ pub struct AltSvcOffer {
     pub persist: bool,
 }
 
-/// Parses a field value (§3). Returns `None` if no part of it is understood; such a field has no
-/// effect.
+/// Parses the value of an Alt-Svc field (§3). Returns `None` if no part of the value is understood;
+/// such a field has no effect.
 pub fn parse(field: &[u8]) -> Option<AltSvcField> {
     let text = core::str::from_utf8(field).ok()?.trim();
     if text.eq_ignore_ascii_case("clear") {
@@ -195,7 +195,7 @@ fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Decodes percent-encoding: `http%2F1.1` becomes `http/1.1` (§3).
+/// Decodes percent-encoding in an ALPN identifier: `http%2F1.1` becomes `http/1.1` (§3).
 fn percent_decoded(id: &str) -> Option<String> {
     let mut pieces = id.split('%');
     let mut out = pieces.next()?.to_owned();
@@ -251,8 +251,9 @@ impl AltSvcStore {
         }
     }
 
-    /// Returns the preferred alternative for `target` that has not expired, whose protocol passes
-    /// `speaks`, and that has not [failed](Self::mark_failed). Returns `None` for plain http.
+    /// Returns the preferred alternative for `target` that has not expired and has not
+    /// [failed](Self::mark_failed), and for whose protocol `speaks` returns true. Returns `None`
+    /// for plain http.
     pub fn find(
         &self,
         target: &Target,
@@ -263,7 +264,7 @@ impl AltSvcStore {
     }
 
     /// Returns the alternatives for `target` that have not expired and have not
-    /// [failed](Self::mark_failed), the preferred one first. There are none for plain http.
+    /// [failed](Self::mark_failed), the preferred one first. Plain http has no alternatives.
     pub fn alternatives<'s, 't>(
         &'s self,
         target: &'t Target,
@@ -312,9 +313,9 @@ impl AltSvcStore {
         }
     }
 
-    /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
-    /// before the call, because other processes write it too. Call [`mark_saved`](Self::mark_saved)
-    /// afterwards.
+    /// Applies to `file` the changes made to this store since the file was read. Read `file` again
+    /// from the disk just before the call, because other processes write it too. Call
+    /// [`mark_saved`](Self::mark_saved) afterwards.
     pub fn apply_changes_to(&self, file: &mut AltSvcStore) {
         file.style = self.style;
         file.entries.retain(|entry| !self.changed.iter().any(|origin| entry.is_for_origin(origin)));
@@ -329,7 +330,7 @@ impl AltSvcStore {
     }
 
     /// Marks all changes as written. To write without holding the store's lock, clone the store,
-    /// call `saved`, then write from the clone.
+    /// call `mark_saved`, then write from the clone.
     pub fn mark_saved(&mut self) {
         self.changed.clear();
     }

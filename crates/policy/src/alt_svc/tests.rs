@@ -1,4 +1,5 @@
-//! Tests of Alt-Svc: fields, the replacement of alternatives, and files that many processes write.
+//! Tests of Alt-Svc: fields, the replacement of alternatives, and a file that several processes
+//! write.
 
 use super::*;
 
@@ -73,7 +74,7 @@ fn alternatives_are_replaced_cleared_and_expired() {
 }
 
 #[test]
-fn processes_merge_their_changes_into_the_file() {
+fn processes_merge_alt_svc_changes_into_the_file() {
     let text = "# x\nh2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\nh1 b 443 h2 b 1 \"20200101 00:00:00\" 0 0\n\
         h1 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\nbad\nh9 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\n";
     let mut ours = AltSvcStore::new();
@@ -92,7 +93,7 @@ fn processes_merge_their_changes_into_the_file() {
 }
 
 #[test]
-fn store_and_failures_are_bounded() {
+fn store_drops_alternatives_over_its_limit() {
     let mut known = AltSvcStore::new();
     for i in 0..2 * MAX_ENTRIES {
         known.on_field(

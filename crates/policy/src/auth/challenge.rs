@@ -81,8 +81,8 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Returns the parameter of this name (in lower case). If a server sends it twice, the last one
-    /// is returned, as in curl.
+    /// Returns the value of the parameter with this name (in lower case). If a server sends the
+    /// parameter twice, the last value is returned, as in curl.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.parameters.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
@@ -137,7 +137,7 @@ impl<'f> ChallengeParser<'f> {
         !self.rest.is_empty()
     }
 
-    /// Skips to the next comma that is not in a quoted string of the field.
+    /// Skips to the next comma that is not inside a quoted string.
     fn skip_item(&mut self) {
         let mut quoted = false;
         let mut escaped = false;
@@ -158,13 +158,13 @@ impl<'f> ChallengeParser<'f> {
         self.rest.first().is_none_or(|b| *b == b',')
     }
 
-    /// Parses an item of the list. Also parses parameters that follow it without a comma, because
-    /// some servers forget commas; curl tolerates that too.
+    /// Parses a list item and any parameters that follow it without a comma. Some servers forget
+    /// commas; curl tolerates that too.
     fn parse_item_with_parameters(&mut self, found: &mut Vec<Challenge>, first: usize) {
         while self.parse_item(found, first).is_some() && self.is_at_parameter() {}
     }
 
-    /// Returns `true` if a parameter of the challenge follows: a name and `=`.
+    /// Returns `true` if the text continues with a parameter of the challenge: a name and `=`.
     fn is_at_parameter(&mut self) -> bool {
         self.skip_blanks();
         let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
@@ -210,7 +210,7 @@ impl<'f> ChallengeParser<'f> {
         (count > 0).then_some(token)
     }
 
-    /// Parses a token68 if it is the whole item. `realm=x` looks like a token68 up to the `=`.
+    /// Parses a token68 if it is the whole list item. `realm=x` looks like a token68 up to the `=`.
     fn parse_token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();
@@ -224,8 +224,8 @@ impl<'f> ChallengeParser<'f> {
         Some(token)
     }
 
-    /// Parses a value after `=`: a token or a closed quoted string. Other text up to a comma or
-    /// blank counts as a token, since some servers forget the quotes.
+    /// Parses a parameter's value after `=`: a token or a closed quoted string. Other text up to a
+    /// comma or blank counts as a token, since some servers forget the quotes.
     fn parse_parameter_value(&mut self) -> Option<Vec<u8>> {
         self.rest = self.rest.strip_prefix(b"=")?;
         self.skip_blanks();

@@ -11,7 +11,7 @@ use crate::target::path::push_byte;
 /// The quality of protection: the parts of a request that the digest covers (§3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Qop {
-    /// The server offered no `qop`: the response is computed as in RFC 2069.
+    /// The challenge has no `qop`: the digest is computed as in RFC 2069.
     Legacy,
     /// `auth`: the digest covers the request's method and target.
     Auth,
@@ -26,8 +26,8 @@ pub struct DigestChallenge {
     nonce: Vec<u8>,
     opaque: Option<Vec<u8>>,
     algorithm: DigestAlgorithm,
-    /// True if the challenge had `algorithm`. Old servers reject an answer with a parameter that
-    /// their challenge did not have.
+    /// True if the challenge has the parameter `algorithm`. Old servers reject an answer with a
+    /// parameter that their challenge does not have.
     names_algorithm: bool,
     session: bool,
     qop: Qop,
@@ -93,7 +93,7 @@ impl DigestChallenge {
 
     /// Returns `true` if credentials may be sent to `target` before `target` sends a challenge
     /// (§3.3, `domain`). `asked` is the target that sent this challenge. Both must have the same
-    /// origin. If the challenge names domains, `target` must lie below one of them. Domains on
+    /// origin. If the challenge has `domain`, `target` must lie below one of its URIs. URIs on
     /// other origins are ignored: a server must not choose further recipients of a proof of the
     /// password.
     pub fn is_in_protection_space(&self, asked: &Target, target: &Target) -> bool {
@@ -127,7 +127,8 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
 pub struct DigestSession {
     challenge: DigestChallenge,
     count: u32,
-    /// For `-sess`: the session key, and the client nonce that it was made with (§3.4.2).
+    /// The session key of a `-sess` algorithm, and the client nonce from which it was made
+    /// (§3.4.2). `None` before the first answer.
     session: Option<(String, String)>,
 }
 
@@ -234,15 +235,15 @@ impl DigestSession {
         }
     }
 
-    /// Returns `true` if a new challenge to an answered request deserves another answer: the old
-    /// nonce was stale, and the new one differs. If `false`, the password is wrong. The caller must
-    /// limit repetitions.
+    /// Returns `true` if a request that was answered and is challenged again should be answered
+    /// again: the old nonce was stale, and the new one differs. `false` means that the password is
+    /// wrong. The caller must limit repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
 
-    /// Returns `true` if this session already answers the challenge, `stale` aside. The caller then
-    /// keeps the session, so that its nonce count continues (§3.4).
+    /// Returns `true` if this session already answers the challenge, regardless of `stale`. The
+    /// caller then keeps the session, so that its nonce count continues (§3.4).
     pub fn has_same_challenge(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
@@ -291,9 +292,8 @@ impl AuthorizationWriter {
         self.0.push(b'"');
     }
 
-    /// Writes the user name (§3.4). If the server asks for a hash, this is the hash of the name. If
-    /// a quoted string cannot contain the name, it is the extended form. Otherwise it is the name
-    /// itself.
+    /// Writes the user name (§3.4): its hash if the server asks for that, `username*` if a quoted
+    /// string cannot contain the name, and `username` otherwise.
     fn push_user_name(&mut self, user: &[u8], challenge: &DigestChallenge) {
         if challenge.userhash {
             let hash = challenge.algorithm.hash_joined(&[user, &challenge.realm]);

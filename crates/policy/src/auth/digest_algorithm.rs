@@ -47,7 +47,7 @@ impl DigestAlgorithm {
         })
     }
 
-    /// Returns the digest of `parts` joined by colons, in lower-case hex.
+    /// Joins `parts` with colons and returns the digest of the result in lower-case hex.
     pub(super) fn hash_joined(self, parts: &[&[u8]]) -> String {
         let mut hasher = self.hasher();
         for (index, part) in parts.iter().enumerate() {
@@ -60,7 +60,7 @@ impl DigestAlgorithm {
     }
 }
 
-/// A hash computation to which bytes can be added.
+/// A hash computation that receives its input in pieces.
 #[derive(Clone, Debug)]
 pub struct DigestHasher(HasherState);
 

@@ -6,13 +6,14 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// A CR, LF or NUL in a user name, password or token; or anything but visible ASCII in a token.
+    /// The user name, password or token contains CR, LF or NUL, or the token contains anything but
+    /// visible ASCII.
     ControlByte,
-    /// A colon in a user name: Basic cannot express it, since the server would split it there (RFC
-    /// 7617 §2).
+    /// The user name contains a colon. Basic cannot express that, since the server would split the
+    /// name there (RFC 7617 §2).
     ColonInUser,
-    /// The server offers only unsupported schemes, such as NTLM or Negotiate. Contains their names
-    /// as the server wrote them.
+    /// The server offers only unsupported schemes, such as NTLM or Negotiate. The strings are their
+    /// names as the server wrote them.
     Unsupported(Vec<String>),
     /// The Digest challenge names an unknown algorithm, or has a malformed `algorithm`.
     DigestAlgorithm,

@@ -34,7 +34,7 @@ const MAX_COMPONENTS: usize = 16;
 /// The length of the private key of Ed25519 in bytes.
 const ED25519_KEY_LENGTH: usize = 32;
 
-/// The label of the signature in both fields.
+/// The label of the signature in the Signature-Input and Signature fields.
 const SIGNATURE_LABEL: &str = "sig1";
 
 /// The algorithm of a message signature (RFC 9421 §3.3).
@@ -91,17 +91,17 @@ impl SignatureComponent {
 pub enum MessageSignatureError {
     /// The key is not written in pairs of hexadecimal digits.
     Key,
-    /// The key of Ed25519 has another length than 32 bytes; the number is its length.
+    /// The Ed25519 key is not 32 bytes long; the number is its length in bytes.
     KeyLength(usize),
     /// The key identifier is empty, or contains other bytes than visible ASCII and blanks.
     KeyId,
     /// RFC 9421 defines no component of this name.
     Component(String),
-    /// A component is named twice.
+    /// The list names a component twice.
     Repeated(String),
-    /// No component is named, or more than 16.
+    /// The list names no component, or more than 16.
     Count,
-    /// The request has no header field of this name from the caller.
+    /// The caller gave the request no header field of this name.
     NoField(String),
 }
 
@@ -135,8 +135,8 @@ pub struct MessageSignature {
     algorithm: SignatureAlgorithm,
     key: Box<[u8]>,
     key_id: Box<str>,
-    /// The components to sign; `None` for the method, the authority, the path, and the query if
-    /// there is one.
+    /// The components to sign. `None` stands for the method, the authority, the path, and the query
+    /// if the URL has one.
     components: Option<Box<[SignatureComponent]>>,
 }
 
@@ -151,7 +151,8 @@ impl fmt::Debug for MessageSignature {
 
 impl MessageSignature {
     /// Creates the settings from a key in hexadecimal digits and a list of components, separated by
-    /// blanks. The name of a header field ends in a colon in this list: `method path content-type:`.
+    /// blanks. In this list, the name of a header field ends in a colon: `method path
+    /// content-type:`.
     pub fn new(
         algorithm: SignatureAlgorithm,
         hex_key: &[u8],
@@ -179,7 +180,8 @@ impl MessageSignature {
         &self.key
     }
 
-    /// Returns the text to sign (RFC 9421 §2.5) for a request, at the time in the request.
+    /// Returns the text to sign (RFC 9421 §2.5) for a request. The signature's time is the one in
+    /// `request`.
     pub fn signature_base(&self, request: &UnsignedRequest<'_>) -> Result<SignatureBase, MessageSignatureError> {
         let usual = [SignatureComponent::Method, SignatureComponent::Authority, SignatureComponent::Path];
         let components: Vec<SignatureComponent> = match &self.components {
@@ -204,13 +206,13 @@ impl MessageSignature {
         Ok(SignatureBase { text, params })
     }
 
-    /// Returns the HMAC of the text to sign, for [`SignatureAlgorithm::HmacSha256`].
+    /// Returns the HMAC-SHA-256 of the text to sign; for [`SignatureAlgorithm::HmacSha256`] only.
     pub fn hmac(&self, base: &SignatureBase) -> Vec<u8> {
         hmac(&self.key, &base.text)
     }
 }
 
-/// The text that is signed, and the parameters that it ends with.
+/// The text to sign, and its last part, the signature parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureBase {
     text: Vec<u8>,
@@ -223,7 +225,7 @@ impl SignatureBase {
         &self.text
     }
 
-    /// Returns the fields to add to the request, with the signature of the text.
+    /// Returns the Signature-Input and Signature fields to add to the request.
     pub fn signature_fields(&self, signature: &[u8]) -> [(String, String); 2] {
         [
             ("Signature-Input".to_owned(), format!("{SIGNATURE_LABEL}={}", self.params)),
@@ -263,7 +265,8 @@ fn parse_components(text: &str) -> Result<Box<[SignatureComponent]>, MessageSign
     }
 }
 
-/// Returns the value of a component (RFC 9421 §2.1 and §2.2). Several fields of one name are joined.
+/// Returns the value of a component (RFC 9421 §2.1 and §2.2). The values of several fields with one
+/// name are joined.
 fn component_value(
     component: &SignatureComponent,
     request: &UnsignedRequest<'_>,
@@ -284,15 +287,15 @@ fn component_value(
     })
 }
 
-/// Returns the host and port that the request names, in lower case and without the default port (RFC
-/// 9421 §2.2.3).
+/// Returns the host and port of the request, in lower case and without the default port (RFC 9421
+/// §2.2.3).
 fn authority(request: &UnsignedRequest<'_>) -> Vec<u8> {
     let host = request.host.trim_ascii().to_ascii_lowercase();
     let default = format!(":{}", request.target.scheme().default_port());
     host.strip_suffix(default.as_bytes()).unwrap_or(&host).to_vec()
 }
 
-/// Returns a text as a quoted string of RFC 9651.
+/// Returns `text` as a quoted string (RFC 9651).
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -318,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn base_lists_components_and_parameters() {
+    fn signature_base_lists_components_and_parameters() {
         let text = base(
             Some("query path Content-Type: x:  method authority"),
             "https://h:8443/?",
@@ -352,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_settings_are_refused() {
+    fn unusable_signature_settings_are_refused() {
         let new = |algorithm, key: &str, id: &str, components| {
             MessageSignature::new(algorithm, key.as_bytes(), id, components).err()
         };
@@ -383,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_no_key() {
+    fn debug_output_hides_the_signature_key() {
         let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"c0ffee", "k", None).unwrap();
         let shown = format!("{signature:?}");
         assert!(!shown.contains("192") && !shown.contains("c0ffee"), "{shown}");

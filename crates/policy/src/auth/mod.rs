@@ -14,9 +14,9 @@
 //! # Ok::<(), haul_policy::auth::AuthError>(())
 //! ```
 //!
-//! | module | what |
+//! | module | subject |
 //! |---|---|
-//! | `challenge` | WWW-Authenticate and Proxy-Authenticate, taken apart |
+//! | `challenge` | WWW-Authenticate and Proxy-Authenticate, parsed |
 //! | `scheme_choice` | `--basic`, `--digest`, `--anyauth`: which challenge is answered |
 //! | `credentials` | user and password, Basic (RFC 7617), Bearer (RFC 6750) |
 //! | `digest`, `digest_algorithm` | Digest (RFC 7616, and RFC 2069 for old servers) |
@@ -24,10 +24,13 @@
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
 //! | `request_credentials` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
-//! Negotiate is chosen here, and its tokens are made by the caller, since they need a Kerberos
-//! library. Left out: NTLM, which is recognised and refused by name. It authenticates connections
-//! instead of requests, and the password can be recovered from what it sends. Also left out: `rspauth` of Authentication-Info. It proves that the server knows the password; over TLS
-//! the certificate proves more, and without TLS the proof protects little.
+//! This module only selects Negotiate: the caller makes its tokens, since they need a Kerberos
+//! library.
+//!
+//! Left out: NTLM, which is recognised and refused by name. NTLM authenticates connections instead
+//! of requests, and the password can be recovered from the bytes that it sends. Also left out:
+//! `rspauth` of Authentication-Info, by which a server proves that it knows the password. Over TLS
+//! the certificate proves more, and without TLS this proof protects little.
 
 mod challenge;
 mod credentials;

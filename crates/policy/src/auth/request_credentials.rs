@@ -29,14 +29,14 @@ pub struct UserCredentials<'g> {
     pub user: Option<&'g Credentials>,
     /// The token of `--oauth2-bearer`, sent only to the first URL's origin.
     pub bearer: Option<&'g [u8]>,
-    /// True if the user's Kerberos ticket may be used (`--negotiate`), only with the first URL's
-    /// origin.
+    /// True if requests to the first URL's origin may use the user's Kerberos ticket
+    /// (`--negotiate`).
     pub negotiate: bool,
-    /// The use of netrc (`-n`, `--netrc-optional`), and its text.
+    /// The netrc mode (`-n`, `--netrc-optional`) and the text of the netrc file.
     pub netrc: NetrcLookup<'g>,
 }
 
-/// The use of netrc. Both active variants contain the text of the file.
+/// The netrc mode. `Optional` and `Required` contain the text of the netrc file.
 #[derive(Clone, Copy, Default)]
 pub enum NetrcLookup<'g> {
     /// netrc is not used.
@@ -62,12 +62,13 @@ pub struct RequestCredentials {
     pub negotiate: bool,
 }
 
-/// Returns the credentials for a request to `target`. `secrets` and `downgraded` come from the
-/// [`RedirectedRequest`](crate::redirect::RedirectedRequest) that led there; for the first request
-/// they are [`SecretHandling::Keep`] and `false`.
+/// Returns the credentials for a request to `target`. After a redirect, `secrets` and `downgraded`
+/// are those of the [`RedirectedRequest`](crate::redirect::RedirectedRequest); for the first
+/// request they are [`SecretHandling::Keep`] and `false`.
 ///
-/// A netrc entry is bound to its host: each hop is looked up again, and nothing of one hop's entry
-/// is kept for the next (CVE-2024-11053). A hop from https to http gets no credentials.
+/// A netrc entry is bound to its host: each redirect target is looked up anew, and no part of an
+/// entry is kept for the next target (CVE-2024-11053). A redirect from https to http gets no
+/// credentials.
 pub fn credentials_for_target(
     given: &UserCredentials<'_>,
     target: &Target,

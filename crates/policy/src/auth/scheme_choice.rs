@@ -29,11 +29,11 @@ impl AllowedAuthSchemes {
     pub const NEGOTIATE: AllowedAuthSchemes = AllowedAuthSchemes { negotiate: true, ..Self::NONE };
 }
 
-/// The decision which challenge to answer, and how.
+/// The challenge to answer, as a scheme with the data for the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenAuthScheme {
-    /// Answer with Negotiate: give the token to the security context, and send the token that it
-    /// makes. The token is base64, or empty in the first challenge.
+    /// Answer with Negotiate: pass the token to the security context, and send the token that it
+    /// returns. The token is base64; it is empty in the first challenge.
     Negotiate(Vec<u8>),
     /// Answer with Bearer: send the token.
     Bearer,
@@ -42,17 +42,16 @@ pub enum ChosenAuthScheme {
     /// Answer with Basic: send
     /// [`Credentials::basic_authorization`](super::Credentials::basic_authorization).
     Basic,
-    /// No challenge can be answered, so the caller delivers the response.
+    /// The response has no challenge that can be answered; the caller delivers the response.
     Nothing,
 }
 
 /// Selects the strongest allowed scheme among the challenges, in curl's order: Negotiate, Bearer,
-/// Digest, Basic. Of several Digest challenges, the first supported one is chosen, since the server lists
-/// them by preference (RFC 7616 §3.7).
+/// Digest, Basic. Of several Digest challenges, the first supported one is chosen, since the server
+/// lists them by preference (RFC 7616 §3.7).
 ///
-/// Fails if no challenge can be answered: NTLM alone, Negotiate alone that is not
-/// allowed, or an unknown or malformed
-/// Digest without Basic.
+/// Fails if no challenge can be answered: only NTLM is offered, only Negotiate is offered and not
+/// allowed, or Digest is unknown or malformed and Basic is not offered.
 pub fn choose_scheme(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.negotiate

@@ -37,28 +37,28 @@ use crate::calendar::CalendarTime;
 use crate::target::{Host, Target};
 use crate::urlencode::{percent_decode, percent_encode};
 
-/// The argument that an empty `--aws-sigv4 ''` stands for.
+/// The value that is used for an empty argument (`--aws-sigv4 ''`).
 const DEFAULT_PROVIDERS: &str = "aws:amz";
 /// The largest length of one part of the argument in bytes, as in curl.
 const MAX_PARAMETER_LENGTH: usize = 64;
-/// The placeholder for the SHA-256 of content that was not read.
+/// The placeholder for the SHA-256 of content that cannot be read in advance.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
-/// Services that sign the path as it is sent and need the content's SHA-256 as a field. All other
-/// services percent-encode the path once more before signing it.
+/// Services that sign the path exactly as it is sent and need a field with the content's SHA-256.
+/// All other services percent-encode the path once more before they sign it.
 const S3_SERVICES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
 
 /// The parsed argument of `--aws-sigv4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigV4Parameters {
-    /// The prefix of the algorithm's name, in lower case: `aws`.
+    /// The provider in the algorithm's name, in lower case, such as `aws` for `AWS4-HMAC-SHA256`.
     algorithm: String,
-    /// The provider's part of field names, in lower case: `amz`.
+    /// The provider in field names, in lower case, such as `amz` for `X-Amz-Date`.
     vendor: String,
     region: Option<String>,
     service: Option<String>,
 }
 
-/// The parts of a request that a signature covers.
+/// The parts of a request that the signature covers.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsignedRequest<'a> {
     /// The method, such as `GET`.
@@ -67,7 +67,7 @@ pub struct UnsignedRequest<'a> {
     pub target: &'a Target,
     /// The value of the Host field.
     pub host: &'a [u8],
-    /// All other fields to sign. If the provider's date field is among them, its value replaces
+    /// All other fields to sign. If they include the provider's date field, its value replaces
     /// `unix` as the time of the signature.
     pub fields: &'a [(&'a str, &'a [u8])],
     /// The content of the request; `None` if it cannot be read in advance.
@@ -107,9 +107,9 @@ impl SigV4Parameters {
         Ok(SigV4Parameters { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// Returns the target that must be signed and sent instead of `target`. `None` if `target` can
-    /// be used. Some storage services sign the path as it was sent. Other services, such as AWS,
-    /// encode it again before they sign it. The returned target gives the same signature with both.
+    /// Returns the target to sign and send instead of `target`; `None` if `target` can be used.
+    /// Some storage services sign the path as it was sent. Other services, such as AWS, encode it
+    /// again before they sign it. The returned target gives the same signature with both.
     pub fn signed_target(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.region_and_service(target.host()).ok()?;
         if !is_s3_service(&service) {
@@ -181,7 +181,8 @@ impl SigV4Parameters {
         self.algorithm == "aws"
     }
 
-    /// Returns region and service, from the argument or from the host's name: `service.region.…`.
+    /// Returns the region and the service, from the argument of `--aws-sigv4` or from the host's
+    /// name: `service.region.…`.
     fn region_and_service(&self, host: &Host) -> Result<(String, String), AuthError> {
         let labels: Vec<&str> = match host {
             Host::Name(name) => name.split('.').collect(),
@@ -198,7 +199,7 @@ impl SigV4Parameters {
     }
 }
 
-/// Returns the signed fields as lines in canonical form, and the list of their names.
+/// Returns the fields to sign as lines in canonical form, and the list of their names.
 fn canonical_fields(request: &UnsignedRequest<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
     let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
@@ -232,7 +233,7 @@ fn canonical_query(query: &str) -> String {
     pairs.join("&")
 }
 
-/// Decodes a text and percent-encodes it again. A plus sign means a blank, as in forms.
+/// Decodes percent-encoded text and encodes it again. A plus sign means a blank, as in forms.
 fn reencode_percent(text: &str) -> String {
     percent_encode(&percent_decode(text.replace('+', " ").as_bytes()))
 }
@@ -242,7 +243,7 @@ fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent_encode).collect::<Vec<_>>().join("/")
 }
 
-/// Removes dot segments and repeated slashes, as every service except [`S3_SERVICES`] does before
+/// Removes dot segments and repeated slashes. Every service except [`S3_SERVICES`] does this before
 /// it checks a signature.
 fn normalize_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
@@ -261,7 +262,8 @@ fn is_s3_service(service: &str) -> bool {
     S3_SERVICES.contains(&service)
 }
 
-/// Returns the time in the request's own date field, in the form `20150830T123600Z`.
+/// Returns the time in the date field that the caller gave the request, in the form
+/// `20130524T000000Z`.
 fn parse_date_field(value: &[u8]) -> Result<String, AuthError> {
     let value = value.trim_ascii();
     let is_right = |(at, byte): (usize, &u8)| match at {
@@ -307,7 +309,7 @@ mod tests {
         SigV4Parameters::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
     }
 
-    /// Returns the last word of the Authorization value, which contains the signature.
+    /// Returns the signature: the last word of the Authorization value.
     fn signature(signed: &SigV4Signature) -> &str {
         signed.authorization.rsplit('=').next().unwrap()
     }
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_path_is_normal_except_for_stores() {
+    fn path_is_normalized_except_for_s3() {
         for (path, expected) in [
             ("/", "/"),
             ("//", "/"),
@@ -416,10 +418,10 @@ mod tests {
         assert_ne!(made("s3", plain), made("s3", odd), "an object's name may hold two slashes");
     }
 
-    /// Checks that the request's own date and content hash are signed unchanged instead of
-    /// computed.
+    /// Checks that a date and a content hash in the request's fields are signed unchanged instead
+    /// of computed.
     #[test]
-    fn date_and_hash_of_the_request_are_kept() {
+    fn signature_uses_date_and_hash_of_the_request() {
         let target = somewhere();
         let url = "https://examplebucket.s3.amazonaws.com/test.txt";
         let made = |fields: &[(&str, &[u8])], content, unix| {
@@ -449,9 +451,10 @@ mod tests {
         assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
     }
 
-    /// Checks that the path is signed as a store sees it that encodes the received path again.
+    /// Checks that the URL is rewritten so that a storage service which encodes the received path
+    /// again gets the signed path.
     #[test]
-    fn store_path_is_sent_as_it_is_signed() {
+    fn s3_path_is_sent_in_its_canonical_encoding() {
         let signed_target = |option, url: &str| {
             let target = Target::parse(url).unwrap();
             SigV4Parameters::parse(option).unwrap().signed_target(&target).map(|target| target.to_url())

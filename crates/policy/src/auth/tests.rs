@@ -8,7 +8,8 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-/// Parses these WWW-Authenticate fields and returns the challenges in a short notation.
+/// Parses these WWW-Authenticate fields and returns the challenges in a short notation for
+/// comparison.
 fn read(fields: &[&str]) -> String {
     let challenge = |challenge: &Challenge| {
         let parameters = challenge.parameters.iter().map(|(name, value)| format!("{name}={}", value.escape_ascii()));
@@ -62,7 +63,7 @@ fn parameter_without_comma_belongs_to_its_challenge() {
 }
 
 #[test]
-fn hostile_challenges_are_bounded_in_number() {
+fn number_of_parsed_challenges_is_bounded() {
     let many = "Basic realm=x,".repeat(10_000);
     assert_eq!(parse_challenges([many.as_bytes()]).len(), MAX_CHALLENGES);
     let wide = format!("Digest {}", "a=b,".repeat(10_000));
@@ -118,7 +119,7 @@ fn strongest_allowed_scheme_is_chosen() {
 }
 
 #[test]
-fn negotiate_is_chosen_first_where_it_is_allowed() {
+fn negotiate_takes_precedence_where_it_is_allowed() {
     let all = &["Basic realm=x, Negotiate", "Bearer", "Digest realm=r, nonce=n"][..];
     let allowed = AllowedAuthSchemes { bearer: true, negotiate: true, ..AllowedAuthSchemes::ANY };
     assert_eq!(chosen(all, allowed), Ok(ChosenAuthScheme::Negotiate(Vec::new())));
@@ -222,7 +223,7 @@ fn digest_answers_match_rfc2069_and_rfc2617_examples() {
 }
 
 #[test]
-fn auth_int_covers_the_body() {
+fn digest_auth_int_covers_the_body() {
     let me = Credentials::new("u", "p").unwrap();
     let response = |body: Option<&[u8]>| {
         let mut digest = digest("Digest realm=r, nonce=n, qop=\"auth-int\", algorithm=SHA-256");
@@ -250,7 +251,7 @@ fn auth_int_covers_the_body() {
 }
 
 #[test]
-fn digest_counts_uses_and_takes_next_nonces() {
+fn digest_counts_requests_and_accepts_nextnonce() {
     let me = Credentials::new("u", "p").unwrap();
     let mut plain = digest("Digest realm=r, nonce=n, qop=auth");
     let mut next = |cnonce: &str| plain.authorize(&me, "GET", "/", None, cnonce).unwrap();
@@ -282,7 +283,7 @@ fn digest_counts_uses_and_takes_next_nonces() {
 }
 
 #[test]
-fn digest_answers_again_only_when_stale() {
+fn digest_answers_again_only_to_stale_nonces() {
     let me = Credentials::new("u", "p").unwrap();
     let mut first = digest("Digest realm=r, nonce=n, qop=auth");
     let again = |field: &str| digest(field).challenge().clone();
@@ -297,7 +298,7 @@ fn digest_answers_again_only_when_stale() {
 }
 
 #[test]
-fn digest_covers_paths_below_its_domains() {
+fn digest_protection_space_is_below_its_domains() {
     let asked = target("https://h/a/b");
     let covers = |domain: &str, url: &str| {
         digest(&format!("Digest realm=r, nonce=n, domain=\"{domain}\""))
@@ -312,7 +313,7 @@ fn digest_covers_paths_below_its_domains() {
 }
 
 #[test]
-fn digest_values_cannot_leave_the_field() {
+fn digest_values_cannot_add_parameters_or_fields() {
     let me = Credentials::new("a\"b\\c", "p").unwrap();
     let mut quoting = digest("Digest realm=\"r\\\"s\", nonce=n");
     let value = quoting.authorize(&me, "GET", "/", None, "c").unwrap();

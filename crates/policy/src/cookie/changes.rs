@@ -44,9 +44,9 @@ pub struct CookieKey {
 
 /// The changes of a jar since its file was read or last written.
 ///
-/// If two processes set the same cookie, the last save wins. A cookie that was evicted only because
-/// of the limits stays in the file. The removal of a cookie that the file never had is not
-/// recorded, so a server cannot make the record grow.
+/// If two processes set the same cookie, the last process to save wins. A cookie that was evicted
+/// only because of the limits stays in the file. The removal of a cookie that was never in the file
+/// is not recorded, so a server cannot make this record grow.
 #[derive(Clone, Debug, Default)]
 pub struct CookieChanges {
     /// The jar's change counter at the time when these changes were collected.

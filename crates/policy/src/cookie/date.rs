@@ -6,8 +6,8 @@ use crate::calendar::CalendarTime;
 const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
 
-/// Parses a date and returns seconds since 1970. Returns 0 for a date before 1970, which deletes
-/// the cookie.
+/// Parses a date and returns it in seconds since 1970, or `None` if it is malformed. Returns 0 for
+/// a date before 1970, which deletes the cookie.
 pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|b| is_delimiter(*b)).filter(|token| !token.is_empty()) {
@@ -46,8 +46,8 @@ fn is_delimiter(b: u8) -> bool {
     matches!(b, b'\t' | b' '..=b'/' | b';'..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }
 
-/// Parses the number at the start of a token of a cookie date. It must have `min` to `max` digits;
-/// else returns `None`.
+/// Parses the number of `min` to `max` digits at the start of a token of a cookie date. Returns
+/// `None` if there are fewer or more digits.
 fn parse_number(token: &[u8], min: usize, max: usize) -> Option<u64> {
     let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
     (min..=max).contains(&digits).then(|| token[..digits].iter().fold(0, |sum, b| sum * 10 + u64::from(b - b'0')))
@@ -72,7 +72,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn dates_of_real_servers_are_parsed() {
+    fn cookie_dates_of_real_servers_are_parsed() {
         let same = 784_111_777;
         for text in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_dates_are_refused() {
+    fn malformed_cookie_dates_are_refused() {
         for text in [
             "",
             "0",

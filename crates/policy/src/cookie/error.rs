@@ -10,7 +10,7 @@ pub enum CookieError {
     /// every request with such a cookie, so one host could lock a user out of another host under
     /// the same domain (CVE-2022-35252).
     ControlByte,
-    /// Name and value together, or the path, are too long.
+    /// The path, or name and value together, are too long.
     TooLong,
     /// The field has no cookie name: `name=` is missing.
     NoName,
@@ -18,16 +18,18 @@ pub enum CookieError {
     Domain,
     /// The host that sent the cookie does not belong to the cookie's domain.
     ForeignDomain,
-    /// The domain is one under which anyone may register names (CVE-2023-46218).
+    /// The cookie's domain is a public suffix, under which anyone may register names
+    /// (CVE-2023-46218).
     PublicSuffix,
     /// The cookie has Secure but was received without TLS, so that any router on the way could have
     /// set it.
     Insecure,
     /// The cookie was received without TLS, and would replace or shadow a Secure cookie.
     HidesSecure,
-    /// The name begins with `__Secure-`, but Secure is missing.
+    /// The cookie's name begins with `__Secure-`, but Secure is missing.
     SecurePrefix,
-    /// The name begins with `__Host-`, but Secure or `Path=/` is missing, or there is a Domain.
+    /// The cookie's name begins with `__Host-`, but Secure or `Path=/` is missing, or there is a
+    /// Domain.
     HostPrefix,
 }
 

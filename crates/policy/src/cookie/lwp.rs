@@ -24,8 +24,8 @@ use crate::calendar::CalendarTime;
 const FILE_HEADER: &[u8] = b"#LWP-Cookies-";
 const COOKIE_LINE_PREFIX: &[u8] = b"Set-Cookie3:";
 
-/// Parses a file. `now` is in seconds since 1970. Returns `None` if the first line belongs to
-/// another kind of file.
+/// Parses a cookie file of LWP. `now` is in seconds since 1970. Returns `None` if the first line is
+/// not that of an LWP file.
 pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     if !lines.next()?.starts_with(FILE_HEADER) {
@@ -41,7 +41,7 @@ pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     Some(found)
 }
 
-/// Writes the cookies that have not expired, oldest first.
+/// Returns the text of an LWP file with the cookies of `jar` that have not expired, oldest first.
 pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut out = b"#LWP-Cookies-1.0\n".to_vec();
     let mut last_start = out.len();
@@ -93,8 +93,8 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-/// Appends `key=value` as HTTP::Headers::Util does. The value is quoted if it is empty or contains
-/// a byte that a token cannot have.
+/// Appends `key=value` as the Perl module HTTP::Headers::Util does. The value is quoted if it is
+/// empty or contains a byte that a token cannot have.
 fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.extend_from_slice(key);
     let Some(value) = value else { return };
@@ -146,7 +146,8 @@ fn parse_line(line: &[u8]) -> Result<impl Iterator<Item = Cookie> + use<>, Cooki
     Ok(bare.into_iter().chain([Cookie::new(parts)?]))
 }
 
-/// An iterator over `key`, `key=token` and `key="quoted"`, separated by semicolons.
+/// An iterator over the items `key`, `key=token` and `key="quoted"` of a line, separated by
+/// semicolons.
 struct LwpAttributes<'l> {
     rest: &'l [u8],
 }

@@ -22,10 +22,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what |
+//! | module | subject |
 //! |---|---|
 //! | here | [`Cookie`], its parts and what makes them acceptable; limits |
-//! | `set_cookie`, `date` | the Set-Cookie field (§5.6), leniently; dates (§5.1.1) |
+//! | `set_cookie`, `date` | the lenient parser of Set-Cookie (§5.6); dates (§5.1.1) |
 //! | `scope` | domains, paths, public suffixes |
 //! | [`CookieStore`] | storage (§5.7) and retrieval (§5.8.3) |
 //! | [`CookieChanges`] | the changes of a jar since its file was read, for a file that other processes write too |
@@ -61,16 +61,16 @@ pub const MAX_NAME_AND_VALUE: usize = 4096;
 /// The largest length of an attribute's value, in bytes (§5.6). A longer attribute is ignored, and
 /// the cookie is accepted without it.
 pub const MAX_ATTRIBUTE: usize = 1024;
-/// The largest number of cookies for all hosts under one registrable domain, as in Chrome. They
-/// take at most 900 KiB.
+/// The largest number of cookies for all hosts under one registrable domain, as in Chrome. Together
+/// these cookies take at most 900 KiB.
 pub const MAX_PER_SITE: usize = 180;
-/// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). They take at most 15 MiB, and
-/// a peer needs 17 domains to fill the jar.
+/// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). Together these cookies take at
+/// most 15 MiB, and a peer needs 17 domains to fill the jar.
 pub const MAX_COOKIES: usize = 3000;
 /// The largest number of cookies in one request, like curl's limit.
 pub const MAX_COOKIES_PER_REQUEST: usize = 150;
-/// The largest length of a Cookie field that is sent, in bytes, as in curl. Servers refuse longer
-/// ones.
+/// The largest length in bytes of the Cookie field of a request, as in curl. Servers refuse longer
+/// fields.
 pub const MAX_COOKIE_FIELD: usize = 8190;
 /// The largest lifetime of a cookie in seconds: 400 days (§5.5).
 pub const MAX_AGE: u64 = 400 * 86_400;
@@ -90,7 +90,7 @@ pub enum SameSite {
 }
 
 impl SameSite {
-    /// Returns the attribute's value; `None` for [`SameSite::Default`].
+    /// Returns the value as it stands in the SameSite attribute; `None` for [`SameSite::Default`].
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             SameSite::Default => None,
@@ -108,24 +108,24 @@ impl SameSite {
     }
 }
 
-/// The attributes of a [`Cookie`]. `Debug` leaves the value out.
+/// The attributes of a [`Cookie`]. `Debug` does not print the value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CookieParts {
     /// The cookie's name, which is not empty.
     pub name: Vec<u8>,
     /// The value of the cookie, exactly as it is sent.
     pub value: Vec<u8>,
-    /// The host, or the domain whose hosts receive the cookie. Without a leading dot; an IPv6
-    /// address without brackets, with its zone after a `%`.
+    /// The host that receives the cookie, or the domain whose hosts receive it. A domain has no
+    /// leading dot. An IPv6 address has no brackets, and its zone follows a `%`.
     pub domain: String,
-    /// True if only the host in `domain` receives the cookie, and its subdomains do not.
+    /// True if only the host `domain` receives the cookie; false if its subdomains receive it too.
     pub host_only: bool,
     /// The path at and below which the cookie is sent; begins with a slash.
     pub path: Vec<u8>,
-    /// True if the cookie is sent only over TLS, or to this machine itself (`Secure`).
+    /// True if the cookie is sent only over TLS, or to this machine (`Secure`).
     pub secure: bool,
-    /// True if the cookie is hidden from scripts in pages (`HttpOnly`). haul runs no scripts; the
-    /// flag is kept for the file.
+    /// True if the cookie is hidden from scripts in pages (`HttpOnly`). haul runs no scripts, but
+    /// writes the flag to cookie files.
     pub http_only: bool,
     /// The SameSite attribute. It is stored but has no effect.
     pub same_site: SameSite,
@@ -133,7 +133,8 @@ pub struct CookieParts {
     pub expires: Option<u64>,
 }
 
-/// A cookie that passed the checks of RFC 6265bis and may be stored. `Debug` leaves the value out.
+/// A cookie that passed the checks of RFC 6265bis and may be stored. `Debug` does not print the
+/// value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cookie(CookieParts);
 
@@ -141,8 +142,9 @@ impl Cookie {
     /// Creates a cookie from parts that a program or a file supplies. For a Set-Cookie field, use
     /// [`CookieStore::set`] instead.
     ///
-    /// The domain loses a leading dot and is lower-cased. If it is an address or a public suffix,
-    /// the cookie becomes host-only. A path without a leading slash becomes `/`.
+    /// A leading dot of the domain is removed, and the domain is lower-cased. If the domain is an
+    /// address or a public suffix, the cookie becomes host-only. A path without a leading slash
+    /// becomes `/`.
     pub fn new(mut parts: CookieParts) -> Result<Cookie, CookieError> {
         check_pair(&parts.name, &parts.value)?;
         let (domain, widest) = scope::canonical_domain(&parts.domain, parts.host_only)?;
@@ -181,12 +183,12 @@ impl Cookie {
         self.0.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Returns `true` if the cookie has no expiry and ends with the session.
+    /// Returns `true` if the cookie has no expiry, so that it ends with the session.
     pub fn is_session(&self) -> bool {
         self.0.expires.is_none()
     }
 
-    /// Returns the cookie's identity (§5.7, step 23).
+    /// Returns the key by which the cookie is identified (§5.7, step 23).
     pub fn key(&self) -> CookieKey {
         let CookieParts { name, domain, host_only, path, .. } = &self.0;
         CookieKey { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
@@ -214,8 +216,8 @@ impl fmt::Debug for CookieParts {
     }
 }
 
-/// Returns `true` for control bytes and tabs. RFC 6265bis allows tabs, but no line of a Netscape
-/// file can hold them, and curl refuses them too.
+/// Returns `true` for control bytes and tabs. RFC 6265bis allows tabs in cookies, but a line of a
+/// Netscape file cannot contain them, and curl refuses them too.
 fn is_control(b: u8) -> bool {
     b < b' ' || b == 0x7f
 }
@@ -234,9 +236,9 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
     Ok(())
 }
 
-/// Checks the name prefixes of §4.1.3. They count in upper and lower case, since servers that
-/// ignore case would accept `__host-` as `__Host-`. Checks only the stored parts;
-/// [`CookieStore::set`] checks that the field had a Path.
+/// Checks the rules for the name prefixes `__Secure-` and `__Host-` (§4.1.3). Case is ignored,
+/// since servers that ignore case would accept `__host-` as `__Host-`. Checks only the stored
+/// parts; [`CookieStore::set`] checks that the field had a Path.
 fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

@@ -16,8 +16,8 @@ pub(super) enum MaxCookieScope {
     Domain,
 }
 
-/// Returns the host as the cookie store compares it. An IPv6 zone is part of it: `fe80::1%eth0` and
-/// `fe80::1%wlan0` are two machines.
+/// Returns the host's text for comparison with cookie domains. An IPv6 zone is part of it:
+/// `fe80::1%eth0` and `fe80::1%wlan0` are two machines.
 pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     match target.host() {
         Host::Name(name) => Cow::Borrowed(name),
@@ -26,8 +26,8 @@ pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     }
 }
 
-/// Returns `true` if the connection resists eavesdropping and tampering. It does with TLS, and
-/// within this machine, under the names that curl accepts for it.
+/// Returns `true` if the connection resists eavesdropping and tampering: it uses TLS, or it stays
+/// within this machine, under a name that curl accepts for it.
 pub(super) fn is_secure(target: &Target) -> bool {
     target.scheme() == Scheme::Https
         || match target.host() {
@@ -37,9 +37,9 @@ pub(super) fn is_secure(target: &Target) -> bool {
         }
 }
 
-/// Returns the key under which cookies are stored and counted: the registrable domain, or the host
-/// if it has none. All hosts that can share a cookie have the same key. Therefore, one look-up
-/// finds all cookies of a host, and one limit applies to all subdomains of a domain.
+/// Returns the key under which a host's cookies are stored and counted: its registrable domain, or
+/// the host if it has none. All hosts that can share a cookie have the same key. Therefore, one
+/// look-up finds all cookies of a host, and one limit applies to all subdomains of a domain.
 pub(super) fn registrable_domain(host: &str) -> &str {
     if is_address(host) {
         return host;
@@ -48,7 +48,7 @@ pub(super) fn registrable_domain(host: &str) -> &str {
 }
 
 /// Returns `true` if anyone may register names under `domain` (lower case, no trailing dot). By the
-/// list's default rule, every name without a dot is such a domain.
+/// default rule of the Public Suffix List, every name without a dot is a public suffix.
 pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
 }
@@ -92,7 +92,7 @@ pub(super) fn parse_domain_attribute(value: &[u8], host: &str) -> Result<Option<
     if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(CookieError::ForeignDomain) }
 }
 
-/// Returns `true` if `host`, a name, equals `domain` or is a subdomain of it (§5.1.3).
+/// Returns `true` if the host name `host` equals `domain` or is a subdomain of it (§5.1.3).
 pub(super) fn domain_match(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && !is_address(host))
 }
@@ -112,7 +112,8 @@ pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
         .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
-/// Checks the characters of a name: letters, digits, `-_~` and single dots, as in a [`Target`].
+/// Checks the characters of a host name: letters, digits, `-_~` and single dots, as in a
+/// [`Target`].
 fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn site_is_the_registrable_domain() {
+    fn registrable_domain_follows_the_public_suffix_list() {
         for (host, expected) in [
             ("www.example.com", "example.com"),
             ("example.com", "example.com"),
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_match_by_directory() {
+    fn cookie_paths_match_whole_directories() {
         for (path, cookie, expected) in [
             ("/", "/", true),
             ("/a", "/", true),

@@ -3,14 +3,15 @@
 
 use super::{CookieError, CookieFileStyle, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
 
-/// A parsed Set-Cookie field. If an attribute is repeated, the last one counts.
+/// A parsed Set-Cookie field. If an attribute occurs several times, the last occurrence counts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SetCookie<'h> {
     pub(super) name: &'h [u8],
     pub(super) value: &'h [u8],
     pub(super) expires: Option<u64>,
     pub(super) domain: &'h [u8],
-    /// The path as written; `None` means that the caller determines the default path.
+    /// The path as it stands in the field; `None` means that the caller determines the default
+    /// path.
     pub(super) path: Option<&'h [u8]>,
     pub(super) secure: bool,
     pub(super) http_only: bool,
@@ -55,10 +56,10 @@ pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<Se
     Ok(cookie)
 }
 
-/// The length from which curl takes no text of Expires for a date.
+/// The length in bytes from which an Expires value is ignored, as in curl.
 const CURL_MAX_DATE: usize = 80;
 
-/// Returns the value without a quote at either end.
+/// Returns the value without a double quote at its start and at its end.
 fn remove_quotes(value: &[u8]) -> &[u8] {
     let value = value.strip_prefix(b"\"").unwrap_or(value);
     value.strip_suffix(b"\"").unwrap_or(value)

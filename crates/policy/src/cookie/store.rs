@@ -21,7 +21,7 @@ pub struct CookieStore {
     /// on a hash.
     sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
-    /// The change counter of the jar, which every change increments.
+    /// The change counter of the jar. Every change of the jar increments it.
     clock: u64,
     saved: u64,
     /// Removed cookies that the file contained, each with the change counter at its removal.
@@ -29,15 +29,18 @@ pub struct CookieStore {
     style: CookieFileStyle,
 }
 
-/// The conventions for the order of cookies and for files. They apply to the files of cookies, of
-/// [`HstsStore`](crate::hsts::HstsStore) and of [`AltSvcStore`](crate::alt_svc::AltSvcStore).
+/// The conventions for cookie files and for the order of cookies. They apply to the files of
+/// [`CookieStore`], [`HstsStore`](crate::hsts::HstsStore) and
+/// [`AltSvcStore`](crate::alt_svc::AltSvcStore).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CookieFileStyle {
-    /// RFC 6265bis §5.8.3: the longest paths first, then the oldest. Files list the oldest first.
+    /// The conventions of RFC 6265bis §5.8.3: cookies with the longest paths are sent first, then
+    /// the oldest. Files list the oldest cookies first.
     #[default]
     Standard,
-    /// curl's: the longest paths, domains and names first, then the newest. Files list the newest
-    /// first, under curl's heading. Paths have no trailing slash.
+    /// The conventions of curl: cookies with the longest paths, domains and names are sent first,
+    /// then the newest. Files list the newest cookies first, under curl's heading. Paths have no
+    /// trailing slash.
     Curl,
 }
 
@@ -71,7 +74,7 @@ impl CookieStore {
         CookieStore::default()
     }
 
-    /// Creates an empty jar that follows the conventions of this style.
+    /// Creates an empty jar that follows the conventions of `style`.
     pub fn with_style(style: CookieFileStyle) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
@@ -135,22 +138,22 @@ impl CookieStore {
         Ok(self.store_or_reject(cookie, Some(now), false))
     }
 
-    /// Adds a cookie that a program made. The next save writes it. Does not check the expiry.
+    /// Adds a cookie that a program created. The next save writes it. The expiry is not checked.
     pub fn insert(&mut self, cookie: Cookie) -> SetCookieOutcome {
         self.store_or_reject(self.in_style(cookie), None, false)
     }
 
-    /// Adds the cookies of the jar's own file, which need not be saved again. For the cookies of
-    /// another file, use [`insert`](CookieStore::insert).
+    /// Adds the cookies of the jar's own file. They count as saved. For the cookies of another
+    /// file, use [`insert`](CookieStore::insert).
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
             self.store_or_reject(self.in_style(cookie), None, true);
         }
     }
 
-    /// Returns the Cookie field for a request to `target`; `None` if no cookie matches. The cookies
-    /// are in the order of the jar's [`CookieFileStyle`]. There are at most
-    /// [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
+    /// Returns the value of the Cookie field for a request to `target`; `None` if no cookie
+    /// matches. The cookies are in the order of the jar's [`CookieFileStyle`]. The field has at
+    /// most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
             return None;
@@ -225,8 +228,8 @@ impl CookieStore {
         self.len < before
     }
 
-    /// Keeps only the cookies for which `keep` returns `true`. The next save also removes the
-    /// others from the file.
+    /// Keeps only the cookies for which `keep` returns `true`. The next save removes all other
+    /// cookies from the file, too.
     pub fn retain(&mut self, keep: impl FnMut(&Cookie) -> bool) {
         self.retain_in(None, keep);
     }
@@ -285,8 +288,8 @@ impl CookieStore {
         }
     }
 
-    /// Applies curl's rule for paths if the style is curl's: `/a/` becomes `/a`. Cookies for both
-    /// paths then replace each other.
+    /// Applies curl's rule for paths if the jar has curl's style: `/a/` becomes `/a`. Cookies for
+    /// both paths then replace each other.
     fn in_style(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.style == CookieFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
@@ -350,8 +353,8 @@ fn position<'e>(entries: &'e mut [StoredCookie], key: &CookieKey) -> Option<&'e 
     })
 }
 
-/// Removes one cookie (§5.7, at its end): an expired cookie, otherwise a cookie without Secure,
-/// otherwise any cookie. Of several candidates, it is the cookie that was set longest ago.
+/// Removes one cookie, as defined at the end of §5.7: an expired cookie, otherwise a cookie without
+/// Secure, otherwise any cookie. Of several candidates, removes the one that was set longest ago.
 fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     let rank = |entry: &StoredCookie| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
@@ -363,8 +366,8 @@ fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     }
 }
 
-/// Parses a `Set-Cookie:` line of a file, which curl accepts. No request belongs to such a line:
-/// without a Domain the cookie belongs to `host`, if the caller knows one.
+/// Parses a `Set-Cookie:` line of a cookie file, which curl accepts. There is no request that tells
+/// the cookie's host: without a Domain, the cookie belongs to `host`, if the caller knows one.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
         set_cookie::parse(field, now, CookieFileStyle::Curl)?;

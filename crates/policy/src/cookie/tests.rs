@@ -30,7 +30,7 @@ fn refusal(url: &str, cookie: &str) -> Option<CookieError> {
 }
 
 #[test]
-fn name_and_value_are_parsed_like_browsers() {
+fn cookie_name_and_value_are_parsed_like_browsers() {
     for (field, expected) in [
         ("a=b", "a=b"),
         (" a = b ; x", "a=b"),
@@ -233,7 +233,7 @@ fn name_prefixes_are_enforced() {
 }
 
 #[test]
-fn cookies_are_sent_by_path_then_age() {
+fn longest_paths_are_sent_first_then_oldest_cookies() {
     let mut jar = jar_of("https://h/a/b/", &["x=1; path=/", "y=1; path=/a/b", "z=1; path=/a", "w=1; path=/"]);
     assert_eq!(sent(&jar, "https://h/a/b"), "y=1; z=1; x=1; w=1");
     // A new value keeps its place.
@@ -245,7 +245,7 @@ fn cookies_are_sent_by_path_then_age() {
 }
 
 #[test]
-fn storage_limits_evict_cookies() {
+fn number_of_stored_cookies_is_bounded() {
     let mut jar = CookieStore::new();
     let site = target("https://a.example/");
     jar.set(&site, b"safe=1; Secure", NOW).unwrap();
@@ -274,7 +274,7 @@ fn storage_limits_evict_cookies() {
 }
 
 #[test]
-fn request_limits_bound_the_cookie_field() {
+fn number_of_sent_cookies_is_bounded() {
     let mut jar = CookieStore::new();
     for i in 0..MAX_COOKIES_PER_REQUEST + 10 {
         jar.set(&target("https://h/"), format!("n{i}=1").as_bytes(), NOW).unwrap();
@@ -289,7 +289,7 @@ fn request_limits_bound_the_cookie_field() {
 }
 
 #[test]
-fn hostile_fields_never_leave_a_line_end() {
+fn set_cookie_cannot_inject_a_line_end() {
     let field = b"a=b; Domain=h.example; Path=/p; Secure; HttpOnly; SameSite=Lax; Max-Age=9; Expires=Wed, 01 Jan 2020 00:00:00 GMT";
     let at = target("https://h.example/");
     for end in 0..field.len() {
@@ -382,7 +382,7 @@ fn session_cookies_end_with_the_session() {
 }
 
 #[test]
-fn changes_while_being_saved_are_kept() {
+fn cookie_changed_during_a_save_stays_unsaved() {
     let at = target("http://h/");
     let mut jar = jar_of("http://h/", &["a=1", "b=1"]);
     let changes = jar.changes();
@@ -408,13 +408,13 @@ fn changes_while_being_saved_are_kept() {
 }
 
 #[test]
-fn debug_shows_no_value() {
+fn debug_output_hides_the_cookie_value() {
     let jar = jar_of("http://h/", &["a=hunter2"]);
     assert!(!format!("{jar:?} {:?}", jar.changes()).contains("hunter2"));
 }
 
 #[test]
-fn curl_style_sets_order_and_heading() {
+fn curl_style_writes_newest_cookies_first_below_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
     let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
@@ -438,7 +438,7 @@ fn curl_style_sets_order_and_heading() {
 }
 
 #[test]
-fn curl_style_sorts_the_cookies_that_fit() {
+fn curl_style_limits_the_cookies_before_sorting() {
     let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
     for i in 0..MAX_COOKIES_PER_REQUEST + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();

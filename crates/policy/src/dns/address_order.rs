@@ -21,7 +21,7 @@
 use core::cmp::Ordering;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// An address of a name, with the local address from which it would be reached.
+/// An address of a name, with the local address that would be used to reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DestinationAddress {
     /// The address to connect to.
@@ -45,8 +45,8 @@ const POLICY_TABLE: [(Ipv6Addr, u32, u8, u8); 9] = [
     (Ipv6Addr::UNSPECIFIED, 0, 40, 1),
 ];
 
-/// Sorts the addresses, the best first. Addresses that the rules do not distinguish keep their
-/// order.
+/// Sorts the addresses, the best first. Two addresses that the rules do not distinguish keep their
+/// relative order.
 pub fn sort(destinations: &mut [DestinationAddress]) {
     destinations.sort_by(compare);
 }
@@ -100,8 +100,8 @@ fn scope(address: IpAddr) -> u8 {
     }
 }
 
-/// Returns the number of leading bits that two addresses share. It is at most 64, because the rest
-/// names the interface (RFC 6724 §2.2).
+/// Returns the number of leading bits that two addresses share. It is at most 64, because the lower
+/// 64 bits identify the interface (RFC 6724 §2.2).
 fn common_prefix(a: IpAddr, b: IpAddr) -> u32 {
     (u128::from(to_ipv6_mapped(a)) ^ u128::from(to_ipv6_mapped(b))).leading_zeros().min(64)
 }
@@ -136,18 +136,18 @@ mod tests {
 
     // The examples of RFC 6724 §10.2, as far as the rules are here.
     #[test]
-    fn matching_scope_is_preferred() {
+    fn address_with_matching_scope_is_preferred() {
         assert_eq!(sorted(&["198.51.100.121<169.254.13.78", "2001:db8:1::1<2001:db8:1::2"])[0], "2001:db8:1::1");
         assert_eq!(sorted(&["2001:db8:1::1<fe80::1", "198.51.100.121<198.51.100.117"])[0], "198.51.100.121");
     }
 
     #[test]
-    fn higher_precedence_is_preferred() {
+    fn address_with_higher_precedence_is_preferred() {
         assert_eq!(sorted(&["10.1.2.3<10.1.2.4", "2001:db8:1::1<2001:db8:1::2"])[0], "2001:db8:1::1");
     }
 
     #[test]
-    fn matching_label_is_preferred() {
+    fn address_with_matching_label_is_preferred() {
         let pair = ["2002:c633:6401::1<2002:c633:6401::2", "2001:db8:1::1<2002:c633:6401::2"];
         assert_eq!(sorted(&pair)[0], "2002:c633:6401::1");
     }

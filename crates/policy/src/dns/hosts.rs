@@ -37,7 +37,7 @@ impl HostsFile {
     }
 
     /// Returns the addresses of a name in the order of the file; empty if the name is not listed.
-    /// Upper and lower case are the same.
+    /// Case is ignored.
     #[must_use]
     pub fn addresses(&self, name: &str) -> &[IpAddr] {
         self.by_name.get(&*normalize_name(name)).map_or(&[], Vec::as_slice)
@@ -53,14 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn address_given_twice_is_kept_once() {
+    fn repeated_address_in_hosts_file_is_kept_once() {
         let hosts = HostsFile::parse("127.0.0.1 a b\n127.0.0.1 a\n127.0.0.2\ta.\n");
         assert_eq!(hosts.addresses("a."), ["127.0.0.1".parse::<IpAddr>().unwrap(), "127.0.0.2".parse().unwrap()]);
         assert_eq!(hosts.addresses("b").len(), 1);
     }
 
     #[test]
-    fn comments_and_broken_lines_are_ignored() {
+    fn comments_and_broken_hosts_lines_are_ignored() {
         let hosts = HostsFile::parse("# 1.1.1.1 a\nnonsense a\n1.1.1.1#a\n300.1.1.1 a\n\n");
         assert_eq!(hosts, HostsFile::default());
     }

@@ -12,9 +12,9 @@
 //!
 //! | record | treatment |
 //! |---|---|
-//! | one is malformed | all are dropped (section 2.2) |
-//! | a mandatory key is not supported | this record is dropped (section 8) |
-//! | one is in AliasMode | its target is asked for instead, the others are dropped (section 2.4.1) |
+//! | one record is malformed | all records are dropped (section 2.2) |
+//! | a mandatory key of a record is not supported | that record is dropped (section 8) |
+//! | one record is in AliasMode | all other records are dropped, and its target is looked up (section 2.4.1) |
 //!
 //! Left out: the upgrade of http URLs (section 9.5).
 
@@ -27,26 +27,28 @@ use domain::rdata::svcb::value::AllValues;
 
 use crate::alt_svc::AlpnProtocol;
 
-/// The largest number of records that are kept of one response.
+/// The largest number of records of one response that are used.
 const MAX_RECORDS: usize = 16;
-/// The largest number of address hints of each family that are kept of one record.
+/// The largest number of address hints of one record that are used, for IPv4 and for IPv6 each.
 const MAX_HINTS: usize = 8;
-/// The largest list of keys for Encrypted Client Hello that is kept of one record, in bytes.
+/// The largest `ech` value in bytes that is used. A longer list of Encrypted Client Hello keys is
+/// ignored.
 const MAX_ECH_LIST: usize = 8192;
-/// The keys that may be mandatory: alpn, no-default-alpn, port, ipv4hint, ech and ipv6hint.
+/// The SvcParamKeys that may be mandatory: alpn, no-default-alpn, port, ipv4hint, ech and ipv6hint.
 const SUPPORTED_KEYS: [u16; 6] = [1, 2, 3, 4, 5, 6];
 
 /// An HTTPS record in ServiceMode: an endpoint that serves the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpsRecord {
-    /// The priority. A client uses the endpoint with the lowest one first.
+    /// The priority of the endpoint. A client uses the endpoint with the lowest priority value
+    /// first.
     pub priority: u16,
     /// The host of the endpoint, in lower case without a final dot.
     pub target: String,
     /// The port of the endpoint; `None` for the port of the origin.
     pub port: Option<u16>,
-    /// The protocols of the endpoint that are known here. They include HTTP/1.1 unless the record
-    /// has `no-default-alpn`.
+    /// The endpoint's protocols, as far as haul supports them. They include HTTP/1.1 unless the
+    /// record has `no-default-alpn`.
     pub protocols: Vec<AlpnProtocol>,
     /// Addresses of the endpoint, for use until its own A and AAAA records are known.
     pub hints: Vec<IpAddr>,
@@ -65,7 +67,7 @@ impl HttpsRecord {
 /// The HTTPS records of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpsRecordSet {
-    /// AliasMode: the records of this name count instead.
+    /// AliasMode: the records of the name in the string are used instead.
     Alias(String),
     /// ServiceMode: the endpoints, the preferred one first. Empty if the name has no usable record.
     Services(Vec<HttpsRecord>),
@@ -78,7 +80,7 @@ pub fn query_name(host: &str, port: u16) -> String {
     if port == 443 { host } else { format!("_{port}._https.{host}") }
 }
 
-/// One parsed record of a response.
+/// One HTTPS record of a response, after parsing.
 pub(super) enum ParsedHttpsRecord {
     Alias(Option<String>),
     Service(HttpsRecord),
@@ -87,7 +89,7 @@ pub(super) enum ParsedHttpsRecord {
     Malformed,
 }
 
-/// Parses one record, which belongs to the name `owner`.
+/// Parses one HTTPS record of the name `owner`.
 pub(super) fn parse(data: &Https<&[u8], ParsedName<&[u8]>>, owner: &impl ToName) -> ParsedHttpsRecord {
     let is_root = data.target().is_root();
     if data.is_alias() {
@@ -164,7 +166,7 @@ pub(super) fn parse(data: &Https<&[u8], ParsedName<&[u8]>>, owner: &impl ToName)
     ParsedHttpsRecord::Service(record)
 }
 
-/// Combines the records of one response.
+/// Combines the HTTPS records of one response.
 pub(super) fn choose_record_set(records: Vec<ParsedHttpsRecord>) -> HttpsRecordSet {
     let (mut services, mut alias) = (Vec::new(), None);
     for record in records {
@@ -187,8 +189,8 @@ pub(super) fn choose_record_set(records: Vec<ParsedHttpsRecord>) -> HttpsRecordS
     }
 }
 
-/// Returns a name as text in lower case; `None` if it has another byte than letters, digits, `-`
-/// and `_`.
+/// Returns a DNS name as text in lower case; `None` if it contains a byte other than letters,
+/// digits, `-` and `_`.
 fn host_text(name: &(impl ToLabelIter + ?Sized)) -> Option<String> {
     let mut text = String::new();
     for label in name.iter_labels().filter(|label| !label.is_root()) {

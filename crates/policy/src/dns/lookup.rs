@@ -1,8 +1,9 @@
-//! One lookup: decides which server is asked and when, and when the result is final.
+//! The lookup of one name: decides which server is asked at what time, and when the result is
+//! final.
 //!
-//! A and AAAA are asked at the same time. After one of them has been answered with addresses, the
-//! other has 50 ms left (RFC 8305 §3). A connection therefore never waits for a server that answers
-//! only one of the two.
+//! The A and AAAA queries are sent at the same time. After one of them has been answered with
+//! addresses, the response to the other may take 50 ms more (RFC 8305 §3). A connection therefore
+//! never waits for a server that answers only one of the two.
 //!
 //! | event | reaction |
 //! |---|---|
@@ -10,12 +11,12 @@
 //! | the server fails, refuses or cannot be reached | the next server is asked at once |
 //! | the response is truncated | the same query is sent over TCP |
 //! | the server does not understand the query | the same query is sent without EDNS |
-//! | the name does not exist, or has no address | the next name of the search list is asked for |
+//! | the name does not exist, or has no address | the next name of the search list is looked up |
 //!
 //! A question fails after `timeout` × `attempts` × number of servers, or after `attempts` × number
 //! of servers failures. A lost datagram thus costs one second, not the five of `timeout`.
 //!
-//! The machine sends nothing and reads no clock. Its caller sends the queries that
+//! This state machine sends nothing and reads no clock. Its caller sends the queries that
 //! [`NameLookup::start`] and the other methods return, passes in the responses, and calls
 //! [`NameLookup::on_timeout`] at the time of [`NameLookup::next_timeout`].
 
@@ -50,7 +51,7 @@ pub struct OutgoingQuery {
 /// The state of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsLookupState {
-    /// At least one response is outstanding.
+    /// The response to at least one query is missing.
     Waiting,
     /// The name exists and has these addresses.
     Found {
@@ -73,7 +74,8 @@ pub enum DnsLookupState {
         /// The time for which this answer may be cached.
         ttl: Duration,
     },
-    /// No server gave an answer, though one may soon. The text describes the last failure.
+    /// No server gave an answer, but a later lookup may succeed. The text describes the last
+    /// failure.
     Unavailable(Cow<'static, str>),
 }
 
@@ -95,33 +97,33 @@ pub struct NameLookup {
     config: Arc<ResolvConf>,
     first_server: usize,
     questions: Vec<RecordQuestion>,
-    /// The time at which the lookup ends without the second address family; `None` before the first
-    /// one is answered.
+    /// The time at which the lookup ends without the answer for the second address family; `None`
+    /// before the first family is answered.
     cut_off: Option<MonotonicTime>,
-    /// The last failure, if no server answered for some candidate name.
+    /// The last failure of a candidate name for which no server gave an answer.
     failure: Option<Cow<'static, str>>,
     /// True if some candidate name exists without an address.
     exists: bool,
     negative_ttl: Option<Duration>,
-    /// The number of HTTPS records in AliasMode that were followed, and their shortest lifetime.
+    /// The number of AliasMode records that were followed, and the shortest lifetime among them.
     https_aliases: (u32, Duration),
     state: DnsLookupState,
 }
 
-/// The question for one record type of the current candidate name.
+/// The query for one record type of the current candidate name, with its retries.
 #[derive(Debug)]
 struct RecordQuestion {
     record_type: DnsRecordType,
     server: usize,
     tcp: bool,
     edns: bool,
-    /// The number of failures so far: servers that refused, failed or could not be reached.
+    /// The number of failures so far: a server refused, failed or could not be reached.
     failures: u32,
     /// The time to wait for a response before the next server is asked as well.
     patience: Duration,
     /// The time at which the next server is asked as well.
     due: MonotonicTime,
-    /// The time at which the question has failed.
+    /// The time at which the question fails if it is still unanswered.
     ends: MonotonicTime,
     answer: Option<DnsResponse>,
 }
@@ -171,7 +173,7 @@ impl NameLookup {
         })
     }
 
-    /// Returns the kind of records that the lookup asks for.
+    /// Returns which records the lookup asks for: addresses or HTTPS records.
     #[must_use]
     pub fn subject(&self) -> LookupSubject {
         self.subject
@@ -204,7 +206,8 @@ impl NameLookup {
         self.questions.iter().map(RecordQuestion::transmit).collect()
     }
 
-    /// Returns the name of the search list that is being asked for.
+    /// Returns the candidate name that is being looked up: the name with a domain of the search
+    /// list, or as it is.
     #[must_use]
     pub fn candidate(&self) -> &str {
         &self.candidates[self.candidate]
@@ -216,8 +219,8 @@ impl NameLookup {
         &self.state
     }
 
-    /// Returns the query for this record type in its present form. The caller chooses a random
-    /// `id`.
+    /// Returns the query for this record type, with or without EDNS as the server requires. The
+    /// caller chooses a random `id`.
     #[must_use]
     pub fn query(&self, record_type: DnsRecordType, id: u16) -> DnsQuery<'_> {
         let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);
@@ -258,8 +261,8 @@ impl NameLookup {
         }
     }
 
-    /// Records that `server` cannot be reached, and why, for the error message. Returns the next
-    /// queries to send.
+    /// Records that `server` cannot be reached; the error message contains the reason. Returns the
+    /// next queries to send.
     pub fn on_unreachable(
         &mut self,
         now: MonotonicTime,
@@ -300,8 +303,8 @@ impl NameLookup {
         transmits
     }
 
-    /// Records a failure of the server that was asked last, and asks the next one. The question has
-    /// failed once each server was asked often enough.
+    /// Records a failure of the server that was asked last, and asks the next server. The question
+    /// has failed once it has [`max_tries`](Self::max_tries) failures.
     fn on_failure(
         &mut self,
         now: MonotonicTime,
@@ -327,13 +330,14 @@ impl NameLookup {
         vec![question.transmit_at(now)]
     }
 
-    /// Returns the number of failures after which a question has failed.
+    /// Returns the number of failures after which a question fails.
     fn max_tries(&self) -> u32 {
         let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
         self.config.attempts.max(1).saturating_mul(servers.max(1))
     }
 
-    /// Ends the lookup if the answers suffice, or starts on the next name of the search list.
+    /// Ends the lookup if the answers suffice, or starts the lookup of the next name of the search
+    /// list.
     fn finish_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         if self.state != DnsLookupState::Waiting {
             return Vec::new();
@@ -379,7 +383,7 @@ impl NameLookup {
         Vec::new()
     }
 
-    /// Ends a lookup of HTTPS records, or follows a record in AliasMode.
+    /// Ends a lookup of HTTPS records, or continues with the target of a record in AliasMode.
     fn finish_https_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         let Some(answer) = self.questions.first_mut().and_then(|question| question.answer.take()) else {
             return Vec::new();

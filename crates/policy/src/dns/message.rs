@@ -55,7 +55,7 @@ impl DnsRecordType {
     }
 }
 
-/// The error for a name that DNS cannot carry: it has an empty label, a label of over 63 bytes, or
+/// The error for a name that DNS cannot encode: it has an empty label, a label of over 63 bytes, or
 /// over 253 bytes in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DnsNameError;
@@ -68,7 +68,7 @@ impl fmt::Display for DnsNameError {
 
 impl std::error::Error for DnsNameError {}
 
-/// A query for the records of one type that a name has.
+/// A query for the records of one type of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct DnsQuery<'a> {
     /// The absolute name, without a dot at its end.
@@ -79,12 +79,12 @@ pub struct DnsQuery<'a> {
     pub id: u16,
     /// True to announce a receive buffer of [`UDP_PAYLOAD_SIZE`] bytes (EDNS).
     pub edns: bool,
-    /// True to set the AD bit, which asks the server to tell whether it has validated the answer
+    /// True to set the AD bit, which asks the server to report whether it has validated the answer
     /// (RFC 6840 §5.7).
     pub trust_ad: bool,
 }
 
-/// The meaning of a response to an [`DnsQuery`].
+/// The meaning of a response to a [`DnsQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
     /// The name exists. The list is empty if the name has no address of the requested type.
@@ -108,17 +108,17 @@ pub enum DnsResponse {
     },
     /// The response did not fit into a datagram: repeat the query over TCP.
     Truncated,
-    /// The server does not understand the query (FORMERR, NOTIMP). It might understand one without
-    /// EDNS.
+    /// The server does not understand the query (FORMERR, NOTIMP). Without EDNS, it might
+    /// understand the query.
     NotUnderstood,
-    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another one
-    /// may.
+    /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another server
+    /// may answer. The text describes the failure.
     ServerFailure(Cow<'static, str>),
 }
 
 impl DnsResponse {
-    /// Returns the response with its lifetime reduced by `age`, the time that it has spent in an
-    /// HTTP cache (RFC 8484 section 5.1).
+    /// Returns the response with its TTL reduced by `age`, the time that the response has spent in
+    /// an HTTP cache (RFC 8484 section 5.1).
     #[must_use]
     pub fn with_age(mut self, age: Duration) -> Self {
         if let Self::Addresses { ttl, .. } | Self::HttpsRecords { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
@@ -167,8 +167,8 @@ impl DnsQuery<'_> {
     }
 
     /// Parses a received message. Returns `None` if it is not a response to this query: it has
-    /// another identifier or question, or is malformed up to there. Drop such a message and
-    /// continue to wait for the true response (RFC 5452 §4).
+    /// another identifier or another question, or it is malformed before the end of the question.
+    /// Drop such a message and continue to wait for the true response (RFC 5452 §4).
     #[must_use]
     pub fn parse_response(&self, bytes: &[u8]) -> Option<DnsResponse> {
         let message = Message::from_octets(bytes).ok()?;
@@ -231,7 +231,7 @@ impl DnsQuery<'_> {
     }
 }
 
-/// The records of the requested type that a response has for one name.
+/// The records of the requested type for one name in a response.
 #[derive(Default)]
 struct FoundRecords {
     addresses: Vec<IpAddr>,
@@ -295,7 +295,7 @@ fn capped_ttl(ttl: Ttl) -> Duration {
 }
 
 /// Returns the time for which a negative answer may be cached, from the zone's SOA record (RFC 2308
-/// §5). Without that record it is zero.
+/// §5). Without an SOA record, the time is zero.
 fn negative_ttl(message: &Message<&[u8]>) -> Duration {
     let Ok(authority) = message.authority() else { return Duration::ZERO };
     let zone = authority.limit_to::<Soa<ParsedName<&[u8]>>>().flatten().next();

@@ -20,7 +20,7 @@ pub enum HostLookupSources {
     SystemOnly,
 }
 
-/// Parses the line `hosts:` of the file. Without such a line, returns glibc's default: the hosts
+/// Parses the `hosts:` line of the file. Without such a line, returns glibc's default: the hosts
 /// file, then DNS.
 #[must_use]
 pub fn parse_host_sources(text: &str) -> HostLookupSources {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_of_files_and_dns_is_kept() {
+    fn order_of_files_and_dns_sources_is_kept() {
         assert_eq!(parse_host_sources("passwd: files\nhosts:\tfiles dns # both\n"), HostLookupSources::FilesThenDns);
         assert_eq!(parse_host_sources("hosts: dns [!UNAVAIL=return] files\n"), HostLookupSources::DnsThenFiles);
         assert_eq!(parse_host_sources("hosts: files\n"), HostLookupSources::FilesOnly);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sources_need_the_system() {
+    fn source_other_than_files_and_dns_needs_system() {
         for services in [
             "files mdns4_minimal [NOTFOUND=return] dns",
             "files resolve [!UNAVAIL=return] dns",

@@ -22,7 +22,7 @@ const MAX_NDOTS: u32 = 15;
 const MAX_TIMEOUT: u32 = 30;
 /// The largest `attempts`, as in glibc.
 const MAX_ATTEMPTS: u32 = 5;
-/// The port of name servers for which the file names none.
+/// The port of a name server for which the file gives no port.
 const DNS_PORT: u16 = 53;
 
 /// The address of a DNS server.
@@ -30,7 +30,7 @@ const DNS_PORT: u16 = 53;
 pub struct NameServer {
     /// The IP address of the server.
     pub address: IpAddr,
-    /// The port; 53 if the file names none.
+    /// The port; 53 if the file gives none.
     pub port: u16,
     /// The interface of a link-local IPv6 address (`eth0` in `fe80::1%eth0`); `None` for other
     /// addresses.
@@ -84,14 +84,14 @@ pub struct ResolvConf {
     pub servers: Vec<NameServer>,
     /// Domains that are appended to short names.
     pub search: Vec<String>,
-    /// The number of dots with which a name is first tried without the search list. Default 1, at
-    /// most 15.
+    /// A name with at least this number of dots is tried as it is before the search list. Default
+    /// 1, at most 15.
     pub ndots: u32,
     /// The longest time to wait for a response before the next try. Default 5 s, at most 30 s.
     pub timeout: Duration,
-    /// The number of times that each server is asked. Default 2, at most 5.
+    /// The number of times that a query is sent to each server. Default 2, at most 5.
     pub attempts: u32,
-    /// True if each lookup begins with another server, in turn.
+    /// True to rotate the servers: each lookup begins with the next one.
     pub rotate: bool,
     /// True to announce a receive buffer for larger responses (EDNS, RFC 6891).
     pub edns0: bool,
@@ -100,7 +100,7 @@ pub struct ResolvConf {
     pub trust_ad: bool,
     /// True to send queries over TCP only.
     pub use_tcp: bool,
-    /// True to ask for no IPv6 addresses.
+    /// True to send no AAAA queries, so that names have no IPv6 addresses.
     pub no_aaaa: bool,
 }
 
@@ -149,8 +149,8 @@ impl ResolvConf {
         config
     }
 
-    /// Applies words of the `options` line. The variable `RES_OPTIONS` contains words of the same
-    /// form.
+    /// Applies the words of an `options` line. The environment variable `RES_OPTIONS` contains such
+    /// words, too.
     pub fn apply_options<'a>(&mut self, options: impl IntoIterator<Item = &'a str>) {
         for option in options {
             let (name, value) = option.split_once(':').unwrap_or((option, ""));
@@ -169,8 +169,8 @@ impl ResolvConf {
         }
     }
 
-    /// Sets the search list to the value of the variable `LOCALDOMAIN`: domains separated by
-    /// blanks.
+    /// Sets the search list to the value of the environment variable `LOCALDOMAIN`: domains
+    /// separated by blanks.
     pub fn set_search(&mut self, domains: &str) {
         self.search = domains.split_ascii_whitespace().filter_map(parse_domain).collect();
     }
@@ -193,8 +193,8 @@ impl ResolvConf {
     }
 }
 
-/// Returns a domain of a search list without dots at its ends; `None` for the root domain, which
-/// adds nothing.
+/// Returns a domain of a search list without leading and trailing dots; `None` for the root domain,
+/// which adds nothing.
 fn parse_domain(text: &str) -> Option<String> {
     let domain = text.trim_matches('.');
     (!domain.is_empty()).then(|| domain.to_ascii_lowercase())
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn last_search_or_domain_line_wins() {
+    fn last_search_or_domain_line_counts() {
         assert_eq!(ResolvConf::parse("search a b\ndomain c.\n").search, ["c"]);
         assert_eq!(ResolvConf::parse("domain c\nsearch A. .b\nsearch\n").search, Vec::<String>::new());
     }
 
     #[test]
-    fn options_are_bounded_as_in_glibc() {
+    fn resolver_options_are_bounded_as_in_glibc() {
         let config = ResolvConf::parse(
             "options ndots:99 timeout:0 attempts:77 rotate edns0 trust-ad use-vc no-aaaa timeout:x new\n",
         );
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn file_without_servers_means_the_local_one() {
+    fn file_without_servers_means_server_on_localhost() {
         assert_eq!(
             ResolvConf::parse("# nameserver 1.1.1.1\n; nameserver 2.2.2.2\n").servers[0].to_string(),
             "127.0.0.1:53"
@@ -237,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn name_with_enough_dots_is_tried_first() {
+    fn name_with_enough_dots_is_tried_before_search() {
         let config = ResolvConf { search: vec!["example".into()], ..ResolvConf::default() };
         assert_eq!(config.candidates("www.host"), ["www.host", "www.host.example"]);
         assert_eq!(config.candidates("www"), ["www.example", "www"]);
     }
 
     #[test]
-    fn server_with_port_is_parsed() {
+    fn name_server_with_port_is_parsed() {
         let server = |text| NameServer::parse(text).map(|server| server.to_string());
         assert_eq!(server("127.0.0.1:5353").as_deref(), Some("127.0.0.1:5353"));
         assert_eq!(server("[::1]:5353").as_deref(), Some("[::1]:5353"));

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use crate::filename;
 
-/// A parsed glob; cheap to clone.
+/// A parsed URL with its globs; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct UrlGlob {
     pieces: Arc<[GlobPiece]>,
@@ -37,7 +37,7 @@ pub struct UrlGlob {
 #[derive(Debug)]
 struct GlobPiece {
     kind: GlobKind,
-    /// The name that a template uses for the glob. `None` for a glob without a name.
+    /// The name by which a template refers to the glob. `None` for a glob without a name.
     name: Option<String>,
 }
 
@@ -62,9 +62,9 @@ enum GlobKind {
 /// One URL that a glob expands to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobExpansion {
-    /// The URL, with the values in place of the globs.
+    /// The URL, in which each glob is replaced by a value.
     pub url: String,
-    /// The value of each glob in this URL, for an output name.
+    /// The values that replaced the globs in this URL, for an output name.
     pub parts: GlobValues,
 }
 
@@ -73,7 +73,7 @@ pub struct GlobExpansion {
 pub struct GlobValues {
     /// The values for `#1`, `#2` …, in order.
     numbered: Vec<String>,
-    /// The values for `#<name>`. If a name occurs twice, the first one counts.
+    /// The values for `#<name>`. If two globs have the same name, the first one counts.
     named: Vec<(String, String)>,
 }
 
@@ -98,13 +98,13 @@ impl GlobValues {
 /// The reason why a glob was refused. curl's exit code is 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobError {
-    /// The kind of mistake in the text.
+    /// The kind of the mistake.
     pub kind: GlobErrorKind,
-    /// The position in the text, counted from 1 as in curl.
+    /// The position of the mistake in the text, counted from 1 as in curl.
     pub position: usize,
 }
 
-/// The kinds of mistakes in a glob.
+/// The kind of a mistake in a glob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobErrorKind {
@@ -120,13 +120,13 @@ pub enum GlobErrorKind {
     EmptySet,
     /// `[` is followed by neither a letter nor a digit.
     RangeSpecification,
-    /// A range runs backwards, has a step that is zero or longer than the range, or lacks its `]`.
+    /// A range is descending, has a step of zero or longer than the range, or lacks its `]`.
     Range,
-    /// A range whose last step would be beyond the largest number.
+    /// The last step of a range would exceed the largest number.
     RangeEnd,
-    /// The text has more globs, together with the text between them, than curl allows.
+    /// The URL has more globs and text pieces between them than curl allows.
     TooMany,
-    /// Two globs with the same name.
+    /// Two globs have the same name.
     DuplicateName,
 }
 
@@ -141,7 +141,7 @@ impl UrlGlob {
         GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
     }
 
-    /// Returns the number of expansions. `None` if a `u64` cannot hold that number.
+    /// Returns the number of expansions; `None` if it does not fit into a `u64`.
     pub fn count(&self) -> Option<u64> {
         self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last_index().checked_add(1)?))
     }
@@ -167,7 +167,7 @@ impl IntoIterator for &UrlGlob {
 }
 
 impl GlobPiece {
-    /// Returns the index of the last value of this glob.
+    /// Returns the index of the glob's last value.
     fn last_index(&self) -> u64 {
         match &self.kind {
             GlobKind::Text(_) => 0,
@@ -238,8 +238,8 @@ impl Iterator for GlobExpansions {
     }
 }
 
-/// Replaces `#1`, `#2` … and `#<name>` in an output name by the values of the globs. A number or
-/// name that no glob has stays unchanged.
+/// Replaces `#1`, `#2` … and `#<name>` in an output name by the values of the globs. A placeholder
+/// whose number or name belongs to no glob stays unchanged.
 pub fn fill_template(template: &str, parts: &GlobValues) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -297,14 +297,15 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A placeholder in an output name after `--then`.
+/// A placeholder in an output name after `--then`. Each stands for the value from which the URL was
+/// made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobPlaceholder<'t> {
-    /// The value from which the URL was made: `{}`.
+    /// The placeholder `{}`.
     Value,
-    /// The value by its number: `#1`, `#2` …
+    /// The placeholder `#1`, `#2` …, with its digits.
     Number(&'t str),
-    /// The value by its name: `#<name>`.
+    /// The placeholder `#<name>`, with its name.
     Name(&'t str),
 }
 
@@ -328,7 +329,7 @@ fn placeholder(text: &[u8]) -> Option<(GlobPlaceholder<'_>, usize)> {
     Some((GlobPlaceholder::Name(name), length + 1))
 }
 
-/// Returns the glob names in a template, each with the position after it.
+/// Returns the glob names in a template, each with the offset after it.
 pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
     template.match_indices('#').filter_map(|(hash, _)| {
         let (name, length) = parse::parse_name(&template[hash + 1..])?;

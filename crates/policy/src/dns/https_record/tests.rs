@@ -13,8 +13,8 @@ const QUERY: DnsQuery<'_> =
 
 const ALPN_H3: (u16, &[u8]) = (1, b"\x02h3");
 
-/// Returns the data of a record with this target, whose labels are separated by dots, and these
-/// parameters.
+/// Returns the data of an HTTPS record with these parameters. The labels of `target` are separated
+/// by dots.
 fn rdata(priority: u16, target: &str, params: &[(u16, &[u8])]) -> Vec<u8> {
     let mut bytes = priority.to_be_bytes().to_vec();
     for label in target.split('.').filter(|label| !label.is_empty()) {
@@ -61,7 +61,7 @@ fn is_dropped(params: &[(u16, &[u8])]) -> bool {
 }
 
 #[test]
-fn endpoint_has_protocols_port_target_and_hints() {
+fn https_record_has_protocols_port_target_and_hints() {
     let v6: std::net::Ipv6Addr = "2001:db8::1".parse().unwrap();
     let all: &[(u16, &[u8])] =
         &[(1, b"\x02h3\x02h2\x05weird"), (3, &[0x20, 0xfb]), (4, &[192, 0, 2, 1, 192, 0, 2, 2]), (6, &v6.octets())];
@@ -80,7 +80,7 @@ fn endpoint_has_protocols_port_target_and_hints() {
 }
 
 #[test]
-fn root_target_is_the_owner_of_the_record() {
+fn root_target_stands_for_the_owner_name() {
     assert_eq!(services(&[rdata(1, "", &[ALPN_H3])])[0].target, "www.example");
 }
 
@@ -138,14 +138,14 @@ fn alias_takes_precedence_over_endpoints() {
 }
 
 #[test]
-fn number_of_records_is_bounded() {
+fn number_of_https_records_is_bounded() {
     let many: Vec<_> = (1..200u16).map(|priority| rdata(priority, "a", &[])).collect();
     assert_eq!(services(&many).len(), MAX_RECORDS);
     assert_eq!(services(&[rdata(1, "", &[(4, &[9; 400])])])[0].hints.len(), MAX_HINTS);
 }
 
 #[test]
-fn cname_leads_to_the_records() {
+fn https_records_are_found_through_a_cname() {
     let query = QUERY.to_bytes().unwrap();
     let mut answer =
         MessageBuilder::new_vec().start_answer(&Message::from_octets(query).unwrap(), Rcode::NOERROR).unwrap();
@@ -191,7 +191,7 @@ fn ech_keys_are_kept() {
 }
 
 #[test]
-fn empty_ech_key_is_malformed_and_a_huge_one_ignored() {
+fn empty_ech_key_is_malformed_and_huge_ignored() {
     assert!(is_dropped(&[(5, b"")]));
     let at_most = vec![7; MAX_ECH_LIST];
     assert_eq!(services(&[rdata(1, "", &[(5, &at_most)])])[0].ech.as_ref(), Some(&at_most));

@@ -31,7 +31,7 @@ fn found(lookup: &NameLookup) -> Vec<String> {
 }
 
 #[test]
-fn both_families_are_asked_side_by_side() {
+fn a_and_aaaa_queries_are_sent_together() {
     let (mut lookup, transmits) = lookup("h", "nameserver 1.1.1.1\n");
     assert_eq!(transmits, [to(A, 0, false), to(AAAA, 0, false)]);
     assert!(lookup.on_response(NOW, to(A, 0, false), has(&["1.2.3.4"])).is_empty());
@@ -41,7 +41,7 @@ fn both_families_are_asked_side_by_side() {
 }
 
 #[test]
-fn second_family_has_fifty_milliseconds() {
+fn second_address_family_has_fifty_milliseconds() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     let later = NOW + Duration::from_millis(700);
     lookup.on_response(later, to(A, 0, false), has(&["1.2.3.4"]));
@@ -53,7 +53,7 @@ fn second_family_has_fifty_milliseconds() {
 }
 
 #[test]
-fn family_without_addresses_does_not_hurry_the_other() {
+fn empty_aaaa_answer_does_not_shorten_the_wait() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(AAAA, 0, false), has(&[]));
     assert_eq!(lookup.next_timeout(), Some(NOW + Duration::from_secs(1)));
@@ -62,7 +62,7 @@ fn family_without_addresses_does_not_hurry_the_other() {
 }
 
 #[test]
-fn silent_server_is_followed_by_the_next() {
+fn unanswered_query_is_sent_to_the_next_server() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\noptions timeout:1 attempts:2\n");
     let mut now = NOW;
     for server in [1, 0, 1] {
@@ -76,7 +76,7 @@ fn silent_server_is_followed_by_the_next() {
 }
 
 #[test]
-fn silence_of_all_servers_is_temporary() {
+fn lookup_without_answers_is_unavailable() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\noptions attempts:1\n");
     let mut sent_at = Vec::new();
     while let Some(now) = lookup.next_timeout() {
@@ -88,7 +88,7 @@ fn silence_of_all_servers_is_temporary() {
 }
 
 #[test]
-fn failing_server_is_followed_by_another() {
+fn query_is_sent_to_another_server_after_failure() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
     assert_eq!(
         lookup.on_response(NOW, to(A, 0, false), DnsResponse::ServerFailure("SERVFAIL".into())),
@@ -100,7 +100,7 @@ fn failing_server_is_followed_by_another() {
 }
 
 #[test]
-fn truncated_response_is_fetched_over_tcp() {
+fn truncated_dns_response_is_fetched_over_tcp() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
     assert_eq!(lookup.on_response(NOW, to(A, 0, false), DnsResponse::Truncated), [to(A, 0, true)]);
     // So was a second query over UDP.
@@ -109,7 +109,7 @@ fn truncated_response_is_fetched_over_tcp() {
 }
 
 #[test]
-fn server_that_rejects_edns_is_asked_without() {
+fn server_that_rejects_edns_is_asked_without_it() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\noptions edns0\n");
     assert!(lookup.query(A, 1).edns);
     assert_eq!(lookup.on_response(NOW, to(A, 0, false), DnsResponse::NotUnderstood), [to(A, 0, false)]);
@@ -117,7 +117,7 @@ fn server_that_rejects_edns_is_asked_without() {
 }
 
 #[test]
-fn search_ends_at_first_name_with_addresses() {
+fn search_list_ends_at_first_name_with_addresses() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a b\n");
     for candidate in ["h.a", "h.b"] {
         assert_eq!(lookup.candidate(), candidate);
@@ -143,7 +143,7 @@ fn missing_name_differs_from_missing_address() {
 }
 
 #[test]
-fn server_failure_is_no_proof_of_absence() {
+fn server_failure_does_not_mean_not_found() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nsearch a\noptions attempts:1\n");
     lookup.on_response(NOW, to(A, 0, false), DnsResponse::ServerFailure("SERVFAIL".into()));
     lookup.on_response(NOW, to(AAAA, 0, false), DnsResponse::ServerFailure("SERVFAIL".into()));
@@ -153,7 +153,7 @@ fn server_failure_is_no_proof_of_absence() {
 }
 
 #[test]
-fn options_for_tcp_and_ipv4_alone_are_followed() {
+fn options_use_vc_and_no_aaaa_are_followed() {
     let (lookup, transmits) = lookup("h", "nameserver 1.1.1.1\noptions use-vc no-aaaa\n");
     assert_eq!(transmits, [to(A, 0, true)]);
     // Nothing is lost over TCP: the next try is a new connection after the whole timeout.
@@ -161,12 +161,12 @@ fn options_for_tcp_and_ipv4_alone_are_followed() {
 }
 
 #[test]
-fn name_that_dns_cannot_carry_is_refused() {
+fn name_with_an_empty_label_is_refused() {
     assert!(NameLookup::new("a..b", &Arc::default(), 0).is_err());
 }
 
 proptest::proptest! {
-    /// Checks that every lookup ends, after at most as many tries as the configuration allows.
+    /// Checks that every lookup ends after at most as many queries as the configuration allows.
     #[test]
     fn every_lookup_ends(events in proptest::collection::vec((0u8..8, 0usize..3, 0u8..2), 0..40), servers in 1usize..4) {
         let lines: String = (0..servers).map(|n| format!("nameserver 10.0.0.{n}\n")).collect();
@@ -224,7 +224,7 @@ fn https_lookup_ignores_the_search_list() {
 }
 
 #[test]
-fn https_alias_is_followed_with_shortest_lifetime() {
+fn https_alias_is_followed_with_shortest_ttl() {
     let (mut lookup, _) = https_lookup("nameserver 1.1.1.1\n");
     let alias = https(HttpsRecordSet::Alias("other.example".into()), 5);
     assert_eq!(lookup.on_response(NOW, to(HTTPS, 0, false), alias), [to(HTTPS, 0, false)]);
@@ -235,7 +235,7 @@ fn https_alias_is_followed_with_shortest_lifetime() {
 }
 
 #[test]
-fn https_alias_loop_ends() {
+fn https_alias_loop_ends_after_eight_aliases() {
     let (mut lookup, _) = https_lookup("nameserver 1.1.1.1\n");
     let mut queries = 1;
     while lookup.next_timeout().is_some() {
@@ -247,7 +247,7 @@ fn https_alias_loop_ends() {
 }
 
 #[test]
-fn silence_ends_an_https_lookup() {
+fn https_lookup_without_answers_is_unavailable() {
     let (mut lookup, _) = https_lookup("nameserver 1.1.1.1\n");
     while let Some(at) = lookup.next_timeout() {
         lookup.on_timeout(at);
