@@ -82,8 +82,8 @@ struct HstsEntry {
 #[derive(Clone, Debug, Default)]
 pub struct HstsStore {
     hosts: BTreeMap<String, HstsEntry>,
-    /// Changes since the file was read or last written; the value `None` stands for a removed
-    /// policy.
+    /// The policies that changed since the file was read or last written. `None` stands for a
+    /// removed policy.
     changed: BTreeMap<String, Option<HstsEntry>>,
     style: CookieFileStyle,
 }
@@ -109,8 +109,8 @@ impl HstsStore {
         self.hosts.is_empty()
     }
 
-    /// Processes the first Strict-Transport-Security field of a response from `target`. The field
-    /// counts only over TLS, and not from an IP address (§8.1).
+    /// Processes the first Strict-Transport-Security field of a response from `target`. A field
+    /// that was received without TLS or from an IP address is ignored (§8.1).
     pub fn on_field(&mut self, target: &Target, field: &[u8], now: u64) {
         let (Scheme::Https, Host::Name(name)) = (target.scheme(), target.host()) else { return };
         let Some(policy) = parse(field) else { return };
@@ -128,8 +128,8 @@ impl HstsStore {
         self.set_entry(key, entry);
     }
 
-    /// Returns `target` over TLS if it is plain http and its host has a policy (§8.3): port 80
-    /// becomes 443, other ports stay.
+    /// Returns `target` with `https` if it is plain http and its host has a policy (§8.3): port 80
+    /// becomes 443, other ports stay. Otherwise returns `None`.
     pub fn to_https_target(&self, target: &Target, now: u64) -> Option<Target> {
         (target.scheme() == Scheme::Http && self.has_policy_for(target.host(), now)).then(|| target.to_https())
     }
@@ -149,8 +149,8 @@ impl HstsStore {
                 .any(|(dot, _)| live(&name[dot + 1..]).is_some_and(|entry| entry.include_subdomains))
     }
 
-    /// Adds the hosts of a file. Malformed lines and expired policies are skipped. If a host is
-    /// listed twice, the later expiry and the wider scope count.
+    /// Adds the policies in the text of a file. Malformed lines and expired policies are skipped.
+    /// If a host is listed twice, its policy gets the later expiry and the wider scope.
     ///
     /// ```text
     /// # comment
@@ -167,9 +167,9 @@ impl HstsStore {
         }
     }
 
-    /// Applies the changes since the file was read to `file`. Read `file` again from the disk just
-    /// before the call, because other processes write it too. Call [`mark_saved`](Self::mark_saved)
-    /// afterwards.
+    /// Applies to `file` the changes made to this store since the file was read. Read `file` again
+    /// from the disk just before the call, because other processes write it too. Call
+    /// [`mark_saved`](Self::mark_saved) afterwards.
     pub fn apply_changes_to(&self, file: &mut HstsStore) {
         file.style = self.style;
         for (name, entry) in &self.changed {
@@ -183,7 +183,7 @@ impl HstsStore {
     }
 
     /// Marks all changes as written. To write without holding the store's lock, clone the store,
-    /// call `saved`, then write from the clone.
+    /// call `mark_saved`, then write from the clone.
     pub fn mark_saved(&mut self) {
         self.changed.clear();
     }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn field_values_are_parsed() {
+    fn hsts_field_values_are_parsed() {
         let policy = |max_age, include_subdomains| Some(HstsPolicy { max_age, include_subdomains });
         for (field, expected) in [
             ("max-age=1", policy(1, false)),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_and_addresses_set_no_policy() {
+    fn hsts_field_over_http_or_from_address_is_ignored() {
         for url in ["http://example.com", "https://127.0.0.1", "https://[::1]"] {
             assert!(with(url, "max-age=9; includeSubDomains").is_empty(), "{url}");
         }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn upgrade_changes_port_80_only() {
+    fn hsts_upgrade_changes_port_80_only() {
         let hsts = with("https://h", "max-age=9");
         let url = |url: &str| hsts.to_https_target(&target(url), NOW).unwrap();
         assert_eq!(url("http://u:p@h:80/a?b#c").to_url(), "https://h/a?b");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn host_listed_twice_gets_the_wider_policy() {
+    fn host_listed_twice_gets_the_wider_hsts_policy() {
         let lines = ["h.example. \"20391001 04:47:41\"\n", ".h.example \"20291001 04:47:41\"\n"];
         for text in [lines.concat(), lines.into_iter().rev().collect()] {
             let mut hsts = HstsStore::with_style(CookieFileStyle::Curl);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_merge_their_changes_into_the_file() {
+    fn processes_merge_hsts_changes_into_the_file() {
         let mut ours = HstsStore::new();
         ours.load("a \"unlimited\"\nb \"unlimited\"\n", NOW);
         ours.on_field(&target("https://a"), b"max-age=0", NOW);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn full_store_drops_the_first_to_expire() {
+    fn full_hsts_store_drops_the_first_to_expire() {
         let mut hsts = HstsStore::new();
         for i in 0..3 * MAX_HOSTS {
             hsts.on_field(&target(&format!("https://h{i}.example")), format!("max-age={}", i + 1).as_bytes(), NOW);

@@ -1,11 +1,11 @@
 //! httphaul-policy: the decisions of an HTTP client, as pure functions and values.
 //!
-//! The crate decides which host a URL names, where a redirect leads and which secrets may follow,
-//! whether a failed request is retried, and which job starts next. The crate has no I/O, no clock
-//! and no threads. Callers pass in monotonic time as [`MonotonicTime`], and wall-clock seconds and
-//! entropy as plain `u64` arguments, so a test can replay every decision. The crate's `clippy.toml`
-//! bans the standard library's clocks, sockets, files and threads. (The crate is not `no_std`:
-//! [`httpdate`] uses `std::time::SystemTime`, and [`queue`] has a `HashMap`.)
+//! The crate decides which host a URL names, where a redirect leads and which secrets it may
+//! receive, whether a failed request is retried, and which job starts next. The crate has no I/O,
+//! no clock and no threads. Callers pass in monotonic time as [`MonotonicTime`], and wall-clock
+//! seconds and entropy as plain `u64` arguments, so a test can replay every decision. The crate's
+//! `clippy.toml` bans the standard library's clocks, sockets, files and threads. (The crate is not
+//! `no_std`: [`httpdate`] uses `std::time::SystemTime`, and [`queue`] has a `HashMap`.)
 //!
 //! | module | subject |
 //! |---|---|

@@ -1,5 +1,5 @@
 //! The framing of multipart/form-data (RFC 7578, RFC 2046 §5.1): the bytes between the parts, and
-//! the total length. The parts' contents stay where they are.
+//! the total length. The contents of files are not copied.
 //!
 //! ```
 //! use haul_policy::multipart::{MultipartBoundary, FormPartContent, FormNameEscape, MultipartLayout, FormPart, MultipartPiece};
@@ -39,15 +39,15 @@ pub enum FormNameEscape {
 pub enum FormPartContent {
     /// The content itself, in memory.
     Bytes(Vec<u8>),
-    /// Content that the caller reads from its source with number `index`. If the length is unknown,
-    /// so is the body's length, and the body is sent chunked.
+    /// Content that the caller reads from its source number `index`. If the length is unknown, so
+    /// is the body's length, and the body is sent chunked.
     Source {
-        /// The number by which the caller knows the source of the content.
+        /// The caller's number for the source of the content.
         index: usize,
         /// The length of the content in bytes; `None` if unknown.
         length: Option<u64>,
     },
-    /// Several parts under one name: multipart/mixed, as with `-F name=@a,b`.
+    /// Several files under one field name, as a nested multipart/mixed: `-F name=@a,b`.
     Mixed(Vec<FormPart>),
 }
 
@@ -113,9 +113,9 @@ pub fn content_type_by_extension(filename: &[u8]) -> &'static str {
     TYPES_BY_EXTENSION.iter().find(|(end, _)| ends_with(end)).map_or("application/octet-stream", |(_, kind)| kind)
 }
 
-/// The delimiter between parts: 24 dashes and 22 letters and digits, which encode 128 bits of
-/// entropy. Contents are not searched for the delimiter: a collision is less likely than an
-/// undetected transmission error, and a stream cannot be searched.
+/// The delimiter between parts: 24 dashes, then 22 letters and digits that encode 128 bits of
+/// entropy. Contents are not searched for the delimiter, since a stream cannot be searched. A
+/// collision is less likely than an undetected transmission error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultipartBoundary(u128);
 
@@ -125,8 +125,8 @@ impl MultipartBoundary {
         MultipartBoundary(u128::from_be_bytes(entropy))
     }
 
-    /// Returns the boundary text of the form itself (`number` 0) or of a nested list (from 1). All
-    /// texts have the same length and differ.
+    /// Returns the boundary text. `number` is 0 for the form itself, and counts its nested lists
+    /// from 1. All texts have the same length and differ.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);
@@ -139,23 +139,23 @@ impl MultipartBoundary {
     }
 }
 
-/// A contiguous piece of the body of a form request.
+/// A contiguous part of the body of a form request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultipartPiece {
-    /// Bytes in memory: the framing of parts, or content that is in memory.
+    /// Bytes in memory: the framing between contents, or content that is in memory.
     Literal(Vec<u8>),
-    /// The whole content of the caller's source with number `index`.
+    /// The whole content of the caller's source number `index`.
     Source {
-        /// The number by which the caller knows the source.
+        /// The caller's number for the source.
         index: usize,
         /// The length of the source in bytes; `None` if unknown. The source must supply exactly
-        /// that many.
+        /// this number of bytes.
         length: Option<u64>,
     },
 }
 
-/// The body of a multipart message as a list of pieces. No two literals are adjacent, so a small
-/// form is one write.
+/// The body of a multipart message as a list of pieces. No two literals are adjacent, so that a
+/// small form needs a single write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultipartLayout {
     /// The value of the request's Content-Type field.
@@ -176,8 +176,8 @@ impl MultipartLayout {
         MultipartLayout::with_disposition(parts, boundary, escape, "form-data")
     }
 
-    /// Creates a multipart body of another media type than a form. Its parts are attachments, as in
-    /// curl.
+    /// Creates a multipart body whose media type is not that of a form. Its parts are attachments,
+    /// as in curl.
     pub fn with_attachments(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
@@ -277,7 +277,8 @@ impl MultipartWriter {
     }
 
     /// Appends `; name="value"`. CR, LF and NUL are percent-encoded with either [`FormNameEscape`].
-    /// With backslashes, curl would let a name start new header lines.
+    /// curl does not encode them with [`FormNameEscape::Backslash`], so that a name could start new
+    /// header lines.
     fn push_parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
         head.extend_from_slice(format!("; {name}=\"").as_bytes());
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn several_files_under_one_name_are_mixed() {
+    fn several_files_of_one_field_are_multipart_mixed() {
         let file = |name: &str, index| FormPart {
             name: None,
             ..FormPart::file("", name, FormPartContent::Source { index, length: Some(3) })
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_text_fields_are_no_attachments() {
+    fn nested_text_parts_are_not_attachments() {
         let bare = |content: &str| FormPart { name: None, ..FormPart::field("", content) };
         let list = FormPart { content: FormPartContent::Mixed(vec![bare("a"), bare("b")]), ..FormPart::field("", "") };
         let list = FormPart { name: None, content_type: Some("multipart/alternative".into()), ..list };
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_start_header_lines() {
+    fn form_field_names_cannot_start_header_lines() {
         for escape in [FormNameEscape::Percent, FormNameEscape::Backslash] {
             let part = FormPart::file("a\r\nX: 1", "b\n\0\"", FormPartContent::Bytes(Vec::new()));
             let text = text(&lay(&[part], escape));
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn user_header_lines_replace_generated_ones() {
+    fn user_header_lines_replace_generated_part_headers() {
         let headers = vec![b"content-disposition: attachment".to_vec(), b"Content-TYPE: a/b".to_vec()];
         let part = FormPart { headers, ..FormPart::file("a", "b.png", FormPartContent::Bytes(b"x".to_vec())) };
         assert_eq!(
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_are_unique_and_of_equal_length() {
+    fn multipart_boundaries_differ_and_have_equal_length() {
         for entropy in [[0; 16], [255; 16]] {
             let texts: Vec<String> = (0..100).map(|n| MultipartBoundary::new(entropy).text(n)).collect();
             assert!(texts.iter().all(|t| t.len() == 46 && t[24..].bytes().all(|b| b.is_ascii_alphanumeric())));

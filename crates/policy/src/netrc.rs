@@ -56,12 +56,12 @@ impl fmt::Debug for NetrcEntry {
     }
 }
 
-/// The reason why a text is not a netrc file. Each variant has the line, counted from 1. curl's
-/// exit code is 26.
+/// The reason why a text is not a netrc file. Each variant contains a line number, counted from 1.
+/// curl's exit code is 26.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetrcError {
-    /// A quoted word has no end.
+    /// A quoted word has no closing quote.
     OpenQuote {
         /// The number of the line with the opening quote, counted from 1.
         line: usize,
@@ -134,7 +134,7 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
     Ok(current.filter(fits))
 }
 
-/// Checks the whole text of a netrc file, also the entries behind one that matches.
+/// Checks the syntax of a whole netrc file, including the entries after one that matches.
 pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     let mut words = NetrcWords { text, at: 0, line: 1 };
     while let Some(word) = words.next(NetrcParseState::Keyword)? {
@@ -148,7 +148,7 @@ pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     Ok(())
 }
 
-/// Sets a value of the entry. If a keyword is repeated, the last one counts, as in curl; no
+/// Sets a value of the entry. If a keyword is repeated, its last value counts, as in curl; no
 /// document defines repetitions.
 fn set_once(
     current: &mut Option<NetrcEntry>,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn file_syntax_is_parsed() {
+    fn netrc_syntax_is_parsed() {
         for text in [
             "machine h login l password p",
             "machine h\nlogin l\npassword p\n",
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_match_exact_hosts_only() {
+    fn netrc_entries_match_exact_hosts_only() {
         let text = "machine example.com login l password p\n";
         for host in ["www.example.com", "example.com.", "example.co", "xample.com", "com", ""] {
             assert_eq!(pair(text, host, None), None, "{host}");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_values_are_not_borrowed_from_others() {
+    fn missing_netrc_value_is_not_taken_from_others() {
         // CVE-2024-11053 and CVE-2025-0167.
         let text = "machine a login l password p\nmachine b login m\nmachine c\ndefault login d\n";
         assert_eq!(pair(text, "b", None), some("m", ""));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn login_selects_an_entry() {
+    fn login_selects_a_netrc_entry() {
         let text = "machine h login a password 1\nmachine h login b password 2\nmachine h password 3\ndefault login c password 4";
         assert_eq!(pair(text, "h", Some("a")), some("a", "1"));
         assert_eq!(pair(text, "h", Some("b")), some("b", "2"));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn keyword_without_value_is_ignored() {
+    fn netrc_keyword_without_value_is_ignored() {
         assert_eq!(pair("machine h login l password", "h", None), some("l", ""));
         assert_eq!(pair("machine h login", "h", None), some("", ""));
         assert_eq!(pair("machine h login l password p\nmachine", "h", None), some("l", "p"));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_and_no_secret() {
+    fn netrc_errors_name_the_line_and_no_secret() {
         let long = format!("machine h\npassword {}", "x".repeat(MAX_WORD + 1));
         let long_quoted = format!("machine h\npassword \"{}\"", "x".repeat(MAX_WORD + 1));
         for (text, error) in [

@@ -33,19 +33,20 @@ use crate::urlencode::percent_decode;
 /// The name of the file for a path that ends in a slash.
 pub const INDEX_FILE_NAME: &str = "index.html";
 
-/// The largest number of directories and bytes of a path that `{path}` turns into a file name, so
-/// that a URL cannot create thousands of directories.
+/// The largest number of directories (`MAX_DEPTH`) and of bytes (`MAX_PATH`) in a URL path that
+/// becomes a file name, so that a URL cannot create thousands of directories.
 const MAX_DEPTH: usize = 64;
 const MAX_PATH: usize = 3072;
 
-/// The largest length in bytes of the text behind the last value of a component that stays when the
-/// component is shortened, so that a file keeps its extension.
+/// The largest length in bytes of the text after the last value of a component for which shortening
+/// keeps that text, such as a file extension.
 const MAX_ENDING: usize = 32;
 
 /// The largest length in bytes of the name in a placeholder.
 const MAX_PLACEHOLDER: usize = 128;
 
-/// A URL's path gives no file name, because it has too many directories or is too long.
+/// The error for a URL whose path gives no file name, because it has too many directories or is too
+/// long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathTooLong;
 
@@ -60,7 +61,8 @@ impl fmt::Display for PathTooLong {
 
 impl core::error::Error for PathTooLong {}
 
-/// Returns the value of the column with a name; `None` if there is no such column.
+/// A function that returns the value of the table column with a name; `None` if there is no such
+/// column.
 pub type ColumnLookup<'a> = dyn Fn(&str) -> Option<Cow<'a, [u8]>> + 'a;
 
 /// A [`ColumnLookup`] without columns.
@@ -73,7 +75,7 @@ pub fn has_url_part(template: &[u8]) -> bool {
     pieces(template).any(|piece| matches!(piece, NamePiece::Placeholder(name, _) if UrlPart::from_name(name).is_some()))
 }
 
-/// Returns the names of all placeholders in an output name, including unknown placeholders.
+/// Returns the names of all placeholders in an output name, known or unknown.
 pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
     pieces(template).filter_map(|piece| match piece {
         NamePiece::Placeholder(name, _) => Some(name),
@@ -82,8 +84,9 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
 }
 
 /// Fills the placeholders of an output name. `column` takes precedence over the parts of the URL.
-/// `text` is applied to the text between the placeholders. A component of more than [`MAX_NAME`]
-/// bytes in which something was filled is shortened, and has a hash of the whole.
+/// `text` is applied to the text between the placeholders. A path component of more than
+/// [`MAX_NAME`] bytes is shortened if it contains a filled-in value; it then ends in a hash of the
+/// whole component.
 ///
 /// # Errors
 /// The path of the URL is too long for a file name.
@@ -131,14 +134,15 @@ pub fn mirrored_path(target: &Target) -> Result<String, PathTooLong> {
 
 /// Returns a text as one component of a path that is safe on any system. Separators, colons,
 /// control characters and characters that reorder text become `_`, and so does a leading dot. Dots
-/// and white space at the end are removed. The name of a device on Windows has `_` before it. A
-/// component of more than [`MAX_NAME`] bytes ends in a hash of the whole, so that two long ones stay
-/// different. An empty component is `_`. Bytes that are not UTF-8 are percent-encoded.
+/// and white space at the end are removed. A reserved device name of Windows gets a leading `_`. A
+/// component of more than [`MAX_NAME`] bytes is cut and ends in a hash of the whole, so that two
+/// long components stay different. An empty component becomes `_`. Bytes that are not UTF-8 are
+/// percent-encoded.
 pub fn safe_component(value: &[u8]) -> String {
     replace_reserved_characters(value, &['/', '\\', ':'])
 }
 
-/// Returns a text as by [`safe_component`], with `_` for the characters in `replaced`.
+/// Returns a text as [`safe_component`] does, with `_` for the characters in `replaced` too.
 pub(crate) fn replace_reserved_characters(value: &[u8], replaced: &[char]) -> String {
     let mut name = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
@@ -165,13 +169,13 @@ pub(crate) fn replace_reserved_characters(value: &[u8], replaced: &[char]) -> St
     if name.is_empty() { "_".to_owned() } else { name }
 }
 
-/// Returns the end of a shortened name: a hash of the whole name, by which names with the same
-/// beginning differ.
+/// Returns the ending of a shortened name: a hash of the whole name, so that names with the same
+/// beginning stay different.
 fn hash_suffix(whole: &[u8]) -> String {
     format!("-{:016x}", fnv1a(whole))
 }
 
-/// The FNV-1a hash of the bytes.
+/// Returns the FNV-1a hash of the bytes.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -200,7 +204,8 @@ impl UrlPart {
         })
     }
 
-    /// Returns the part as a component of a path; the path itself has several components.
+    /// Returns the value of the URL part as one path component; the value of `{path}` has several
+    /// components.
     fn value(self, target: &Target) -> Result<String, PathTooLong> {
         Ok(match self {
             UrlPart::Scheme => target.scheme().as_str().to_owned(),
@@ -216,7 +221,7 @@ impl UrlPart {
     }
 }
 
-/// Returns the components of the target's path, decoded and made safe, with slashes between them.
+/// Returns the components of the target's path, decoded and made safe, joined by slashes.
 fn path_component(target: &Target) -> Result<String, PathTooLong> {
     let text = target.path();
     let segments = || text.split('/').filter(|segment| !segment.is_empty());
@@ -233,11 +238,11 @@ fn path_component(target: &Target) -> Result<String, PathTooLong> {
 /// A piece of an output name.
 enum NamePiece<'t> {
     Text(&'t [u8]),
-    /// The name in the braces, and the text with its braces.
+    /// A placeholder: the name in the braces, and the text including the braces.
     Placeholder(&'t str, &'t [u8]),
 }
 
-/// Returns the pieces of an output name, in order.
+/// Splits an output name into its pieces, in order.
 fn pieces(template: &[u8]) -> impl Iterator<Item = NamePiece<'_>> {
     let mut rest = template;
     core::iter::from_fn(move || {
@@ -256,7 +261,8 @@ fn pieces(template: &[u8]) -> impl Iterator<Item = NamePiece<'_>> {
     })
 }
 
-/// Returns the name of the placeholder at the start of a text, and its length with the braces.
+/// Returns the name of the placeholder at the start of `text`, and the placeholder's length
+/// including the braces.
 pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
     let inner = text.strip_prefix(b"{")?;
     let inner = &inner[..inner.len().min(MAX_PLACEHOLDER + 1)];
@@ -265,7 +271,7 @@ pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
     (inner[end] == b'}' && !name.is_empty()).then_some((name, end + 2))
 }
 
-/// A file name in the making. A component that contains a value is never empty, `.` or `..`.
+/// A file name under construction. A component that contains a value is never empty, `.` or `..`.
 #[derive(Default)]
 struct SafeName {
     bytes: Vec<u8>,
@@ -273,14 +279,15 @@ struct SafeName {
     begin: usize,
     /// True if the last component contains a value.
     has_value: bool,
-    /// True if something was filled into the last component, so that it may be shortened.
+    /// True if text was filled into the last component, so that it may be shortened.
     is_filled: bool,
-    /// The offset behind the last value in the last component.
+    /// The offset after the last value in the last component.
     value_end: usize,
 }
 
 impl SafeName {
-    /// Appends the text between placeholders. `written` is the text before anything was filled in.
+    /// Appends the text between two placeholders. `written` is that text in the output name, and
+    /// `text` is the result of applying the caller's function to it.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
         for part in text.split_inclusive(|byte| *byte == b'/') {
@@ -320,7 +327,8 @@ impl SafeName {
         (self.has_value, self.is_filled) = (false, false);
     }
 
-    /// Cuts the last component to [`MAX_NAME`] bytes with a hash, before a short text at its end.
+    /// Cuts the last component to [`MAX_NAME`] bytes including a hash. A short text after the last
+    /// value is kept.
     fn shorten_component(&mut self) {
         let hash = hash_suffix(&self.bytes[self.begin..]);
         let ending = self.bytes.split_off(if self.bytes.len() - self.value_end > MAX_ENDING {
@@ -354,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_stand_for_parts_of_the_url() {
+    fn output_name_placeholders_stand_for_url_parts() {
         for (template, url, expected) in [
             ("{host}/{path}", "http://h/a/b.html?q", "h/a/b.html"),
             ("{host}/{path}", "http://h", "h/index.html"),
@@ -376,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn values_never_leave_their_directory() {
+    fn filled_url_parts_never_leave_their_directory() {
         for (template, url, expected) in [
             ("{path}", "http://h/%2e%2e%2fx", "_._x"),
             ("{path}", "http://h/a%2f..%2f..%2fb", "a_.._.._b"),
@@ -446,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn long_components_stay_different_and_bounded() {
+    fn long_path_components_stay_different_and_bounded() {
         let name = |last: char| filled("{name}", &format!("http://h/{}{last}", "x".repeat(1000)));
         assert_eq!((name('a').len(), name('b').len()), (MAX_NAME, MAX_NAME));
         assert_ne!(name('a'), name('b'));

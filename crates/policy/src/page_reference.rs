@@ -23,32 +23,32 @@ use std::borrow::Cow;
 use crate::target::path::push_byte;
 use crate::target::{Scheme, Target, TargetError};
 
-/// The URL against which the references of a page are resolved: the page's own, without userinfo
-/// and fragment, or that of its `<base>`.
+/// The URL against which the references of a page are resolved: the page's own URL without userinfo
+/// and fragment, or the URL in its `<base>`.
 #[derive(Clone, Debug)]
 pub struct PageBase {
     page: Target,
     base: Option<Target>,
 }
 
-/// The URL that a reference in a page gives for a request.
+/// The result of resolving a link in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageLink {
-    /// The URL to fetch, absolute and without a fragment. It may still be invalid.
+    /// The URL to fetch, absolute and without a fragment. The URL may still be invalid.
     Url(String),
-    /// A reference with nothing to fetch: it is empty, names a place in the page itself, or has a scheme
+    /// The link has nothing to fetch: it is empty, points into the page itself, or has a scheme
     /// other than http and https.
     NotFetchable,
 }
 
 impl PageBase {
-    /// Makes the base of a page with this final URL.
+    /// Creates the base of a page. `page` is the page's URL after redirects.
     pub fn new(page: &Target) -> PageBase {
         PageBase { page: without_userinfo_and_fragment(page), base: None }
     }
 
-    /// Sets the base to the `href` of the page's `<base>`. A reference that gives no http or https
-    /// URL is ignored.
+    /// Sets the base to the `href` of the page's `<base>`. A `href` that gives no http or https URL
+    /// is ignored.
     pub fn set(&mut self, href: &str) {
         if let Ok(target) = self.page.join(&normalize_like_browsers(href, self.page.scheme())) {
             self.base = Some(without_userinfo_and_fragment(&target));
@@ -71,10 +71,8 @@ impl PageBase {
         Some(url)
     }
 
-    /// Returns the URL to fetch for a reference.
-    ///
-    /// A reference with userinfo or without a valid URL is returned unchanged: the
-    /// [template](crate::url_template) refuses it and says why.
+    /// Returns the URL to fetch for a link. A link with userinfo or without a valid URL is returned
+    /// unchanged: the [template](crate::url_template) refuses it and gives the reason.
     pub fn link(&self, reference: &str) -> PageLink {
         let text = normalize_like_browsers(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));
@@ -101,7 +99,7 @@ impl PageBase {
     }
 }
 
-/// Returns the target without userinfo and fragment, which references do not inherit here.
+/// Returns the target without userinfo and fragment. References in a page do not inherit them.
 fn without_userinfo_and_fragment(target: &Target) -> Target {
     Target::parse(&target.to_url()).unwrap_or_else(|_| {
         let mut target = target.clone();
@@ -110,12 +108,13 @@ fn without_userinfo_and_fragment(target: &Target) -> Target {
     })
 }
 
-/// Returns a reference in the form of RFC 3986 that leads where browsers go (WHATWG URL, "basic URL
-/// parser"): without blanks around it and line breaks, with slashes for backslashes before the query,
-/// and with the bytes percent-encoded that browsers encode. `scheme` is that of the base.
+/// Returns a reference in the syntax of RFC 3986 that leads to the same URL as in browsers (WHATWG
+/// URL, "basic URL parser"): without surrounding blanks and line breaks, with slashes for
+/// backslashes before the query, and percent-encoded like in browsers. `scheme` is the scheme of
+/// the base.
 ///
-/// `http:/x` and `http:x` on an http page are relative references; elsewhere they name a host, as
-/// does any number of slashes but one.
+/// `http:/x` and `http:x` on an http page are relative references. Elsewhere they name a host. Two
+/// or more slashes after the scheme always introduce a host.
 fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     let text = reference.trim_matches(|c: char| c <= ' ');
     if needs_no_normalization(text) {
@@ -178,7 +177,8 @@ fn needs_no_normalization(text: &str) -> bool {
         }
 }
 
-/// Appends text with control characters, spaces and these other bytes percent-encoded.
+/// Appends `text`, in which control characters, spaces and the bytes in `others` are
+/// percent-encoded.
 fn push_escaped(out: &mut String, text: &str, others: &[u8]) {
     for c in text.chars() {
         match u8::try_from(c) {
@@ -192,7 +192,7 @@ fn is_http_scheme(scheme: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
-/// Returns the scheme of a reference that has one.
+/// Returns the scheme of a reference; `None` if it has none.
 fn split_off_scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn references_resolve_as_in_browsers() {
+    fn page_references_resolve_as_in_browsers() {
         let base = base("https://me:pw@h.example:8443/a/b/c?d=1#e");
         let table = [
             ("g", "https://h.example:8443/a/b/g"),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn references_find_their_host_as_in_browsers() {
+    fn page_references_find_their_host_as_in_browsers() {
         let table = [
             ("http:/images/x.png", "http://h/images/x.png", "http://images/x.png"),
             ("http:foo.html", "http://h/a/foo.html", "http://foo.html/"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_encoded_as_in_browsers() {
+    fn page_reference_bytes_are_encoded_as_in_browsers() {
         let base = base("http://h/");
         let table = [
             ("a\"b<c>d'e`f{g}h|i^j", "http://h/a%22b%3Cc%3Ed'e%60f%7Bg%7Dh|i%5Ej"),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lose_their_fragment() {
+    fn page_links_lose_their_fragment() {
         let base = base("http://h/a?b");
         let url = |text: &str| PageLink::Url(text.to_owned());
         assert_eq!(base.link("x#y"), url("http://h/x"));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn base_element_replaces_the_page_for_references() {
+    fn base_element_replaces_the_page_url() {
         let mut base = base("http://h/a/b");
         base.set("mailto:x");
         assert_eq!(base.resolve("c").as_deref(), Some("http://h/a/c"));

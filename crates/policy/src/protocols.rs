@@ -36,11 +36,11 @@ pub enum ProtocolListError<'l> {
     /// No scheme has this name. The list is refused, because a typing error must not lift a
     /// restriction unnoticed.
     Unknown(&'l str),
-    /// The list of schemes allows none at all.
+    /// The list allows no scheme at all.
     Nothing,
 }
 
-/// The schemes that curl supports and haul does not. A list of schemes may name them.
+/// The schemes that curl supports and haul does not. They may occur in a list of schemes.
 const CURL_ONLY_SCHEMES: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -95,7 +95,7 @@ impl ProtocolSet {
 }
 
 impl RedirectRules {
-    /// Returns these rules with redirects restricted to the schemes in `allowed`.
+    /// Returns these redirect rules, restricted to the schemes in `allowed`.
     #[must_use]
     pub fn with_protocols(self, allowed: ProtocolSet) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_applied_from_left_to_right() {
+    fn protocol_lists_are_applied_from_left_to_right() {
         for (list, http, https, file) in [
             ("", true, true, true),
             ("=https", false, true, false),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_must_pass_both_lists() {
+    fn redirects_must_pass_proto_and_proto_redir() {
         let tls = ProtocolSet::default().with_list("=https").unwrap();
         let rules = RedirectRules::default().with_protocols(tls.intersection(ProtocolSet::default()));
         assert_eq!((rules.allow_http, rules.allow_https), (false, true));

@@ -4,11 +4,11 @@ use core::net::Ipv6Addr;
 
 use super::{GlobError, GlobErrorKind, GlobKind, GlobPiece};
 
-/// The largest number and step in a range: curl's `curl_off_t`. The limit ensures that `from +
-/// index * step` fits a `u64`.
+/// The largest number, and the largest step, in a range: curl's `curl_off_t`. With this limit,
+/// `from + index * step` fits into a `u64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// The largest number of globs, together with the texts between them, as in curl.
+/// The largest number of globs and of the texts between them, counted together, as in curl.
 const MAX_PIECES: usize = 255;
 
 /// The largest length of a glob's name in bytes, as in curl.
@@ -62,7 +62,7 @@ pub(super) fn parse_pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     Ok(pieces)
 }
 
-/// Adds the text before a glob to `pieces`, if there is any.
+/// Adds the text before a glob to `pieces`, unless it is empty.
 fn push_literal_piece(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());
@@ -79,7 +79,8 @@ fn push(pieces: &mut Vec<GlobPiece>, piece: GlobPiece, at: usize) -> Result<(), 
 }
 
 /// Returns the name in angle brackets at the start of `text`, and its length including the
-/// brackets. Returns `None` for text that cannot be a name, which is then ordinary text.
+/// brackets. Returns `None` for text that cannot be a name; the parser then treats it as ordinary
+/// text.
 pub(super) fn parse_name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
@@ -101,8 +102,8 @@ fn literal_bracket_length(text: &str) -> usize {
 
 type ParsedGlob = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
 
-/// Parses the text after `{`, up to the closing brace. A backslash makes the next character
-/// literal.
+/// Parses the text after `{` up to the closing brace. In this text, a backslash makes the next
+/// character literal.
 fn parse_set(text: &str) -> ParsedGlob {
     let mut elements = vec![String::new()];
     let mut chars = text.char_indices();
@@ -202,8 +203,8 @@ impl GlobRangeParser<'_> {
     }
 }
 
-/// Returns the index of the last value in a range; `None` if the range runs backwards or the step
-/// is longer than the range.
+/// Returns the index of the last value of a range; `None` if the range is descending or the step is
+/// longer than the range.
 fn last_index(from: u64, to: u64, step: u64) -> Option<u64> {
     let span = to.checked_sub(from)?;
     let fits = if span == 0 { step == 1 } else { (1..=span).contains(&step) };

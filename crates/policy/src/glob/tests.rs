@@ -38,7 +38,7 @@ fn glob_expansions_equal_those_of_curl() {
 }
 
 #[test]
-fn errors_name_the_position() {
+fn glob_errors_name_the_position() {
     use GlobErrorKind::*;
     // Flaw and position as curl prints them. It counts neither the end of a set nor an address.
     let table = [
@@ -99,7 +99,7 @@ fn errors_name_the_position() {
 }
 
 #[test]
-fn globs_have_names() {
+fn named_globs_fill_placeholders_by_name() {
     let glob = UrlGlob::parse("http://h/{<dir>a,b}/[<page>7-9]/{x}").unwrap();
     let second = glob.iter().nth(1).unwrap();
     assert_eq!(second.url, "http://h/a/8/x");
@@ -123,7 +123,7 @@ fn huge_globs_expand_lazily() {
 }
 
 #[test]
-fn templates_are_filled() {
+fn template_placeholders_are_replaced_by_glob_values() {
     let of = |parts: &[&str]| GlobValues {
         numbered: parts.iter().map(ToString::to_string).collect(),
         ..GlobValues::default()
@@ -140,7 +140,7 @@ fn templates_are_filled() {
 }
 
 #[test]
-fn value_in_a_name_stays_within_its_directory() {
+fn filled_value_stays_within_its_directory() {
     for (template, value, expected) in [
         ("{}", "a", "a"),
         ("p_#1", "a/b\\c", "p_a_b_c"),

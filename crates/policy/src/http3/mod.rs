@@ -1,4 +1,4 @@
-//! The choice between HTTP/3 and TCP for a new connection, and the memory of failures.
+//! The choice between HTTP/3 and TCP for a new connection, and the record of HTTP/3 failures.
 //!
 //! ```
 //! use haul_policy::MonotonicTime;
@@ -13,20 +13,21 @@
 //! assert_eq!(memory.choose(Http3Policy::Race, &site, [], now), Http3Choice::Off);
 //! ```
 //!
-//! | policy | endpoints that are tried, the first that is not broken |
+//! | policy | candidate endpoints, of which the first that is not broken is tried |
 //! |---|---|
 //! | [`Off`](Http3Policy::Off) | none |
-//! | [`Learned`](Http3Policy::Learned) | those of Alt-Svc fields and HTTPS records |
-//! | [`Race`](Http3Policy::Race) | those, then the origin itself |
-//! | [`Only`](Http3Policy::Only) | those, then the origin itself, even if it is broken |
+//! | [`Learned`](Http3Policy::Learned) | the endpoints of Alt-Svc fields and HTTPS records |
+//! | [`Race`](Http3Policy::Race) | as `Learned`, then the origin itself |
+//! | [`Only`](Http3Policy::Only) | as `Race`; the origin even if it is broken |
 //!
-//! An endpoint that fails is broken for [`FIRST_BROKEN_TIME`], and twice as long after each further
-//! failure (RFC 7838 §2.4). The first attempt starts some time before TCP. Once an endpoint was
-//! silent, a later attempt has none, so that a network that drops UDP costs the head start once.
-//! After [`UDP_BLOCKED_AFTER_ENDPOINTS`] endpoints were silent and none answered, the network is
-//! taken to drop UDP: no endpoint has a head start, and none is tried for [`FIRST_BROKEN_TIME`].
+//! An endpoint that fails counts as broken for [`FIRST_BROKEN_TIME`], and twice as long after each
+//! further failure (RFC 7838 §2.4). An attempt with QUIC has a head start: it starts some time
+//! before TCP. An endpoint that has not answered gets no head start any more, so that a network
+//! that drops UDP costs that time once. After [`UDP_BLOCKED_AFTER_ENDPOINTS`] endpoints in a row
+//! have not answered, the network is assumed to drop UDP: no endpoint has a head start, and none is
+//! tried for [`FIRST_BROKEN_TIME`].
 //!
-//! The memory has no clock: times are passed in.
+//! The record has no clock: the caller passes in the time.
 
 #[cfg(test)]
 mod tests;
@@ -40,10 +41,10 @@ use crate::time::MonotonicTime;
 pub const FIRST_BROKEN_TIME: Duration = Duration::from_secs(300);
 /// The longest time for which an endpoint is not tried.
 pub const MAX_BROKEN_TIME: Duration = Duration::from_secs(2 * 24 * 3600);
-/// The number of silent endpoints after which the network is taken to drop UDP.
+/// The number of endpoints that do not answer after which the network is assumed to drop UDP.
 pub const UDP_BLOCKED_AFTER_ENDPOINTS: u32 = 4;
-/// The largest number of endpoints whose failures are remembered. At the limit, the one that may be
-/// tried first is forgotten.
+/// The largest number of endpoints whose failures are remembered. At the limit, the endpoint that
+/// may be tried again first is forgotten.
 pub const MAX_FAILURES: usize = 4096;
 
 /// The use of HTTP/3 that the user allows.
@@ -70,7 +71,7 @@ pub struct QuicEndpoint {
 }
 
 impl QuicEndpoint {
-    /// Makes an endpoint.
+    /// Creates an endpoint from a host without brackets and a port.
     #[must_use]
     pub fn new(host: &str, port: u16) -> Self {
         Self { host: host.to_owned(), port }
@@ -83,14 +84,14 @@ pub enum Http3Choice {
     /// TCP only: HTTP/3 is not tried.
     #[default]
     Off,
-    /// QUIC to this endpoint and TCP to the origin: the first that is open is used.
+    /// QUIC to this endpoint and TCP to the origin: the connection that opens first is used.
     Race(QuicEndpoint),
     /// QUIC only, to this endpoint.
     Only(QuicEndpoint),
 }
 
 impl Http3Choice {
-    /// Returns the endpoint to try; `None` for TCP.
+    /// Returns the QUIC endpoint to try; `None` if only TCP is used.
     #[must_use]
     pub fn endpoint(&self) -> Option<&QuicEndpoint> {
         match self {
@@ -100,13 +101,13 @@ impl Http3Choice {
     }
 }
 
-/// The way in which an attempt to use HTTP/3 failed.
+/// The manner in which an attempt to use HTTP/3 failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http3Failure {
-    /// No packet came back before TCP was connected.
+    /// The endpoint sent no packet before TCP was connected.
     Silent,
-    /// The endpoint answered, but the connection failed or broke the protocol, or TCP was faster
-    /// despite its later start.
+    /// The endpoint answered. But the connection failed or broke the protocol, or TCP connected
+    /// first although it started later.
     Broken,
 }
 
@@ -116,23 +117,23 @@ struct FailureRecord {
     count: u32,
     /// The earliest time at which the endpoint may be tried again.
     until: MonotonicTime,
-    /// True if the endpoint was silent at least once since it last worked.
+    /// True if the endpoint once sent no packet ([`Http3Failure::Silent`]) since it last worked.
     was_silent: bool,
 }
 
-/// The memory of endpoints that failed, by origin and endpoint.
+/// The record of HTTP/3 failures, by origin and endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Http3FailureHistory {
     failures: HashMap<(QuicEndpoint, QuicEndpoint), FailureRecord>,
-    /// The number of endpoints that were silent since one last answered.
+    /// The number of endpoints in a row that sent no packet.
     silent: u32,
     /// The time until which no endpoint is tried, because the network seems to drop UDP.
     blocked_until: Option<MonotonicTime>,
 }
 
 impl Http3FailureHistory {
-    /// Decides how to connect to `origin`. `offered` has the endpoints that the origin's Alt-Svc
-    /// field and HTTPS records offer for HTTP/3, the preferred one first.
+    /// Decides how to connect to `origin`. `offered` contains the HTTP/3 endpoints from the
+    /// origin's Alt-Svc field and HTTPS records, the preferred one first.
     #[must_use]
     pub fn choose(
         &self,
@@ -156,8 +157,8 @@ impl Http3FailureHistory {
         }
     }
 
-    /// Returns true if QUIC to this endpoint starts some time before TCP. If not, both start at the
-    /// same time.
+    /// Returns true if QUIC to this endpoint starts some time before TCP. If false, both start at
+    /// the same time.
     #[must_use]
     pub fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
         let was_silent = self.record(origin, endpoint).is_some_and(|record| record.was_silent);
@@ -170,7 +171,7 @@ impl Http3FailureHistory {
         self.record(origin, endpoint).is_some_and(|record| now < record.until)
     }
 
-    /// Returns true if no failure is remembered.
+    /// Returns true if no failure is recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.failures.is_empty()

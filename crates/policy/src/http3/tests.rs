@@ -25,7 +25,7 @@ fn learned_policy_tries_only_offered_endpoints() {
 }
 
 #[test]
-fn broken_endpoint_is_followed_by_the_next() {
+fn broken_http3_endpoint_is_followed_by_the_next() {
     let mut memory = Http3FailureHistory::default();
     let choose = |memory: &Http3FailureHistory, policy| memory.choose(policy, &site(), [endpoint(1)], NOW);
     memory.on_failed(&site(), &endpoint(1), Http3Failure::Broken, NOW);
@@ -59,7 +59,7 @@ fn broken_time_doubles_until_the_endpoint_works() {
 }
 
 #[test]
-fn silence_costs_the_head_start_once() {
+fn silent_http3_endpoint_gets_no_further_head_start() {
     let mut memory = Http3FailureHistory::default();
     assert!(memory.has_head_start(&site(), &site()));
     memory.on_failed(&site(), &site(), Http3Failure::Silent, NOW);
@@ -71,7 +71,7 @@ fn silence_costs_the_head_start_once() {
 }
 
 #[test]
-fn silence_of_several_endpoints_stops_all_attempts() {
+fn several_silent_endpoints_stop_all_http3_attempts() {
     let mut memory = Http3FailureHistory::default();
     let fresh = QuicEndpoint::new("fresh.example", 443);
     for number in 0..4 {
@@ -87,7 +87,7 @@ fn silence_of_several_endpoints_stops_all_attempts() {
 }
 
 #[test]
-fn number_of_remembered_failures_is_bounded() {
+fn number_of_remembered_http3_failures_is_bounded() {
     let mut memory = Http3FailureHistory::default();
     for number in 0..MAX_FAILURES + 10 {
         let origin = QuicEndpoint::new(&format!("h{number}"), 443);
@@ -100,9 +100,9 @@ fn number_of_remembered_failures_is_bounded() {
 
 proptest::proptest! {
     /// Checks, against a model, that an endpoint is tried if and only if its last failure is old
-    /// enough, and that the head start is paid at most once between two successes.
+    /// enough, and that it gets no head start after it was silent until it works again.
     #[test]
-    fn memory_agrees_with_its_model(steps in proptest::collection::vec((0u8..3, 0u64..2_000), 1..60)) {
+    fn http3_failure_history_agrees_with_a_model(steps in proptest::collection::vec((0u8..3, 0u64..2_000), 1..60)) {
         let mut memory = Http3FailureHistory::default();
         let mut now = NOW;
         let (mut until, mut count, mut was_silent) = (NOW, 0u32, false);

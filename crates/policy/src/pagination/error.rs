@@ -13,18 +13,18 @@ pub enum PaginationError {
         /// The origin of the page.
         page: String,
     },
-    /// The reference to the next page is no http or https URL.
+    /// The reference to the next page is not an http or https URL.
     Reference {
         /// The reference, as found.
         text: String,
         /// The reason why the reference cannot be used.
         error: TargetError,
     },
-    /// The value that was found in the page cannot lead to a page.
+    /// The page's value for the next page has an unsuitable type.
     Unusable {
-        /// The kind of the value.
+        /// The type of the value, such as `an object`.
         kind: &'static str,
-        /// True if the value could be used as the value of a query parameter.
+        /// True if a URL is needed; false if a text or a number is.
         wants_url: bool,
     },
     /// The listing has more pages than the default limit.
@@ -34,12 +34,12 @@ pub enum PaginationError {
         /// The URL of the first page beyond the limit.
         next: String,
     },
-    /// The parameter of the query that is to be counted has another value than a number.
+    /// The query parameter to count up has a value that is not a number.
     NotANumber {
         /// The name of the parameter.
         name: String,
     },
-    /// The number in the query would be too large.
+    /// The next number of the query parameter would be too large.
     NumberTooLarge {
         /// The name of the parameter.
         name: String,
@@ -59,7 +59,7 @@ impl PaginationError {
         }
     }
 
-    /// Returns the URL or the reference that the error is about; `None` if it is about the page
+    /// Returns the URL or reference that the error is about; `None` if the error is about the page
     /// itself.
     #[must_use]
     pub fn url(&self) -> Option<&str> {

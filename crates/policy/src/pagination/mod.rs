@@ -37,21 +37,21 @@ use crate::target::{Origin, Target};
 /// The number of pages after which a listing fails if the user has set no limit.
 pub const DEFAULT_MAX_PAGES: u64 = 1000;
 
-/// The status that ends a listing whose pages are counted.
+/// The status that ends a listing whose page number is counted up.
 const STATUS_NOT_FOUND: u16 = 404;
 
 /// The source of the next page's URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextPageSource {
-    /// The first link with the relation `next` among the `Link` fields of the response (RFC 8288).
+    /// The first link with the relation `next` in the `Link` fields of the response (RFC 8288).
     LinkHeader,
-    /// A reference that is found in the page, resolved against the page's URL.
+    /// A reference that the engine finds in the page, resolved against the page's URL.
     Reference,
-    /// A value that is found in the page and becomes the value of this query parameter. The value
-    /// `true` counts the parameter up.
+    /// A value that the engine finds in the page and that becomes the value of this query
+    /// parameter. The value `true` increments the parameter.
     Value(QueryParameter),
-    /// A number in the query, which is counted up until a page is empty, does not exist, or repeats
-    /// an earlier one.
+    /// A number in the query. It is incremented until a page is empty, does not exist, or repeats
+    /// an earlier page.
     Count(QueryParameter),
 }
 
@@ -60,59 +60,60 @@ pub enum NextPageSource {
 pub struct PaginationRules {
     /// The source of the next page's URL.
     pub source: NextPageSource,
-    /// True if a page may lead to any origin. If false, the next page must have the origin of its
+    /// True if the next page may have any origin. If false, it must have the origin of the current
     /// page or of the first URL. Default false.
     pub any_origin: bool,
-    /// The number of pages after which the listing ends, even if there are more. `None`, the
-    /// default, is [`DEFAULT_MAX_PAGES`]; if there are more pages then, that is an error.
+    /// The number of pages after which the listing ends without an error, even if there are more.
+    /// `None`, the default, means that more than [`DEFAULT_MAX_PAGES`] pages are an error.
     pub max_pages: Option<u64>,
 }
 
 impl PaginationRules {
-    /// Makes rules with the defaults for everything but the source.
+    /// Creates rules with this source and the defaults for all other settings.
     #[must_use]
     pub fn new(source: NextPageSource) -> Self {
         Self { source, any_origin: false, max_pages: None }
     }
 
-    /// Returns true if the failure of a page only shows that the listing has ended: `number` is the
-    /// page's number from 1, and `status` that of its response. The first page of a listing must
-    /// exist.
+    /// Returns true if the failure of a page means that the listing has ended. `number` is the
+    /// page's number from 1, and `status` is the status of its response. The failure of the first
+    /// page is always an error.
     #[must_use]
     pub fn ends_at(&self, number: u64, status: u16) -> bool {
         matches!(self.source, NextPageSource::Count(_)) && number > 1 && status == STATUS_NOT_FOUND
     }
 
-    /// Returns true if pages are counted, so that an empty page ends the listing.
+    /// Returns true if a number in the query is counted up, so that an empty page ends the listing.
     #[must_use]
     pub fn counts_pages(&self) -> bool {
         matches!(self.source, NextPageSource::Count(_))
     }
 }
 
-/// A link with the relation `next`.
+/// A link with the relation `next` in a `Link` field.
 #[derive(Clone, Copy, Debug)]
 pub struct NextLink<'a> {
     /// The reference to the next page, as received.
     pub target: &'a [u8],
-    /// The reference to the resource from which the link leads; `None` for the page itself.
+    /// The `anchor` parameter: the reference to the resource from which the link leads. `None`
+    /// means the page itself.
     pub anchor: Option<&'a [u8]>,
 }
 
-/// The value that was found in a page, and that leads to the next page.
+/// The value in a page that leads to the next page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PageValue {
-    /// No value, or one that says that there is no next page, such as `null`, `false` or an empty
-    /// text.
+    /// No value, or a value that means that there is no next page, such as `null`, `false` or an
+    /// empty text.
     #[default]
     None,
     /// A text.
     Text(String),
     /// A number in the spelling of the page.
     Number(String),
-    /// `true`: there is a next page.
+    /// The value `true`: there is a next page.
     True,
-    /// Another kind of value, which cannot lead to a page. The text names the kind.
+    /// A value of another type, which cannot lead to a page. The text names the type.
     Unusable(&'static str),
 }
 
@@ -123,7 +124,7 @@ pub struct FinishedPage<'a> {
     pub url: &'a Target,
     /// The status of the response.
     pub status: u16,
-    /// The links with the relation `next`.
+    /// The links with the relation `next` in the response.
     pub links: &'a [NextLink<'a>],
     /// The value that was found in the page.
     pub value: PageValue,
@@ -134,14 +135,14 @@ pub struct FinishedPage<'a> {
 }
 
 impl<'a> FinishedPage<'a> {
-    /// Makes a page with content, but without links and values.
+    /// Creates a page that is not empty and has no links and no value.
     #[must_use]
     pub fn new(url: &'a Target, status: u16) -> Self {
         Self { url, status, links: &[], value: PageValue::None, is_empty: false, digest: None }
     }
 }
 
-/// The decision after a page.
+/// The step that follows a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageStep {
     /// The next page has this URL.
@@ -162,16 +163,16 @@ pub enum ListingEnd {
     NotFound,
     /// The response has an error status, so it is no page of the listing.
     ErrorStatus(u16),
-    /// The listing has as many pages as the user wants.
+    /// The listing has reached the user's maximum number of pages.
     MaxPages,
-    /// The next page is one that the listing already contains.
+    /// The URL of the next page is one that the listing already contains.
     KnownUrl {
-        /// The URL of that page.
+        /// The URL of the known page.
         url: String,
     },
     /// The page was redirected to one that the listing already contains.
     RedirectedToKnownUrl {
-        /// The URL of that page.
+        /// The URL of the known page.
         url: String,
     },
     /// The page has the same content as the previous page.
@@ -179,8 +180,8 @@ pub enum ListingEnd {
 }
 
 impl ListingEnd {
-    /// Returns true if the user should learn of the end, because the listing may have more pages or
-    /// contains one twice.
+    /// Returns true if the user should be warned, because the listing may have more pages or
+    /// contains a page twice.
     #[must_use]
     pub fn needs_warning(&self) -> bool {
         matches!(self, Self::KnownUrl { .. } | Self::RedirectedToKnownUrl { .. } | Self::SameContent)
@@ -206,22 +207,22 @@ impl fmt::Display for ListingEnd {
     }
 }
 
-/// The state of a listing: a record of its pages. Each page whose URL came from the page before
-/// takes about 16 bytes.
+/// The state of a listing: a record of its pages. For each page whose URL came from the page
+/// before, the record takes about 16 bytes.
 #[derive(Clone, Debug)]
 pub struct PageChain {
-    /// The URL of the first page, as the user or a template gave it.
+    /// The URL of the first page, from the user or from a template.
     first: Target,
     /// The URL that was requested for the current page.
     requested: Target,
     /// The number of the current page, from 1.
     page: u64,
-    /// The number in the query of the current page, if the query is counted up.
+    /// The number in the query of the current page; used if the number is counted up.
     count: u64,
-    /// The digests of the URLs of the pages so far. Two URLs with one digest end a listing too
-    /// early. With 64 bits and 1,000 pages, the probability is 1 to 2^45.
+    /// The digests of the URLs of the pages so far. Two URLs with the same digest would end a
+    /// listing too early. With 64 bits and 1,000 pages, the probability is 1 to 2^45.
     known: HashSet<u64, BuildHasherDefault<DefaultHasher>>,
-    /// The digest of the last page's content.
+    /// The digest of the previous page's content.
     digest: Option<u64>,
 }
 
@@ -229,7 +230,7 @@ impl PageChain {
     /// Begins a listing at its first URL.
     ///
     /// # Errors
-    /// The query parameter that is to be counted has a value that is no number.
+    /// The query parameter to count up has a value that is not a number.
     pub fn new(rules: &PaginationRules, first: &Target) -> Result<Self, PaginationError> {
         let count = match &rules.source {
             NextPageSource::Count(parameter) => parameter.number_in(first)?,
@@ -254,7 +255,7 @@ impl PageChain {
         self.first.origin()
     }
 
-    /// Decides what follows the current page.
+    /// Decides which page follows the current page.
     ///
     /// # Errors
     /// The page names a next page that must not or cannot be requested, or there are more pages than
@@ -285,8 +286,8 @@ impl PageChain {
         Ok(PageStep::Next(next))
     }
 
-    /// Returns the end that the current page is for a listing whose pages are counted. `None` if
-    /// there is another page.
+    /// Returns the reason for which a listing with a counted number ends at the current page.
+    /// `None` if there is another page.
     fn end_of_counting(&mut self, rules: &PaginationRules, page: &FinishedPage<'_>) -> Option<ListingEnd> {
         if rules.ends_at(self.page, page.status) {
             return Some(ListingEnd::NotFound);
@@ -307,7 +308,7 @@ impl PageChain {
         is_same.then_some(ListingEnd::SameContent)
     }
 
-    /// Returns the URL of the next page; `None` if the current page names none.
+    /// Returns the URL of the next page; `None` if the current page has no next page.
     fn next_target(
         &mut self,
         rules: &PaginationRules,
@@ -342,7 +343,7 @@ impl PageChain {
         }
     }
 
-    /// Returns the target of a reference in the page `base`.
+    /// Resolves a reference in the page `base`, and checks the origin of the result.
     fn resolve(&self, rules: &PaginationRules, base: &Target, reference: &str) -> Result<Target, PaginationError> {
         let mut next =
             base.join(reference).map_err(|error| PaginationError::Reference { text: reference.to_owned(), error })?;
@@ -362,8 +363,8 @@ impl PageChain {
     }
 }
 
-/// Returns true if the link leads from the page at `url`, and not from a part of it or from another
-/// resource.
+/// Returns true if the link leads from the page at `url` itself, not from a part of it or from
+/// another resource.
 fn is_link_from_page(link: &NextLink<'_>, url: &Target) -> bool {
     let Some(anchor) = link.anchor else { return true };
     let same = |context: Target| context.origin() == url.origin() && context.path_and_query() == url.path_and_query();

@@ -5,7 +5,7 @@ use super::PaginationError;
 use crate::target::Target;
 use crate::urlencode::{percent_decode, percent_encode};
 
-/// The parameter of a query that selects the page: its name, and the step by which it is counted.
+/// The query parameter that selects the page: its name, and the step by which it is counted up.
 ///
 /// ```
 /// use haul_policy::Target;
@@ -20,7 +20,7 @@ use crate::urlencode::{percent_decode, percent_encode};
 pub struct QueryParameter {
     /// The name, not encoded.
     pub(super) name: String,
-    /// The step; `None` for pages that are numbered from 1.
+    /// The step; `None` for a page number, which counts from 1 in steps of 1.
     pub(super) step: Option<u64>,
 }
 
@@ -49,8 +49,8 @@ impl QueryParameter {
         &self.name
     }
 
-    /// Returns the number in the query of a URL. If the query has no such parameter, or an empty
-    /// one, the URL counts as page 1, or as offset 0 if there is a step.
+    /// Returns the value of this parameter in a URL's query. If the parameter is missing or empty,
+    /// returns 1 (the first page), or 0 (the first offset) if there is a step.
     ///
     /// # Errors
     /// The value is no number.
@@ -63,7 +63,7 @@ impl QueryParameter {
         number.ok_or_else(|| PaginationError::NotANumber { name: self.name.clone() })
     }
 
-    /// Returns the number of the page after the one with this number.
+    /// Returns `number` plus the step.
     ///
     /// # Errors
     /// The number would be too large.
@@ -72,9 +72,9 @@ impl QueryParameter {
         next.ok_or_else(|| PaginationError::NumberTooLarge { name: self.name.clone() })
     }
 
-    /// Returns the URL with this value of the parameter, percent-encoded. An existing parameter
-    /// keeps its position and its spelling in the query, and further parameters of the same name
-    /// are removed. A new parameter is added at the end of the query.
+    /// Returns the URL in which this parameter has this value, percent-encoded. An existing
+    /// parameter keeps its position and spelling in the query, and further parameters of the same
+    /// name are removed. A new parameter is added at the end of the query.
     #[must_use]
     pub fn set(&self, url: &Target, value: &str) -> Target {
         let value = percent_encode(value.as_bytes());
@@ -105,7 +105,8 @@ impl QueryParameter {
         url.with_query(&query)
     }
 
-    /// Returns the value in `part`, an element of a query; `None` if it is another parameter.
+    /// Returns the value in `part`, an element of a query; `None` if the element is another
+    /// parameter.
     pub(super) fn value_in<'q>(&self, part: &'q str) -> Option<Cow<'q, [u8]>> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let is_mine = match name.contains('+') {
@@ -116,7 +117,7 @@ impl QueryParameter {
     }
 }
 
-/// The reason why a text is no [`QueryParameter`].
+/// The reason why a text is not a [`QueryParameter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryParameterError {
     /// The name is empty.

@@ -73,7 +73,7 @@ fn references_are_resolved_against_their_page() {
 }
 
 #[test]
-fn redirected_page_is_the_base() {
+fn next_page_is_resolved_against_the_redirect_target() {
     let mut listing = references("http://h/old/list");
     listing.at = url("https://www.h/new/list");
     assert_eq!(listing.link("2").unwrap(), "https://www.h/new/2");
@@ -82,7 +82,7 @@ fn redirected_page_is_the_base() {
 }
 
 #[test]
-fn other_origin_is_refused() {
+fn next_page_of_another_origin_is_refused() {
     for other in ["http://evil/2", "https://h/2", "http://h:81/2", "//evil/2", "http://h.evil/2"] {
         let mut listing = references("http://h/1");
         let error = listing.link(other).unwrap_err();
@@ -98,7 +98,7 @@ fn other_origin_is_refused() {
 }
 
 #[test]
-fn userinfo_comes_from_the_first_url_only() {
+fn userinfo_of_first_url_goes_to_its_origin_only() {
     let mut listing = references("http://me:pw@h/1");
     listing.rules.any_origin = true;
     listing.link("http://bob:x@h/2").unwrap();
@@ -112,7 +112,7 @@ fn userinfo_comes_from_the_first_url_only() {
 }
 
 #[test]
-fn loops_end() {
+fn next_link_to_a_known_page_ends_listing() {
     let mut listing = references("http://h/1");
     assert_eq!(listing.link("/1").unwrap(), r#"KnownUrl { url: "http://h/1" }"#);
     assert_eq!(listing.link("/2").unwrap(), "http://h/2");
@@ -126,7 +126,7 @@ fn loops_end() {
 }
 
 #[test]
-fn first_link_of_the_page_itself_counts() {
+fn first_next_link_of_the_page_itself_counts() {
     let step = |links: &[NextLink<'_>]| {
         let rules = PaginationRules::new(NextPageSource::LinkHeader);
         let at = url("http://h/a?b#c");
@@ -151,7 +151,7 @@ fn first_link_of_the_page_itself_counts() {
 }
 
 #[test]
-fn counting_starts_at_the_number_in_the_url() {
+fn page_counting_starts_at_number_in_the_url() {
     let mut listing = Listing::of(counting("page"), "http://h/l?q=a&page=7&x");
     assert_eq!(listing.count(), "http://h/l?q=a&page=8&x");
     assert_eq!(listing.count(), "http://h/l?q=a&page=9&x");
@@ -167,7 +167,7 @@ fn counting_starts_at_the_number_in_the_url() {
 }
 
 #[test]
-fn counted_listing_ends() {
+fn counted_listing_ends_at_empty_or_missing_page() {
     let ends = |change: fn(&mut FinishedPage<'_>)| {
         let mut listing = Listing::of(counting("page"), "http://h/l?page=1");
         listing.count();
@@ -194,7 +194,7 @@ fn counted_listing_ends() {
 }
 
 #[test]
-fn only_numbers_are_counted_up() {
+fn page_parameter_that_is_no_number_is_refused() {
     for bad in ["a", "-1", "1.5", "+1", "18446744073709551616", "1%20", "%31x"] {
         let first = url(&format!("http://h/l?page={bad}"));
         let error = PageChain::new(&counting("page"), &first).unwrap_err();
@@ -206,7 +206,7 @@ fn only_numbers_are_counted_up() {
 }
 
 #[test]
-fn parameters_have_a_name_and_a_step() {
+fn query_parameter_has_a_name_and_a_step() {
     let parse = |text: &str| QueryParameter::parse(text).map(|parameter| (parameter.name, parameter.step));
     assert_eq!(parse("page"), Ok(("page".into(), None)));
     assert_eq!(parse("offset:100"), Ok(("offset".into(), Some(100))));
@@ -220,7 +220,7 @@ fn parameters_have_a_name_and_a_step() {
 }
 
 #[test]
-fn tokens_replace_a_parameter() {
+fn page_value_replaces_the_query_parameter() {
     let mut listing = Listing::of(token("cursor"), "http://h/l?limit=2");
     assert_eq!(listing.link("a=&b c/\u{e9}").unwrap(), "http://h/l?limit=2&cursor=a%3D%26b%20c%2F%C3%A9");
     assert_eq!(
@@ -237,7 +237,7 @@ fn tokens_replace_a_parameter() {
 }
 
 #[test]
-fn value_of_an_unexpected_kind_is_an_error() {
+fn page_value_of_unexpected_type_is_an_error() {
     let kinds = [PageValue::True, PageValue::Number("2".into()), PageValue::Unusable("an object")];
     for kind in kinds {
         let mut listing = references("http://h/");
@@ -268,7 +268,7 @@ fn only_the_default_page_limit_is_an_error() {
     assert_eq!(listing.step(|_| {}).unwrap(), "NoNextPage");
 }
 
-/// A link of a generated page: to one of a few paths on one of a few origins, in several spellings.
+/// Generates a link of a page: to one of a few paths on one of a few origins, in several spellings.
 fn reference() -> impl Strategy<Value = (String, usize, usize)> {
     let origins = ["http://h", "HTTP://H:80", "http://g", "https://h", ""];
     (0..origins.len(), 0..6_usize, prop::bool::ANY).prop_map(move |(origin, path, has_fragment)| {
@@ -281,7 +281,7 @@ proptest! {
     /// Walks through generated sites and compares each step with a plain model: a set of the URLs
     /// so far.
     #[test]
-    fn chains_agree_with_a_model(
+    fn page_chains_agree_with_a_model(
         links in prop::collection::vec(prop::option::weighted(0.9, reference()), 1..30),
         any_origin: bool,
         max in prop::option::of(1..12_u64),
@@ -326,7 +326,7 @@ proptest! {
 
     /// Sets a parameter in any query: the other parameters stay, and the value can be read back.
     #[test]
-    fn set_parameters_are_found_again(query in "[a-c=&+%2610\\[\\]]{0,16}", value in ".{0,12}", name in "[a-c \\[]{1,2}") {
+    fn set_query_parameter_is_found_again(query in "[a-c=&+%2610\\[\\]]{0,16}", value in ".{0,12}", name in "[a-c \\[]{1,2}") {
         let parameter = QueryParameter::parse(&name).unwrap();
         let first = url(&format!("http://h/p?{query}"));
         let set = parameter.set(&first, &value);
