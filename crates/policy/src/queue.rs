@@ -22,14 +22,14 @@
 //! [`on_job_end`](JobQueue::on_job_end). [`next_for`](JobQueue::next_for) replaces a finished job
 //! by another one of the same host.
 //!
-//! **Delayed jobs.** A job that must wait (a retry) gives its slot back and is added by
-//! [`push_delayed`](JobQueue::push_delayed). At its time it waits like the others, in its place by
-//! number. Its host is remembered meanwhile, with its cap.
+//! **Delayed jobs.** A job that must wait for a time (a retry) ends, and is added again by
+//! [`push_delayed`](JobQueue::push_delayed). After that time it waits like any other job, in the
+//! order of the numbers. Until then the queue remembers its host and the host's cap.
 //!
-//! **The head.** The head is the first unfinished job, for which output in order waits. Jobs after
-//! it may reach both caps and then stop, because their buffers are full until the head has been
-//! printed. The head may therefore start above both caps. It may not start on a paused host, since
-//! that would answer a Retry-After with a busy loop.
+//! **The head.** With output in order, the head is the first unfinished job: the output waits for
+//! it. Later jobs may use up both caps and then stall, because their buffers are full until the
+//! head has been printed. The head may therefore start above both caps. It may not start on a
+//! paused host, since that would answer a Retry-After with a busy loop.
 //!
 //! **Cost.** A waiting or delayed job is in two ordered maps; a host with a job that may start is in
 //! one ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon as no
@@ -48,43 +48,44 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::target::Origin;
 use crate::time::MonotonicTime;
 
-/// The largest numbers of running jobs.
+/// The maximum numbers of running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueCaps {
-    /// The cap in total; 0 counts as 1.
+    /// The maximum number of running jobs in total; 0 counts as 1.
     pub total: usize,
-    /// The cap for one host; 0 counts as 1.
+    /// The maximum number of running jobs on one host; 0 counts as 1.
     pub per_host: usize,
 }
 
 /// The identity of a host in the queue. It is valid while jobs wait or run there, or the host is
-/// paused. A stale id has no effect, since a reused index has another generation.
+/// paused. An id that is no longer valid has no effect, since a reused index has another
+/// generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId {
     index: u32,
     generation: u32,
 }
 
-/// The maximum number of hosts that are remembered only because they are paused. When it is
-/// exceeded, the host whose pause ends first is dropped. These hosts take about 1 MiB at most.
+/// The maximum number of hosts that are remembered only because they are paused. If there are more,
+/// the host whose pause ends first is dropped. These hosts take at most about 1 MiB.
 const MAX_HOSTS_WITHOUT_JOBS: usize = 4096;
 
-/// The position of a job in the queue: its number, then the order of pushing, since numbers may
-/// repeat.
+/// The position of a job in the queue: its number, then the count of pushes before it, since
+/// numbers may repeat.
 type JobPosition = (u64, u64);
 
 /// A queue of jobs of type `T`, grouped by host `K`.
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
-    /// The maximum of the caps of hosts, if they adapt.
+    /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
     adaptive_max: Option<usize>,
-    /// The time at which the caps of hosts are raised whose jobs do not end.
+    /// The time at which the caps of hosts are raised on which jobs wait and no job ends.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostQueueSlot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
-    /// The host of the last push, which is likely to be the next one's host too.
+    /// The index of the host of the last push. The next push is likely to be for the same host.
     last: u32,
     /// All waiting jobs, each with the index of its host.
     waiting: BTreeMap<JobPosition, u32>,
@@ -94,14 +95,15 @@ pub struct JobQueue<T, K = Origin> {
     ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
-    /// Paused hosts without waiting or running jobs, by the end of the pause.
+    /// Paused hosts without waiting or running jobs, and other hosts that are remembered for a
+    /// time, by that time.
     resting: BTreeSet<(MonotonicTime, u32)>,
-    /// Delayed jobs, each with the time until which it waits, and its host.
+    /// Delayed jobs, each with the time until which it waits, and the index of its host.
     delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
-    /// The times of the delayed jobs.
+    /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of lent slots.
+    /// The number of slots that are lent: added to the total cap while jobs wait for silent hosts.
     lent: usize,
     pushes: u64,
 }
@@ -120,20 +122,20 @@ struct QueuedHost<T, K> {
     /// The number of delayed jobs.
     delayed: usize,
     paused_until: Option<MonotonicTime>,
-    /// The time before which the caller's rate of starts allows no other job.
+    /// The time before which the caller's request start rate (`--rate`) allows no other job.
     next_start: Option<MonotonicTime>,
-    /// The largest number of running jobs of this host; `None` for the common cap.
+    /// The maximum number of running jobs on this host; `None` for the cap that all hosts have.
     cap: Option<usize>,
     /// True if the host has answered a request.
     has_answered: bool,
-    /// The rule that adapts `cap`, once adaptation is needed.
+    /// The adaptive limit that determines `cap`; created when it is first needed.
     concurrency: Option<Box<ConcurrencyLimit>>,
-    /// The time until which the host is remembered for its cap.
+    /// The time until which the host and its cap are remembered without jobs.
     remembered_until: Option<MonotonicTime>,
     listed: HostQueueState,
 }
 
-/// The set of [`JobQueue`] that contains a host, with the key under which the set contains it.
+/// The set of [`JobQueue`] that contains a host, with the host's key in that set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostQueueState {
     Nowhere,
@@ -142,7 +144,7 @@ enum HostQueueState {
     Resting(MonotonicTime),
 }
 
-/// The activity of a host: with or without running jobs.
+/// Whether a host has running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostActivity {
     Busy,
@@ -150,13 +152,14 @@ enum HostActivity {
 }
 
 impl<T, K> QueuedHost<T, K> {
-    /// Returns the time before which no job may start: the end of the pause, or the next start that
-    /// the caller's rate allows.
+    /// Returns the time before which no job may start on the host: the end of the pause, or the
+    /// next start that the caller's request start rate allows.
     fn held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.next_start)
     }
 
-    /// Returns the time until which the host is remembered without jobs.
+    /// Returns the time until which the host is remembered without jobs: the end of its pause, or
+    /// of the memory of its cap.
     fn paused_or_held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.remembered_until)
     }
@@ -186,8 +189,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Adds a job with the number `seq`. The same number may be pushed again for a retry. A number
-    /// below others may be pushed for a job that was found later.
+    /// Adds a job with the number `seq`. A number may be pushed again, for a retry. It may also be
+    /// lower than numbers that are in the queue.
     pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
         let index = self.find_or_add_host(host);
         let place = (seq, self.pushes);
@@ -201,7 +204,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Adds a job that cannot start before `until`, on a host that the queue remembers.
     ///
     /// # Errors
-    /// The job, if the queue does not remember the host.
+    /// Returns the job if the queue does not remember the host.
     pub fn push_delayed(&mut self, host: HostId, until: MonotonicTime, seq: u64, item: T) -> Result<(), T> {
         let Some(index) = self.host_index(host) else { return Err(item) };
         let place = (seq, self.pushes);
@@ -213,14 +216,14 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Ok(())
     }
 
-    /// Returns the job to start now, with its host and number; `None` if none may start. The job
-    /// counts as running. `head` is the number of the job that ordered output waits for.
+    /// Returns the job to start now, with its host and number; `None` if no job may start. The job
+    /// then counts as running. `head` is the number of the job that ordered output waits for.
     pub fn next(&mut self, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.next_below(u64::MAX, now, head)
     }
 
-    /// Returns the next job as [`next`](JobQueue::next) does. Considers only the jobs whose number
-    /// is less than `limit`, and the head.
+    /// Returns the next job as [`next`](JobQueue::next) does, but only the head or a job whose
+    /// number is less than `limit`.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.end_expired_pauses(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
@@ -237,20 +240,20 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
     }
 
-    /// Returns another job of `host` in place of one that has just finished, so that it can use the
-    /// open connection. The number of running jobs stays the same. After `None`, call
+    /// Returns another job of `host` in place of a job that has just finished, so that it can use
+    /// the open connection. The number of running jobs stays the same. After `None`, call
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// Returns `None` if no job waits there, if the host is paused, or if more jobs run than a cap
-    /// allows (unless the head waits there). Also returns `None` if the total cap is reached and a
-    /// host without running jobs has a job with a lower number. A few hosts with long lists would
-    /// otherwise keep all others from starting.
+    /// Returns `None` if no job waits on the host, if the host is paused, or if more jobs run than
+    /// a cap allows (unless the head waits on the host). Also returns `None` if the total cap is
+    /// reached and a host without running jobs has a job with a lower number: a few hosts with many
+    /// jobs would otherwise keep all other hosts from starting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
         self.next_for_below(host, u64::MAX, now, head)
     }
 
-    /// Returns another job of `host` as [`next_for`](JobQueue::next_for) does. Considers only the
-    /// jobs whose number is less than `limit`, and the head.
+    /// Returns another job of `host` as [`next_for`](JobQueue::next_for) does, but only the head or
+    /// a job whose number is less than `limit`.
     pub fn next_for_below(
         &mut self,
         host: HostId,
@@ -281,8 +284,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((place.0, item))
     }
 
-    /// Removes and returns the first waiting job with this number. If no waiting job has it, the
-    /// first delayed job with this number.
+    /// Removes and returns the first waiting job with this number, or else the first delayed job
+    /// with this number.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
         let all = (seq, 0)..=(seq, u64::MAX);
         let (index, item) = if let Some((&place, &index)) = self.waiting.range(all.clone()).next() {
@@ -299,7 +302,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Records that a job of `host` has ended. To [pause](JobQueue::pause_host_until) the host, do
-    /// that before its last job is released: afterwards the queue may have forgotten the host.
+    /// so before its last job ends: afterwards the queue may have forgotten the host.
     pub fn on_job_end(&mut self, host: HostId) {
         let Some(index) = self.host_index(host) else { return };
         let state = self.host_at(index);
@@ -320,8 +323,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.update_host_state(index);
     }
 
-    /// Starts no job on `host` before `until`, because of the caller's own rate of starts. Unlike a
-    /// [pause](JobQueue::pause_host_until), this is forgotten with the last job of the host.
+    /// Prevents jobs from starting on `host` before `until`, because of the caller's request start
+    /// rate. Unlike a [pause](JobQueue::pause_host_until), this is forgotten with the last job of
+    /// the host.
     pub fn hold_host_until(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.host_index(host) else { return };
         self.host_at(index).next_start = Some(until);
@@ -344,26 +348,27 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
-    /// Returns the earliest end of a pause of a host with waiting jobs, or of the wait of a delayed
-    /// job: call [`next`](JobQueue::next) then, even without a push or release.
+    /// Returns the earliest time at which a pause of a host with waiting jobs, or the wait of a
+    /// delayed job, ends. Call [`next`](JobQueue::next) then, even if no job was pushed or has
+    /// ended.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let resumes = self.paused.first().map(|(until, _)| (*until).max(now));
         let raised = self.silent_at.filter(|at| *at > now && self.ready.is_empty() && !self.waiting.is_empty());
         [resumes, raised, self.next_due(now)].into_iter().flatten().min()
     }
 
-    /// Returns the earliest end of the wait of a delayed job.
+    /// Returns the earliest time at which the wait of a delayed job ends.
     pub fn next_due(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.due.first().map(|(until, _)| (*until).max(now))
     }
 
-    /// Sets the largest number of running jobs in total; 0 counts as 1. Lower it after EMFILE.
+    /// Sets the maximum number of running jobs in total; 0 counts as 1. Lower it after EMFILE.
     /// Running jobs continue.
     pub fn set_total(&mut self, total: usize) {
         self.caps.total = total.max(1);
     }
 
-    /// Returns the largest numbers of running jobs.
+    /// Returns the maximum numbers of running jobs.
     pub fn caps(&self) -> QueueCaps {
         self.caps
     }
@@ -429,7 +434,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.host_at(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
 
-    /// Ends the waits and pauses that have expired: their jobs can start.
+    /// Ends all pauses of hosts and waits of delayed jobs that are over at `now`: the jobs can
+    /// start.
     pub fn end_expired_pauses(&mut self, now: MonotonicTime) {
         while let Some((_, place)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
             self.due.pop_first();
@@ -500,8 +506,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.hosts[index as usize].host.as_mut().expect("an index in use")
     }
 
-    /// Moves a host to the set for its present state, or drops the host if the queue no longer
-    /// needs it.
+    /// Moves a host to the set that matches its present state, or drops the host if the queue no
+    /// longer needs it.
     fn update_host_state(&mut self, index: u32) {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");

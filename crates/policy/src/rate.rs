@@ -18,10 +18,10 @@
 //!
 //! The limiter is a token bucket with the capacity of 1/32 s at its rate. At most `rate + rate/32`
 //! bytes pass in any second, 3.1 % above the rate, plus the bytes that transfers take beyond
-//! [`available`](TokenBucket::available). The promised limit is 5 %. The difference is for such
-//! excess: one TLS record (16 KiB) fits in from 0.9 MB/s on. A bucket of 1/20 s would leave no room
-//! for it. A smaller bucket would lose rate whenever a busy thread is later than the time in which
-//! the bucket fills, since a full bucket gains nothing.
+//! [`available`](TokenBucket::available). The promised limit is 5 % above the rate. The difference
+//! is reserved for such excess: from 0.9 MB/s on, one TLS record (16 KiB) fits into it. A bucket of
+//! 1/20 s would leave no room for the excess. A smaller bucket would lower the rate whenever a busy
+//! thread comes later than the bucket takes to fill, since a full bucket gains nothing.
 //!
 //! Transfers are not distinguished: the first to ask gets the available bytes. They share by
 //! calling [`available`](TokenBucket::available) in turn and taking no more than their share.
@@ -32,13 +32,12 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The factor by which bytes are multiplied: counts are in bytes × nanoseconds, so frequent calls
-/// lose nothing by rounding.
+/// The factor by which bytes are multiplied: levels are in bytes × nanoseconds, so that frequent
+/// calls lose nothing by rounding.
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 
-/// The smallest number of bytes that [`TokenBucket::available`] returns, other than 0, if the
-/// bucket is large enough. A system call and a wake-up for a few bytes would cost more than the
-/// bytes.
+/// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns, unless the
+/// bucket is smaller. A system call and a wake-up for a few bytes would cost more than the bytes.
 const SMALLEST_GRANT: u64 = 4096;
 
 /// The token bucket of one rate limit, shared by every transfer under it.
@@ -47,7 +46,8 @@ pub struct TokenBucket {
     rate: u64,
     burst: u64,
     grant: u64,
-    /// The available bytes × [`NANOSECONDS_PER_SECOND`] at the time `filled`; negative for a debt.
+    /// The number of available bytes × [`NANOSECONDS_PER_SECOND`] at the time `filled`; negative
+    /// for a debt.
     level: i128,
     filled: MonotonicTime,
 }
@@ -66,9 +66,10 @@ impl TokenBucket {
         self.burst
     }
 
-    /// Returns the number of bytes that may be transferred now. It is 0, or at least a minimum: a
-    /// quarter of the [`burst`](TokenBucket::burst), or up to 4 KiB if that is more. A waiting
-    /// transfer therefore wakes up at most 128 times a second, at slow rates 32 times.
+    /// Returns the number of bytes that may be transferred now. It is either 0 or at least a
+    /// minimum: a quarter of the [`burst`](TokenBucket::burst), or 4 KiB if that is more, but at
+    /// most the burst. A waiting transfer therefore wakes up at most 128 times a second, at slow
+    /// rates 32 times.
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -76,16 +77,16 @@ impl TokenBucket {
         if whole < self.grant { 0 } else { whole }
     }
 
-    /// Removes the transferred bytes from the bucket. They may exceed
-    /// [`available`](TokenBucket::available) if the input could not be cut: no bytes are available
-    /// then until the debt is paid.
+    /// Removes the transferred bytes from the bucket. Their number may exceed
+    /// [`available`](TokenBucket::available) if the input could not be cut: no bytes are then
+    /// available until the debt is paid.
     pub fn remove(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * NANOSECONDS_PER_SECOND);
     }
 
-    /// Returns the time at which [`available`](TokenBucket::available) will return `want`, if
-    /// nobody takes any bytes before; `now` if it already does. `want` is first limited to the
-    /// range from the minimum of `available` to the burst.
+    /// Returns the time at which [`available`](TokenBucket::available) will return `want` if no
+    /// transfer takes bytes before; `now` if it returns that number now. `want` is first limited to
+    /// the range from the minimum of `available` to the burst.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
         if missing <= 0 {
@@ -96,7 +97,7 @@ impl TokenBucket {
         MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// Returns the time at which the debt is paid. `None` without a debt.
+    /// Returns the time at which the debt is paid; `None` if there is no debt.
     fn debt_paid_at(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let debt = u128::try_from(-self.level_at(now)).ok().filter(|debt| *debt > 0)?;
         let wait = u64::try_from(debt.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX);
@@ -111,12 +112,12 @@ impl TokenBucket {
     }
 }
 
-/// The longest time for which a turn in a [`SharedBucket`] is given in advance.
+/// The longest time in advance for which a transfer gets a turn in a [`SharedBucket`].
 const LONGEST_TURN: Duration = Duration::from_secs(5);
 
-/// A [`TokenBucket`] that many transfers share. Transfers wait in turn: the time after each turn is
-/// enough for the next grant. If all transfers waited for the same time, the first one to wake up
-/// would take all tokens.
+/// A [`TokenBucket`] that many transfers share. Each waiting transfer gets the time of its turn.
+/// The time between two turns is long enough to fill the bucket for one transfer. If all transfers
+/// waited until the same time, the first one to wake up would take all tokens.
 ///
 /// ```
 /// use core::time::Duration;
@@ -146,7 +147,7 @@ impl SharedBucket {
     /// Returns the number of bytes that a transfer may take now, at most `want`.
     ///
     /// # Errors
-    /// The time of the transfer's turn, if there are no bytes now.
+    /// Returns the time of the transfer's turn if no bytes are available now.
     pub fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let available = self.bucket.available(now);
         if available > 0 {
@@ -161,8 +162,8 @@ impl SharedBucket {
     }
 
     /// Returns the time before which no transfer should start, because more bytes were taken than
-    /// were available. `None` if a transfer may start now. Small bodies arrive with their heads and
-    /// cannot be delayed, so the starts are delayed instead.
+    /// were available. `None` if a transfer may start now. Small bodies arrive together with their
+    /// heads and cannot be delayed, so the transfers are delayed instead.
     pub fn debt_until(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.bucket.debt_paid_at(now)
     }
@@ -173,17 +174,18 @@ impl SharedBucket {
     }
 }
 
-/// The lateness of a start that the following starts make up for. A wake-up is late by a part of a
-/// millisecond, on a busy machine by more. Without this, each would lower the rate.
+/// The maximum delay of a start that later starts make up for. A wake-up is late by a fraction of a
+/// millisecond, on a busy machine by more. If this were not made up for, each late start would
+/// lower the rate.
 const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 
-/// The longest interval, 136 years: every clock can represent the resulting time.
+/// The longest interval between starts, 136 years: every clock can represent the resulting time.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1 << 32);
 
-/// The times at which something may start: once in each interval, on average.
+/// The times at which requests may start: once in each interval, on average (`--rate`).
 ///
-/// A start that is late by at most 100 ms does not delay later starts. After a longer time without
-/// starts, the schedule begins anew, so that at most the starts of 100 ms are made up for.
+/// A request that starts at most 100 ms late does not delay later requests. After a longer time
+/// without requests, the schedule begins anew, so that at most 100 ms are made up for.
 ///
 /// ```
 /// use core::time::Duration;
@@ -204,12 +206,12 @@ pub struct StartSchedule {
 }
 
 impl StartSchedule {
-    /// Returns the time before which nothing may start; `None` before the first start.
+    /// Returns the time before which no request may start; `None` before the first start.
     pub fn next_start(&self) -> Option<MonotonicTime> {
         self.next
     }
 
-    /// Counts a start, and returns the time of the next one.
+    /// Records that a request starts now, and returns the time at which the next request may start.
     pub fn record_start(&mut self, now: MonotonicTime, interval: Duration) -> MonotonicTime {
         let from = self.next.filter(|next| *next + MAX_CATCH_UP >= now).unwrap_or(now);
         let next = from + interval.min(LONGEST_INTERVAL);
@@ -218,32 +220,33 @@ impl StartSchedule {
     }
 }
 
-/// The maximum number of hosts in [`HostSchedules`]. Above it, the hosts with the nearest next
-/// start are dropped.
+/// The maximum number of hosts in [`HostSchedules`]. If there are more, the hosts whose next start
+/// is nearest are dropped.
 const MAX_HOSTS: usize = 1 << 16;
 
-/// A [`StartSchedule`] for each host `K`. A host whose next start has passed is dropped at some
-/// time; at most 65,536 are remembered.
+/// A [`StartSchedule`] for each host `K`, for at most 65,536 hosts. Hosts whose next start time has
+/// passed are dropped from time to time.
 #[derive(Debug)]
 pub struct HostSchedules<K> {
     interval: Duration,
     hosts: HashMap<K, StartSchedule>,
-    /// The number of hosts at which hosts that need not be remembered are dropped.
+    /// The number of hosts at which the hosts whose next start time has passed are dropped.
     sweep_at: usize,
 }
 
 impl<K: Hash + Eq + Clone> HostSchedules<K> {
-    /// Creates schedules of one start on each host in each interval.
+    /// Creates schedules that allow each host one request in each interval.
     pub fn new(interval: Duration) -> Self {
         HostSchedules { interval, hosts: HashMap::new(), sweep_at: 64 }
     }
 
-    /// Returns the time before which nothing may start on `host`; `None` if it is not known.
+    /// Returns the time before which no request may start on `host`; `None` if the host is unknown.
     pub fn next_start(&self, host: &K) -> Option<MonotonicTime> {
         self.hosts.get(host)?.next_start()
     }
 
-    /// Counts a start on `host`, and returns the time of the next one.
+    /// Records that a request starts on `host` now, and returns the time at which the next request
+    /// may start there.
     pub fn record_start(&mut self, host: &K, now: MonotonicTime) -> MonotonicTime {
         if let Some(schedule) = self.hosts.get_mut(host) {
             return schedule.record_start(now, self.interval);
@@ -254,7 +257,7 @@ impl<K: Hash + Eq + Clone> HostSchedules<K> {
         self.hosts.entry(host.clone()).or_default().record_start(now, self.interval)
     }
 
-    /// Drops the hosts whose next start is in the past. If too many hosts are left, also drops a
+    /// Drops the hosts whose next start time has passed. If too many hosts are left, also drops a
     /// quarter of them.
     fn remove_expired(&mut self, now: MonotonicTime) {
         let is_needed =
@@ -283,7 +286,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const RECORD: u64 = 16 * 1024;
 
-    /// A random number generator: xorshift.
+    /// A xorshift random number generator.
     struct TestRng(u64);
 
     impl TestRng {
@@ -296,7 +299,7 @@ mod tests {
     }
 
     /// Returns the largest number of bytes taken in any window of one second. The busiest window
-    /// begins and ends with a take, so only such windows are checked.
+    /// begins and ends when bytes are taken, so only such windows are checked.
     fn busiest_second(takes: &[(MonotonicTime, u64)]) -> u64 {
         let (mut oldest, mut sum, mut most) = (0, 0, 0);
         for (at, bytes) in takes {
@@ -310,8 +313,8 @@ mod tests {
         most
     }
 
-    /// Returns the smallest number of bytes taken in any whole second up to `end`. Such a window
-    /// begins just after a take.
+    /// Returns the smallest number of bytes taken in any window of one second before `end`. Such a
+    /// window begins just after bytes are taken.
     fn idlest_second(takes: &[(MonotonicTime, u64)], end: MonotonicTime) -> u64 {
         let until = |time: u64| takes.partition_point(|(at, _)| at.0 <= time);
         let starts = takes.iter().map(|(at, _)| at.0).take_while(|at| at + SECOND <= end.0);
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn any_second_is_within_five_percent() {
+    fn rate_is_kept_within_five_percent_each_second() {
         for (seed, rate) in [3_000, 10_240, 100_000, 1 << 20, 36_000_000, 1 << 30].into_iter().enumerate() {
             for takers in [1, 2, 7, 64] {
                 let (takes, end) = run(rate, takers, Duration::from_millis(2), 1, seed as u64 + 1000 * takers);
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_records_fit_within_the_rate() {
+    fn transfers_of_whole_records_keep_the_rate() {
         for rate in [900_000, 1 << 20, 10 << 20, 500 << 20] {
             for takers in [1, 5] {
                 let (takes, end) = run(rate, takers, Duration::from_millis(1), RECORD, rate + takers);
@@ -377,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn debt_is_paid_by_all_transfers() {
+    fn debt_delays_all_transfers_until_it_is_paid() {
         let start = MonotonicTime(0);
         let mut bucket = TokenBucket::new(1000, start);
         bucket.remove(3031);
@@ -388,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_time_is_not_saved_up() {
+    fn unused_rate_does_not_accumulate() {
         for rate in [1, 31, 1000, 1 << 20, u64::MAX] {
             let mut bucket = TokenBucket::new(rate, MonotonicTime(0));
             let full = bucket.available(MonotonicTime(0));
@@ -400,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_rates_wake_up_seldom() {
+    fn slow_rates_need_few_wakeups() {
         for (rate, most) in
             [(1, 1), (20, 20), (100, 34), (1000, 33), (50_000, 33), (200_000, 50), (1 << 20, 129), (1 << 40, 129)]
         {
@@ -432,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn largest_rates_do_not_overflow() {
+    fn extreme_rates_do_not_overflow() {
         let mut bucket = TokenBucket::new(1, MonotonicTime(0));
         for _ in 0..3 {
             bucket.remove(u64::MAX);
@@ -446,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_wait_until_a_debt_is_paid() {
+    fn new_transfers_wait_until_debt_is_paid() {
         let start = MonotonicTime(SECOND);
         let mut bucket = SharedBucket::new(1000, start);
         assert_eq!(bucket.debt_until(start), None);
@@ -458,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_bucket_serves_its_transfers_alike() {
+    fn shared_bucket_gives_transfers_similar_shares() {
         for (rate, takers) in [(100_000, 3), (1 << 20, 64), (100 << 20, 200)] {
             let (mut now, mut dice) = (MonotonicTime(SECOND), TestRng(rate));
             let mut bucket = SharedBucket::new(rate, now);
@@ -489,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn late_starts_keep_the_rate() {
+    fn late_request_starts_keep_the_rate() {
         for (interval, late) in [(1_000_000, 1_500_000), (10_000_000, 2_000_000), (500_000_000, 90_000_000)] {
             let (mut schedule, mut dice) = (StartSchedule::default(), TestRng(interval));
             let (mut now, mut starts) = (MonotonicTime(3 * SECOND), 0);
@@ -504,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn remembered_hosts_are_bounded() {
+    fn number_of_remembered_host_schedules_is_bounded() {
         let mut hosts = HostSchedules::new(Duration::from_secs(3600));
         for host in 0..200_000_u64 {
             assert_eq!(hosts.next_start(&host), None);
@@ -522,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn long_missed_starts_are_not_made_up() {
+    fn request_starts_missed_long_ago_are_dropped() {
         let (mut schedule, interval) = (StartSchedule::default(), Duration::from_millis(10));
         schedule.record_start(MonotonicTime(0), interval);
         let mut starts = 0;
@@ -543,7 +546,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn promised_bytes_are_available_in_time(
+        fn promised_tokens_are_available_at_ready_time(
             rate in prop_oneof![1..100u64, 1..10_000_000u64, any::<u64>()],
             ops in proptest::collection::vec((0..SECOND, 0..200_000u64, any::<u64>()), 1..20),
         ) {

@@ -3,12 +3,12 @@
 use super::{NoProxy, Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// The values of the proxy variables, read once. `Debug` is left out, since the values contain
+/// The values of the proxy variables, read once. There is no `Debug`, since the values contain
 /// passwords.
 ///
-/// `http_proxy` counts in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so a
-/// peer could choose the proxy (CVE-2016-5385). All other variables count in both cases; lower case
-/// takes precedence. An empty variable counts as unset.
+/// `http_proxy` is read in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so
+/// a peer could choose the proxy (CVE-2016-5385). All other variables are read in lower and upper
+/// case; lower case takes precedence. An empty variable counts as unset.
 #[derive(Clone, Default)]
 pub struct ProxyEnvironment {
     http: Option<String>,
@@ -17,9 +17,10 @@ pub struct ProxyEnvironment {
 }
 
 impl ProxyEnvironment {
-    /// Reads the variables through `get`, as text or as the system's bytes. Bytes that are not
-    /// UTF-8 are percent-encoded. In a proxy's user and password they keep their meaning; anywhere
-    /// else the URL is refused. Such a variable is never ignored.
+    /// Reads the variables by calling `get` with their names. The values are text or the system's
+    /// bytes. Bytes that are not UTF-8 are percent-encoded: in a proxy's user and password they
+    /// keep their meaning; in any other part, parsing the URL fails. Such a variable is never
+    /// ignored.
     pub fn from_variables<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| decode_text(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
@@ -47,14 +48,14 @@ impl ProxyEnvironment {
         value.filter(|_| !no_proxy.matches(target))
     }
 
-    /// Returns `true` if one of the proxies is reached over TLS.
+    /// Returns `true` if one of the variables names an https proxy.
     pub fn has_https_proxy(&self) -> bool {
         let is_https = |url: &String| Proxy::parse(url).is_ok_and(|proxy| proxy.kind() == ProxyKind::Https);
         [&self.http, &self.https].into_iter().flatten().any(is_https)
     }
 
-    /// Returns variables from which [`ProxyEnvironment::from_variables`] reads an equal value, for
-    /// another process. Their values are secrets.
+    /// Returns the variables as names and values, to be passed to another process.
+    /// [`ProxyEnvironment::from_variables`] reads an equal value from them. The values are secrets.
     ///
     /// ```
     /// use haul_policy::{Target, proxy::ProxyEnvironment};
@@ -70,21 +71,20 @@ impl ProxyEnvironment {
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// Returns the variables without the proxies; `no_proxy` stays.
+    /// Returns a copy that has no proxies and keeps `no_proxy`.
     #[must_use]
     pub fn without_proxies(self) -> ProxyEnvironment {
         ProxyEnvironment { no_proxy: self.no_proxy, ..ProxyEnvironment::default() }
     }
 
-    /// Returns the variables without the entries of `no_proxy` that name a port
-    /// ([`NoProxy::without_ports`]).
+    /// Returns a copy whose `no_proxy` has no entries with a port ([`NoProxy::without_ports`]).
     #[must_use]
     pub fn without_ports(self) -> ProxyEnvironment {
         ProxyEnvironment { no_proxy: self.no_proxy.without_ports(), ..self }
     }
 
-    /// Returns the list of the variable `no_proxy`. It also applies to a proxy of `-x`, unless
-    /// there is a `--noproxy`.
+    /// Returns the hosts in the variable `no_proxy`. They also apply to a proxy of `-x`, unless
+    /// `--noproxy` is given.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
     }

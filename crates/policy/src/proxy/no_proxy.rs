@@ -4,18 +4,18 @@ use core::net::IpAddr;
 
 use crate::target::{Host, Target};
 
-/// A list of hosts, between commas or blanks.
+/// A list of hosts, separated by commas or blanks.
 ///
 /// | entry | hosts |
 /// |---|---|
 /// | `*` | all |
 /// | `example.com`, `.example.com`, `example.com.` | that name and all names under it, in upper or lower case |
-/// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | addresses of that network |
+/// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | the addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///
-/// An entry with a port, `example.com:8080` or `[::1]:8080`, counts for that port only. In curl
-/// such an entry matches nothing: see [`NoProxy::without_ports`]. As in curl, no name is resolved
-/// to compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its
+/// An entry with a port, `example.com:8080` or `[::1]:8080`, matches that port only. In curl such
+/// an entry matches nothing: see [`NoProxy::without_ports`]. As in curl, no name is resolved to
+/// compare it with a network. Unlike in curl, a prefix of length 0 matches all addresses of its
 /// family.
 ///
 /// ```
@@ -36,14 +36,14 @@ pub struct NoProxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NoProxyEntry {
     hosts: NoProxyHosts,
-    /// The port for which the entry counts; `None` for all ports.
+    /// The port that the entry matches; `None` for all ports.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NoProxyHosts {
     All,
-    /// A name in lower case, without a dot at either end.
+    /// A host name in lower case, without a leading or trailing dot.
     Name(String),
     Network(IpAddr, u8),
 }
@@ -55,7 +55,7 @@ impl NoProxy {
         NoProxy { entries: words.filter_map(parse_entry).collect() }
     }
 
-    /// Returns `true` if the list contains `target`.
+    /// Returns `true` if an entry of the list matches `target`.
     pub fn matches(&self, target: &Target) -> bool {
         let is_for_port = |entry: &&NoProxyEntry| entry.port.is_none_or(|port| port == target.port());
         self.entries.iter().filter(is_for_port).any(|entry| match (&entry.hosts, target.host()) {
@@ -67,7 +67,7 @@ impl NoProxy {
         })
     }
 
-    /// Returns the list without the entries that name a port, which match nothing in curl.
+    /// Returns the list without the entries that have a port. In curl, these match nothing.
     #[must_use]
     pub fn without_ports(mut self) -> NoProxy {
         self.entries.retain(|entry| entry.port.is_none());
@@ -76,8 +76,8 @@ impl NoProxy {
 }
 
 /// Writes the list as text from which [`NoProxy::parse`] reads an equal list. Each name is written
-/// between dots, which `parse` removes. Without the dots, a name that was `.*` or `.10.0.0.1` would
-/// match all hosts or be an address.
+/// with a leading and a trailing dot, which `parse` removes. Without the dots, a name parsed from
+/// `.*` or `.10.0.0.1` would match all hosts or become an address.
 impl core::fmt::Display for NoProxy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (number, entry) in self.entries.iter().enumerate() {

@@ -1,13 +1,13 @@
 //! The route of a request through a proxy, and the data that the proxy learns.
 //!
 //! An http proxy that forwards sees the whole request, as does every router before it, since the
-//! request is not encrypted. A tunnel or SOCKS proxy learns host, port and its own credentials,
-//! nothing of the request.
+//! request is not encrypted. A tunnel or SOCKS proxy learns the host, the port and its own
+//! credentials, but nothing of the request.
 
 use super::{Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// The way in which a request is sent through a proxy.
+/// The manner in which a request is sent through a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyMode {
     /// The proxy receives the request in absolute form and forwards it.
@@ -19,7 +19,8 @@ pub enum ProxyMode {
 }
 
 impl Proxy {
-    /// Returns the way of a request to `target` through this proxy. `tunnel` is true with `-p`.
+    /// Returns the manner in which a request to `target` is sent through this proxy. `tunnel` is
+    /// true with `-p`.
     pub fn route(&self, target: &Target, tunnel: bool) -> ProxyMode {
         match (self.kind(), target.scheme()) {
             (ProxyKind::Http | ProxyKind::Https, Scheme::Http) if !tunnel => ProxyMode::Forward,
@@ -32,8 +33,8 @@ impl Proxy {
 /// The fields of a request, in order.
 pub type ProxyFields = Vec<(String, Vec<u8>)>;
 
-/// Returns the request target of a CONNECT, which is also its Host: host and port, even if the port
-/// is the default (RFC 9110 §9.3.6).
+/// Returns the request target of a CONNECT, which is also the value of its Host field: host and
+/// port, even if the port is the default (RFC 9110 §9.3.6).
 pub fn connect_authority(target: &Target) -> String {
     format!("{}:{}", without_zone(target), target.port())
 }

@@ -29,7 +29,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use super::ProxyKind;
 use crate::auth::Credentials;
 
-/// The host that the proxy connects to.
+/// The destination to which the proxy connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksDestination<'d> {
     /// A name for the proxy to resolve. Only SOCKS 4a and 5h support it.
@@ -45,20 +45,20 @@ pub enum SocksStep {
     NeedMore,
     /// Send the bytes, then read.
     Send(Vec<u8>),
-    /// Pass the proxy's token to the security context, `None` in the first round, and the answer to
-    /// [`SocksHandshake::token_message`].
+    /// Pass the proxy's token (`None` in the first round) to the security context, and pass the
+    /// resulting token to [`SocksHandshake::token_message`].
     Token(Option<Vec<u8>>),
-    /// Unwrap the level of protection that the proxy chose, and pass it to
+    /// Unwrap the protection level that the proxy chose, and pass it to
     /// [`SocksHandshake::on_level`].
     Level(Vec<u8>),
-    /// The handshake is done: the connection now leads to the destination.
+    /// The handshake is complete: the connection now leads to the destination.
     Done,
 }
 
 /// The state of a handshake. `Debug` shows no secret.
 pub struct SocksHandshake {
     state: SocksState,
-    /// The received bytes of the message that is expected now.
+    /// The bytes of the expected message that have arrived.
     have: Vec<u8>,
     credentials: Option<Credentials>,
     first: Vec<u8>,
@@ -120,7 +120,7 @@ impl SocksHandshake {
         })
     }
 
-    /// Offers GSS-API (method 1) to a SOCKS 5 proxy, too.
+    /// Adds GSS-API (method 1) to the authentication methods offered to a SOCKS 5 proxy.
     #[must_use]
     pub fn offering_gssapi(mut self) -> Self {
         if self.state == SocksState::Choice {
@@ -131,21 +131,21 @@ impl SocksHandshake {
         self
     }
 
-    /// Returns the message with a token of the security context, and waits for the proxy's token.
+    /// Returns the message that contains a token of the security context. The handshake then waits
+    /// for the proxy's token.
     pub fn token_message(&mut self, token: &[u8]) -> Result<Vec<u8>, SocksError> {
         self.state = SocksState::Token;
         gssapi_message(1, token)
     }
 
-    /// Returns the message with the wanted level of protection, as it was wrapped, and waits for the
-    /// proxy's level.
+    /// Returns the message that contains the wrapped protection level of the client. The handshake
+    /// then waits for the proxy's level.
     pub fn level_message(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, SocksError> {
         self.state = SocksState::Level;
         gssapi_message(2, wrapped)
     }
 
-    /// Handles the level of protection that the proxy chose, as it was unwrapped. Returns the request
-    /// to send.
+    /// Handles the unwrapped protection level that the proxy chose. Returns the request to send.
     pub fn on_level(&mut self, level: &[u8]) -> Result<Vec<u8>, SocksError> {
         match level {
             [0] => {
@@ -163,7 +163,7 @@ impl SocksHandshake {
     }
 
     /// Returns the number of bytes to read next; 0 after the handshake. Do not read more, so that
-    /// the bytes of the destination stay in the socket.
+    /// bytes from the destination stay in the socket.
     pub fn missing_bytes(&self) -> usize {
         let whole = match self.state {
             SocksState::Reply4 => 8,
@@ -208,8 +208,8 @@ impl SocksHandshake {
         }
     }
 
-    /// Checks the first bytes of a message before it is complete. A proxy that refuses may close
-    /// before the rest, and an HTTP server answers with text.
+    /// Checks the first bytes of a message before the message is complete. A proxy that refuses may
+    /// close the connection early, and an HTTP server answers with text.
     fn check_incomplete_message(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
@@ -327,8 +327,8 @@ fn socks5_request(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8
     Ok(request)
 }
 
-/// Checks that a name fits its length byte and contains no NUL. A shortened name would be another
-/// host (CVE-2023-38545 was worse).
+/// Checks that a name fits its length byte and contains no NUL. A name cut to fit would be another
+/// host (compare CVE-2023-38545).
 fn check_host_name(name: &str) -> Result<&str, SocksError> {
     if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
         return Err(SocksError::TooLong);
@@ -354,7 +354,7 @@ pub enum SocksError {
     NoIpv6,
     /// A name, user or password has more than 255 bytes, or a name is empty.
     TooLong,
-    /// The server does not reply with this version of SOCKS.
+    /// The server's reply does not have this version of SOCKS.
     NotAProxy,
     /// The proxy requires a user and password, but none were given.
     WantsCredentials,
@@ -364,7 +364,7 @@ pub enum SocksError {
     WrongCredentials,
     /// The proxy refused the Kerberos ticket.
     WrongTicket,
-    /// The proxy wants to protect each message by GSS-API.
+    /// The proxy requires that each message is protected by GSS-API, which is not supported.
     Protection,
     /// SOCKS 4 replied with a code other than 90.
     Refused4(u8),

@@ -1,4 +1,5 @@
-//! Tests of proxy URLs, the environment, no_proxy, routes, and SOCKS handshakes byte by byte.
+//! Tests of proxy URLs, the environment, `no_proxy`, routes, and SOCKS handshakes that arrive byte
+//! by byte.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,7 +13,7 @@ fn target(url: &str) -> Target {
 }
 
 #[test]
-fn urls_are_parsed() {
+fn proxy_urls_are_parsed() {
     for (text, shown) in [
         ("h", "http://h:1080"),
         ("h:3128", "http://h:3128"),
@@ -37,7 +38,7 @@ fn urls_are_parsed() {
 }
 
 #[test]
-fn malformed_urls_are_refused() {
+fn malformed_proxy_urls_are_refused() {
     for (text, exit) in [
         ("ftp://h", 7),
         ("://h", 7),
@@ -141,7 +142,7 @@ fn no_proxy_matches_hosts_and_networks() {
 }
 
 #[test]
-fn routes_carry_only_their_own_fields() {
+fn connect_and_forwarded_requests_have_own_fields() {
     let http = Proxy::parse("http://pu:pp@p").unwrap();
     let socks = Proxy::parse("socks5://p").unwrap();
     let (plain, tls) = (target("http://u:p@h.example/p?q#f"), target("https://[fe80::1%25eth0]/"));
@@ -214,7 +215,7 @@ fn play(handshake: &mut SocksHandshake, replies: &[u8], size: usize) -> (Vec<Vec
 }
 
 #[test]
-fn socks_messages_do_not_depend_on_reply_cuts() {
+fn socks_handshake_accepts_replies_in_any_pieces() {
     let user = Credentials::new("me", "pw").unwrap();
     let v4 = SocksDestination::Address(IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4)));
     let v6 = SocksDestination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
@@ -261,7 +262,7 @@ fn socks_messages_do_not_depend_on_reply_cuts() {
 }
 
 #[test]
-fn gssapi_tokens_do_not_depend_on_reply_cuts() {
+fn gssapi_handshake_accepts_replies_in_any_pieces() {
     let user = Credentials::new("me", "pw").unwrap();
     let rounds = [&[5, 1, 1, 1, 0, 4][..], b"more", &[1, 1, 0, 4], b"last", &[1, 2, 0, 1, 0]].concat();
     let replies = [&rounds[..], &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]].concat();
@@ -280,7 +281,7 @@ fn gssapi_tokens_do_not_depend_on_reply_cuts() {
 }
 
 #[test]
-fn refused_gssapi_is_an_error() {
+fn gssapi_refusal_by_socks_proxy_is_an_error() {
     let end = |replies: &[u8]| {
         let handshake = SocksHandshake::new(ProxyKind::Socks5h, NAME, 80, None).unwrap();
         play(&mut handshake.offering_gssapi(), replies, 1).1.unwrap_err()
@@ -301,7 +302,7 @@ fn refused_gssapi_is_an_error() {
 }
 
 #[test]
-fn socks_refusals_have_a_clear_text() {
+fn socks_refusals_have_distinct_error_messages() {
     let user = Credentials::new("me", "hunter2").unwrap();
     let end = |kind, credentials, replies: &[u8]| {
         let mut handshake = SocksHandshake::new(kind, NAME, 80, credentials).unwrap();
@@ -353,7 +354,7 @@ fn socks_refuses_long_names_and_ipv6() {
 }
 
 #[test]
-fn no_proxy_drops_entries_with_ports_on_request() {
+fn without_ports_drops_no_proxy_entries_with_ports() {
     let list = NoProxy::parse("a:80,b").without_ports();
     assert!(!list.matches(&target("http://a/")) && list.matches(&target("http://b/")));
     let pairs = |name: &str| match name {
@@ -367,7 +368,7 @@ fn no_proxy_drops_entries_with_ports_on_request() {
 }
 
 #[test]
-fn no_proxy_list_survives_a_round_trip() {
+fn no_proxy_list_is_written_and_parsed_back() {
     // The last line: names that without the dots at their ends would be all hosts, a network, or
     // other names.
     for text in [

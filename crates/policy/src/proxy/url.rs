@@ -12,7 +12,7 @@ pub enum ProxyKind {
     Http,
     /// `https`: TLS to the proxy itself.
     Https,
-    /// `socks4` and `socks`: IPv4 only; the client resolves the destination's name.
+    /// `socks4` or `socks`: IPv4 only; the client resolves the destination's name.
     Socks4,
     /// `socks4a`: SOCKS 4 in which the proxy resolves the destination's name.
     Socks4a,
@@ -35,7 +35,8 @@ impl ProxyKind {
         }
     }
 
-    /// Returns curl's default port: 443 for `https`, 1080 for all others, even `http`.
+    /// Returns curl's default port for the proxy: 443 for `https`, 1080 for all other schemes, even
+    /// `http`.
     pub fn default_port(self) -> u16 {
         match self {
             ProxyKind::Https => 443,
@@ -71,7 +72,8 @@ impl ProxyKind {
     }
 }
 
-/// A proxy. Equal proxies may share connections. `Debug` and `Display` leave the credentials out.
+/// A proxy. Equal proxies may share connections. `Debug` and `Display` do not print the
+/// credentials.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Proxy {
     kind: ProxyKind,
@@ -127,7 +129,7 @@ impl Proxy {
         &self.host
     }
 
-    /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
+    /// Returns the host as used for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         &self.host_text
     }
@@ -137,7 +139,8 @@ impl Proxy {
         self.port
     }
 
-    /// Returns the credentials for the proxy, or `None`. No other peer receives them.
+    /// Returns the credentials for the proxy; `None` without credentials. No other peer receives
+    /// them.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
@@ -168,8 +171,8 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// The reason why a text does not name a proxy. The message never repeats the text, which may hold
-/// a password.
+/// The reason why a text does not name a proxy. The message never repeats the text, which may
+/// contain a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyParseError {

@@ -1,4 +1,5 @@
-//! Caps of hosts that adapt to what each host bears.
+//! Adaptive caps: the number of running jobs on each host adapts to the load that the host can
+//! handle.
 
 use core::hash::Hash;
 use core::time::Duration;
@@ -9,10 +10,10 @@ use crate::concurrency::{
 };
 use crate::time::MonotonicTime;
 
-/// The time for which the cap of a host without jobs is remembered.
+/// The time for which a host's cap is remembered after its last job.
 const CAP_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
-/// The end of a job, without the number of jobs that were running.
+/// The end of a job, with its times but without the number of running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobEnd {
     /// The current time.
@@ -21,30 +22,30 @@ pub struct JobEnd {
     pub first_byte: Duration,
     /// The time from the request to the end of its response.
     pub total: Duration,
-    /// The request was the first on its connection.
+    /// True if the request was the first on its connection.
     pub on_new_connection: bool,
-    /// The end of the request.
+    /// The outcome of the request.
     pub kind: CompletionKind,
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Lets the cap of each host adapt by [`ConcurrencyLimit`]: it begins at 6 and grows to at most
-    /// `max`. Both are bounded by the total cap.
+    /// Makes the cap of each host adapt by [`ConcurrencyLimit`]: it begins at 6 and grows to at
+    /// most `max`. The total cap bounds both numbers.
     pub fn adapt_caps(&mut self, max: usize) {
         let max = max.min(self.caps.total);
         self.adaptive_max = Some(max);
         self.caps.per_host = INITIAL_LIMIT.min(max);
     }
 
-    /// Returns an empty queue with the same caps, adaptive ones included.
+    /// Returns an empty queue with the same caps. They adapt if the caps of this queue do.
     #[must_use]
     pub fn empty_with_same_caps(&self) -> Self {
         Self { adaptive_max: self.adaptive_max, ..Self::new(self.caps) }
     }
 
-    /// Adapts the cap of `host` to the end of a job. Call it before the slot of the job is
-    /// released. Returns the load that may have made the host refuse the job, if the job may be
-    /// tried again as soon as the cap allows.
+    /// Adapts the cap of `host` to the end of a job. Call this before
+    /// [`on_job_end`](JobQueue::on_job_end). Returns the load that may have made the host refuse
+    /// the job, if the job may be tried again as soon as the cap allows.
     pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.on_host_answered(host);
         let max = self.adaptive_max?;
@@ -70,14 +71,14 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns false if caps may have to be raised because no job ends, and
-    /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that increase. Then call
-    /// [`next`](JobQueue::next) after a push for a host that is full.
+    /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that increase. In that
+    /// case, call [`next`](JobQueue::next) after each push for a host that is full.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
 
-    /// Raises the caps of hosts on which jobs wait and none ends. Called when a job could start if a
-    /// cap were higher.
+    /// Raises the caps of hosts on which jobs wait and no job ends. Called when a job could start
+    /// if a cap were higher.
     pub(super) fn raise_silent_caps(&mut self, now: MonotonicTime) {
         let Some(max) = self.adaptive_max else { return };
         // A time long past is of an earlier wait.
@@ -108,8 +109,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Records whether the jobs of `host` share one connection, so that the peer limits their
-    /// number. If they do, the cap is the total cap, and an adaptive cap shrinks after refusals.
-    /// When the jobs need separate connections again, the cap starts as for a new host.
+    /// number. If they do, the host's cap becomes the total cap, and an adaptive cap shrinks after
+    /// refusals. When the jobs need separate connections again, the cap starts as for a new host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();
@@ -138,7 +139,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// A queue with jobs on one host. Each ends 100 ms after its start.
+    /// A queue with jobs on one host, for tests.
     struct OneHostQueue {
         queue: JobQueue<(), u8>,
         now: MonotonicTime,
@@ -163,7 +164,7 @@ mod tests {
             }
         }
 
-        /// Ends all running jobs after `time`, and starts others.
+        /// Ends all running jobs after `time`, and starts other jobs.
         fn end_all(&mut self, time: Duration, kind: CompletionKind) {
             self.now = self.now + time;
             for host in std::mem::take(&mut self.running) {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn cap_grows_within_the_total() {
+    fn adaptive_host_cap_grows_within_total_cap() {
         for (total, most) in [(64, 50), (20, 20), (3, 3)] {
             let mut host = OneHostQueue::new(total, 200);
             assert_eq!(host.running.len(), total.min(6));
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_jobs_lower_the_cap() {
+    fn refused_jobs_lower_the_host_cap() {
         let mut host = OneHostQueue::new(64, 200);
         host.end_all(100 * MS, CompletionKind::Served);
         host.end_all(100 * MS, CompletionKind::Refused);
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn cap_is_remembered_without_jobs() {
+    fn host_cap_is_remembered_without_jobs() {
         for (pause, most) in [(Duration::from_secs(59), 50), (Duration::from_secs(61), 6)] {
             let mut host = OneHostQueue::new(64, 12);
             host.end_all(100 * MS, CompletionKind::Served);
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn cap_grows_while_no_job_ends() {
+    fn host_cap_grows_while_no_job_ends() {
         let mut host = OneHostQueue::new(64, 200);
         let at = host.queue.next_wakeup(host.now).expect("jobs wait");
         assert_eq!(at, host.now + SILENCE_BEFORE_GROWTH);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_connection_has_the_total_cap() {
+    fn host_with_shared_connection_has_the_total_cap() {
         let mut host = OneHostQueue::new(64, 200);
         host.queue.set_shared_connection(host.running[0], true);
         host.start();
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_sharing_restores_the_first_cap() {
+    fn separate_connections_restore_the_initial_host_cap() {
         let mut host = OneHostQueue::new(64, 400);
         let id = host.running[0];
         host.queue.set_shared_connection(id, true);
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_sharing_restores_a_fixed_cap() {
+    fn separate_connections_restore_a_fixed_host_cap() {
         let mut queue: JobQueue<(), u8> = JobQueue::new(QueueCaps { total: 10, per_host: 2 });
         let now = MonotonicTime(0);
         (0..30).for_each(|job| {

@@ -1,18 +1,19 @@
-//! Slots that are lent: jobs that only wait for dead hosts do not keep others from running.
+//! Lent slots: additional slots that are granted while running jobs only wait for hosts that do not
+//! answer.
 
 use core::hash::Hash;
 
 use super::{HostId, JobQueue};
 
-/// The number of lent slots for each slot of the total cap, and the largest number of them.
+/// The maximum number of lent slots, as a multiple of the total cap.
 const MAX_LENT_PER_SLOT: usize = 4;
 const MAX_LENT: usize = 1024;
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Allows one job more than the total cap, because a running job only waits for its host to
     /// answer. Call [`return_lent_slot`](JobQueue::return_lent_slot) when the host answers or the
-    /// wait ends. Returns `false` if four times the cap, or 1,024 slots, are lent already. With a
-    /// cap of 1, the order of the jobs is meant to be kept, and no slot is lent.
+    /// wait ends. Returns `false` if four times the total cap, or 1,024 slots, are lent already.
+    /// With a total cap of 1, jobs must run one after the other, and no slot is lent.
     pub fn lend_slot(&mut self) -> bool {
         let most =
             if self.caps.total == 1 { 0 } else { MAX_LENT.min(self.caps.total.saturating_mul(MAX_LENT_PER_SLOT)) };
@@ -21,9 +22,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         may
     }
 
-    /// Lends a slot of `host`, which has accepted a connection and not answered yet, as
-    /// [`lend_slot`](JobQueue::lend_slot). Returns `false`, too, if the host has answered an
-    /// earlier request: then it is slow, and not dead.
+    /// Lends a slot as [`lend_slot`](JobQueue::lend_slot) does, for a job whose `host` has accepted
+    /// a connection but has not answered yet. Also returns `false` if the host has answered an
+    /// earlier request: it is then slow, not dead.
     pub fn lend_slot_of_silent_host(&mut self, host: HostId) -> bool {
         let has_answered = self.host_index(host).is_none_or(|index| self.host_at(index).has_answered);
         !has_answered && self.lend_slot()
@@ -36,14 +37,14 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Takes back a slot that was [lent](JobQueue::lend_slot). If too many jobs run then, no job
-    /// starts before others end.
+    /// Takes back a slot that was [lent](JobQueue::lend_slot). If more jobs run than the caps then
+    /// allow, no job starts until some have ended.
     pub fn return_lent_slot(&mut self) {
         self.lent = self.lent.saturating_sub(1);
     }
 
-    /// Lowers the total cap below the number of running jobs, because there are no descriptors for
-    /// more. Slots that are lent are not counted.
+    /// Lowers the total cap to one less than the number of running jobs without lent slots, because
+    /// there are no descriptors for more.
     pub fn shrink(&mut self) {
         self.set_total(self.running.saturating_sub(self.lent + 1));
     }
@@ -53,7 +54,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.running < self.total_cap_with_lent()
     }
 
-    /// Returns the total cap with the lent slots.
+    /// Returns the total cap plus the number of lent slots.
     pub(super) fn total_cap_with_lent(&self) -> usize {
         self.caps.total.saturating_add(self.lent)
     }

@@ -15,7 +15,8 @@
 
 use core::ops::Range;
 
-/// A set of byte offsets, as half-open ranges in rising order that neither overlap nor touch.
+/// A set of byte offsets, stored as half-open ranges in ascending order that neither overlap nor
+/// touch.
 ///
 /// The set is small in practice: one range for each connection, and one for each part that an
 /// earlier run received. A look-up is a binary search; a change moves the ranges after it. A range
@@ -31,8 +32,8 @@ impl ByteRanges {
         ByteRanges { sorted: Vec::new() }
     }
 
-    /// Adds a range and joins it with overlapping or adjacent ones. An empty or reversed range adds
-    /// nothing.
+    /// Adds a range and joins it with overlapping or adjacent ranges. An empty or reversed range
+    /// adds nothing.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -60,7 +61,7 @@ impl ByteRanges {
         self.sorted.splice(first..behind, kept);
     }
 
-    /// Returns `true` if the set contains this byte.
+    /// Returns `true` if the set contains the byte at `offset`.
     pub fn contains(&self, offset: u64) -> bool {
         self.range_containing(offset).is_some()
     }
@@ -76,21 +77,21 @@ impl ByteRanges {
         self.sorted.iter().map(|span| span.end - span.start).sum()
     }
 
-    /// Iterates over the ranges, in rising order.
+    /// Iterates over the ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.sorted.iter().cloned()
     }
 
-    /// Iterates over the missing ranges of a body of `total` bytes, in rising order. Ranges beyond
-    /// `total` are ignored.
+    /// Iterates over the missing ranges of a body of `total` bytes in ascending order. Ranges of
+    /// the set beyond `total` are ignored.
     pub fn gaps(&self, total: u64) -> impl Iterator<Item = Range<u64>> {
         let starts = [0].into_iter().chain(self.sorted.iter().map(|span| span.end));
         let ends = self.sorted.iter().map(|span| span.start).chain([u64::MAX]);
         starts.zip(ends).map(move |(start, end)| start..end.min(total)).filter(|gap| !gap.is_empty())
     }
 
-    /// Returns the first missing range at or after `from`, cut at `from`; `None` if no byte is
-    /// missing there.
+    /// Returns the part of the first missing range that lies at or after `from`; `None` if no byte
+    /// is missing there.
     pub fn first_gap(&self, from: u64, total: u64) -> Option<Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= from);
         let mut behind = self.sorted[next..].iter();
@@ -132,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ranges_work_at_the_edges_of_u64() {
+    fn byte_ranges_work_at_the_edges_of_u64() {
         let mut spans = ByteRanges::new();
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);
@@ -165,7 +166,7 @@ mod tests {
 
     const SIZE: u64 = 48;
 
-    /// Returns the ranges of consecutive bits that are set, or clear if `there` is false.
+    /// Returns the ranges of consecutive bits that are set, or that are clear if `there` is false.
     fn runs(bits: &[bool], there: bool) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         for (at, _) in bits.iter().enumerate().filter(|(_, bit)| **bit == there) {
@@ -180,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_behave_like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
+        fn byte_ranges_behave_like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
             let mut spans = ByteRanges::new();
             let mut bits = vec![false; SIZE as usize + 20];
             for (add, start, length) in ops {

@@ -34,7 +34,7 @@
 //!
 //! A checkpoint fills its slot, with zeros at the end. Numbers are little-endian.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | `haulnote` |
 //! | 1 | version: 1 |
@@ -53,7 +53,7 @@
 //! The encoding is canonical: a decoded checkpoint encodes to the same bytes. The checksum detects
 //! accidents and is not a signature. A program that may write the file may write the body too.
 //!
-//! Left out: the times of writing, and syncing (the engine does both).
+//! Left out: the decision when to write a checkpoint, and syncing (the engine does both).
 
 use core::ops::Range;
 
@@ -72,14 +72,14 @@ const VERSION: u8 = 1;
 const ENCODED_RANGE_SIZE: usize = 16;
 const CHECKSUM_SIZE: usize = 4;
 
-/// The state of a partial file, written to its end.
+/// The state of a partial file. It is stored at the end of that file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The identity of the body: a digest, made by the engine, of the URL and everything else that
     /// selects the body.
     pub identity: [u8; 32],
-    /// The id of the boot of the machine during which the checkpoint was written; at most
-    /// [`MAX_BOOT`] bytes. Empty if unknown.
+    /// The boot id of the machine at the time when the checkpoint was written; at most [`MAX_BOOT`]
+    /// bytes. Empty if unknown.
     pub boot: Vec<u8>,
     /// True if the bytes of `done` were synced to the disk before the checkpoint was written.
     pub is_synced: bool,
@@ -95,10 +95,10 @@ impl Checkpoint {
     /// Encodes the checkpoint into [`SLOT_SIZE`] bytes. Of two checkpoints in a file, the one with
     /// the higher `sequence` counts.
     ///
-    /// The encoding never claims more bytes than `done`: ranges are cut at `total`. If there are
-    /// more ranges than fit (about 250, or 183 with the longest validator), the smallest are left
-    /// out and will be fetched again. A boot id that is too long is left out too, since a shortened
-    /// one could equal another.
+    /// The encoding never claims more bytes than `done`, and cuts ranges at `total`. If there are
+    /// more ranges than fit (about 250, or 183 with the longest validator), the smallest ranges are
+    /// left out and will be fetched again. A boot id that is too long is left out, since a
+    /// shortened id could equal another.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();
@@ -127,7 +127,7 @@ impl Checkpoint {
 
     /// Returns `true` if the bytes of `done` are surely in the file during the boot with the id
     /// `boot`. After kill -9 they are in the page cache; after a power failure they are in the file
-    /// only if they were synced first. An unknown (empty) boot id equals no other.
+    /// only if they were synced first. An unknown (empty) boot id equals no other boot id.
     pub fn is_reliable_in_boot(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
@@ -186,11 +186,13 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     is_clean.then_some((sequence, Checkpoint { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
-/// Returns the newest valid checkpoint in `slots`, with its sequence number, or `None`. `slots`
-/// consists of pieces of [`SLOT_SIZE`] bytes. A truncated piece is not valid.
+/// Returns the newest valid checkpoint in `slots`, with its sequence number; `None` if no
+/// checkpoint is valid. `slots` is a sequence of slots of [`SLOT_SIZE`] bytes. A truncated slot is
+/// not valid.
 ///
-/// The caller must know where the slots begin. A checkpoint found at `at` belongs to this file only
-/// if its `total` is `at`, because the last bytes of a complete body may look like a checkpoint.
+/// The caller must know where the slots begin in the file. A checkpoint found at the offset `at`
+/// belongs to this file only if its `total` is `at`, because the last bytes of a complete body may
+/// look like a checkpoint.
 pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
     slots.chunks(ENCODED_SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }

@@ -15,7 +15,7 @@ use core::ops::Range;
 /// A valid Content-Range in bytes. At least one of the two fields is `Some`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
-    /// The range of bytes, half-open and never empty; `None` for `*` (unsatisfied, in a 416).
+    /// The range of bytes, half-open and never empty; `None` for `*` (not satisfiable, in a 416).
     pub span: Option<Range<u64>>,
     /// The length of the whole representation; `None` for `*` (unknown). `span` never exceeds it.
     pub total: Option<u64>,
@@ -29,15 +29,15 @@ impl ContentRange {
     }
 }
 
-/// Parses a field value. Returns `None` if it is not a valid Content-Range whose unit is `bytes`,
-/// in upper or lower case.
+/// Parses the value of a Content-Range. Returns `None` if the value is invalid or its unit is not
+/// `bytes` (in upper or lower case).
 ///
 /// The parser is strict, because the value decides where the bytes of a part are written. It
-/// refuses a last byte before the first or after the end, a number that does not fit 64 bits, a
-/// sign, `*/*`, and two values joined by a comma. It accepts blanks and tabs only around the value
-/// and after the unit, where some servers align it. It refuses `bytes=0-4/9` (the syntax of
-/// requests), although some clients accept that: a server that confuses the two cannot be trusted
-/// with offsets.
+/// refuses a last byte before the first byte or after the end, a number that does not fit 64 bits,
+/// a sign, `*/*`, and two values joined by a comma. It accepts blanks and tabs only around the
+/// value and after the unit, where some servers add them for alignment. It refuses `bytes=0-4/9`
+/// (the syntax of requests), although some clients accept that: a server that confuses the two
+/// cannot be trusted with offsets.
 pub fn parse(value: &[u8]) -> Option<ContentRange> {
     let value = trim_blanks(value);
     let (unit, rest) = value.split_at_checked(5)?;
@@ -60,8 +60,8 @@ pub fn parse(value: &[u8]) -> Option<ContentRange> {
     (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
 }
 
-/// Splits at the first occurrence of a byte. A second one stays in the latter half, which then
-/// fails to parse as a number.
+/// Splits `text` at the first occurrence of the byte `at`. A second occurrence stays in the latter
+/// half, which then fails to parse as a number.
 fn split_at_byte(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     Some((&text[..place], &text[place + 1..]))
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_forms_are_parsed() {
+    fn valid_content_ranges_are_parsed() {
         let table: &[(&str, Option<ContentRange>)] = &[
             ("bytes 0-499/1234", made(Some(0..500), Some(1234))),
             ("bytes 0-0/1", made(Some(0..1), Some(1))),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_forms_are_refused() {
+    fn invalid_content_ranges_are_refused() {
         let table = [
             "",
             " ",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_match_needs_first_last_and_total() {
+    fn content_range_matches_only_exact_first_last_total() {
         let part = parse(b"bytes 10-19/100").unwrap();
         assert!(part.is_exactly(10, 20, 100));
         for (first, end, total) in [(9, 20, 100), (11, 20, 100), (10, 19, 100), (10, 21, 100), (10, 20, 101)] {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_value_never_keeps_its_total() {
+    fn truncated_content_range_never_keeps_its_total() {
         let text = b"bytes 1000-1999/12345";
         for end in 0..text.len() {
             let cut = parse(&text[..end]);
@@ -200,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn parsed_ranges_are_consistent(text in "[bB]ytes [0-9*/ -]{0,20}") {
+        fn parsed_content_ranges_are_consistent(text in "[bB]ytes [0-9*/ -]{0,20}") {
             if let Some(ContentRange { span, total }) = parse(text.as_bytes()) {
                 prop_assert!(span.is_some() || total.is_some());
                 let span = span.unwrap_or(0..1);

@@ -1,12 +1,12 @@
-//! One body from several ranges and over several runs: checks the range that each response claims,
-//! tracks the received bytes, and records them.
+//! The assembly of one body from several ranges and over several runs: checks the range that each
+//! response claims, tracks the received bytes, and records them.
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`content_range`] | the bytes that a 206 or 416 claims |
-//! | [`validator`] | the test that a response is of the same representation, byte for byte |
+//! | [`validator`] | the check that two responses have the same representation, byte for byte |
 //! | [`byte_ranges`] | sets of present and missing bytes |
-//! | [`split_planner`] | the number of connections that helps |
+//! | [`split_planner`] | the number of connections that makes the download fastest |
 //! | [`part_tracker`] | the part that each connection fetches |
 //! | [`checkpoint`] | the checkpoint for a later run |
 //!

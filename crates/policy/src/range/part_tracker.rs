@@ -9,10 +9,11 @@
 //! ```
 //!
 //! The first stream (the request without a range) owns the rest of the body until a part is claimed
-//! from it. Its claim then ends where the first part begins. For a pipe, the parts follow it, no
-//! further ahead of the output than memory allows. For a file, the parts are claimed from the end,
-//! so that the first stream continues undisturbed until it meets them. The last parts are halves of
-//! its rest, so that all streams end together.
+//! from it. Its claim then ends where the first part begins. For a pipe, the parts follow the first
+//! stream, no further ahead of the output than memory allows. For a file, the parts are claimed
+//! from the end of the body, so that the first stream continues undisturbed until it meets them.
+//! Each of the last parts is half of the first stream's remaining claim, so that all streams end
+//! together.
 //!
 //! ```
 //! use haul_policy::range::byte_ranges::ByteRanges;
@@ -33,7 +34,7 @@ use super::byte_ranges::ByteRanges;
 /// The order in which the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartOrder {
-    /// Parts are claimed in rising order, at most `ahead` bytes before the output.
+    /// Parts are claimed in ascending order, at most `ahead` bytes before the output.
     InOrder {
         /// The number of bytes that may wait in memory for the output.
         ahead: u64,
@@ -67,18 +68,18 @@ struct PartClaim {
     id: usize,
     at: u64,
     end: u64,
-    /// True for the first stream, whose end can be moved.
+    /// True for the claim of the first stream, whose end can be moved.
     is_open: bool,
 }
 
 impl PartTracker {
-    /// Creates the state for a body of `total` bytes, of which `done` are present.
+    /// Creates the tracker of a body of `total` bytes, of which `done` are present.
     pub fn new(total: u64, done: ByteRanges, order: PartOrder) -> PartTracker {
         PartTracker { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
-    /// Claims everything from `at` to the next present or claimed byte for the first stream.
-    /// Returns the claim's id.
+    /// Claims the bytes from `at` to the next present or claimed byte for the first stream. Returns
+    /// the claim's id.
     pub fn claim_for_first_stream(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, PartOrder::InOrder { .. }) { at } else { self.out });
@@ -141,8 +142,8 @@ impl PartTracker {
         is_enough.then(|| ClaimedPart { id: self.push_claim(span.start, span.end, false), span })
     }
 
-    /// Cuts a part off the end of the first stream's claim, at most half of it. Returns `None` if
-    /// that would be less than `least` bytes.
+    /// Cuts a part of at most `size` bytes, and at most half of the claim, off the end of the first
+    /// stream's claim. Returns `None` if the part would have less than `least` bytes.
     fn take_from_first(&mut self, size: u64, least: u64) -> Option<Range<u64>> {
         let first = self.claims.iter_mut().find(|claim| claim.is_open)?;
         let size = size.min((first.end - first.at) / 2);
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pipe_parts_stay_within_the_memory() {
+    fn parts_for_a_pipe_stay_within_memory_limit() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 1000 });
         let first = window.claim_for_first_stream(500);
         assert_eq!(window.claim_part(300, 1), None, "all of it is the first stream's");
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn first_stream_extends_over_unclaimed_bytes() {
+    fn first_stream_claim_extends_over_unclaimed_bytes() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_flight_are_not_shared() {
+    fn bytes_left_to_claim_exclude_claimed_parts() {
         let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(500);
         assert_eq!(window.bytes_left_to_claim(), 9500);
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn claimed_file_parts_halve_the_remainder() {
+    fn file_parts_halve_the_first_streams_claim() {
         let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
         let first = window.claim_for_first_stream(0);
         let sizes: Vec<_> =
@@ -283,10 +284,10 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Checks that each byte is claimed once and the body is completed, whichever claims are
-        /// dropped.
+        /// Checks that each byte is claimed only once and that the body becomes complete, whichever
+        /// claims are released.
         #[test]
-        fn every_byte_is_fetched_once(
+        fn every_byte_of_the_body_is_fetched_once(
             steps in proptest::collection::vec((0_u8..6, 0_u64..400), 1..200),
             in_order: bool,
         ) {

@@ -1,4 +1,5 @@
-//! Chooses the number of connections for one body: more than one only while they measurably help.
+//! Chooses the number of connections for one body: more than one only while they are measurably
+//! faster.
 //!
 //! ```text
 //!  Single ──worth a try──▶ Probing ──a part came──▶ Growing ──measured──▶ Settled
@@ -8,13 +9,15 @@
 //! A trial with more connections is worthwhile if three things hold: the first stream mostly waits
 //! for the network, it is slow enough that it may not fill the link, and enough bytes are left to
 //! make up for the set-up. The gain is measured over all connections together. If four connections
-//! bring half as much again, the maximum is allowed; a small gain keeps two, no gain keeps one.
+//! are faster than one by half or more, the maximum is allowed. A smaller gain keeps two
+//! connections, and no gain keeps one.
 //!
-//! **Busy machines.** A stream that waits may wait for a server on this machine, or for a turn on a
-//! processor. More connections then only cost more of it. So from 50 MB/s on, a trial needs a core
-//! that was idle, and a stream that was about as fast in both halves of the window. From 100 MB/s on,
-//! several connections need an obvious gain and a core that stays idle. They are given up for good
-//! when the core is busy, or when they are no faster than the one stream was.
+//! **Busy machines.** A stream that waits may wait for a server on this machine, or for processor
+//! time. More connections then only cost more processor time. So from 50 MB/s on, a trial needs a
+//! core that was idle, and a stream that was about as fast in both halves of the window. From
+//! 100 MB/s on, several connections need an obvious gain and a core that stays idle. One connection
+//! is used again, for the rest of the body, when no core is idle or when several connections are no
+//! faster than the first stream was.
 //!
 //! ```
 //! use core::time::Duration;
@@ -43,20 +46,21 @@ const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
 /// The time over which the rate of several streams is measured if the gain is not obvious.
 const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
 /// The time allowed for new connections to open. After it, the measurement begins without the
-/// missing ones.
+/// connections that are not open.
 const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
-/// The rate in bytes a second from which more connections would cost more than they gain.
+/// The rate of one stream, in bytes a second, from which more connections would cost more than they
+/// gain.
 const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
-/// The rate of one stream in bytes a second from which a processor may be its limit.
+/// The rate of one stream, in bytes a second, from which the processor may be its limit.
 const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
-/// The total rate of several connections, in bytes a second, from which a processor may be their
+/// The total rate of several connections, in bytes a second, from which the processor may be their
 /// limit.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which several connections are judged after the first measurement.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The least remaining time, at the present rate, for which a trial is worthwhile.
+/// The minimum remaining time, at the present rate, for which a trial is worthwhile.
 const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
-/// The number of connections during the first measurement.
+/// The number of connections during the first measurement of several connections.
 const FIRST_CONNECTIONS: usize = 4;
 
 /// A measurement of the first stream at one moment.
@@ -68,8 +72,8 @@ pub struct FirstStreamSample {
     pub received: u64,
     /// The number of body bytes still to come.
     pub remaining: u64,
-    /// The total time spent waiting for the network. Time spent waiting for the output is not
-    /// counted.
+    /// The total time that the stream has waited for the network. Time spent waiting for the output
+    /// is not counted.
     pub waited: Duration,
 }
 
@@ -83,9 +87,9 @@ pub struct SplitPlanner {
     waited: Duration,
     /// The rate of the first stream in bytes a second.
     single: u64,
-    /// The middle of the window of the first stream, once it has passed.
+    /// The sample at the middle of the first stream's window, once that time has passed.
     middle: Option<MiddleOfWindow>,
-    /// The time for which cores had been idle when the present measurement began.
+    /// The idle time of all cores when the present measurement began; `None` if unknown.
     idle: Option<Duration>,
 }
 
@@ -100,15 +104,15 @@ struct MiddleOfWindow {
 enum SplitPhase {
     Single,
     Probing,
-    /// Further connections are opening since this time.
+    /// Further connections have been opening since this time.
     Opening(MonotonicTime),
-    /// The gain is measured until this time.
+    /// The gain of several connections is measured until this time.
     Measuring(MonotonicTime),
     Settled(usize),
 }
 
 impl SplitPlanner {
-    /// Creates a planner for at most `most` connections. Call it when the body begins.
+    /// Creates a planner that allows at most `most` connections. Call it when the body begins.
     pub fn new(most: usize, now: MonotonicTime) -> SplitPlanner {
         SplitPlanner {
             most,
@@ -123,8 +127,8 @@ impl SplitPlanner {
     }
 
     /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
-    /// while there is one stream. `idle` returns the time for which all cores together have been
-    /// idle, counted from any moment, if it is known. It is called twice in each window.
+    /// while there is one stream. `idle` returns the total idle time of all cores since any fixed
+    /// moment, or `None` if it is unknown. It is called twice in each window.
     pub fn is_worth_trying(&mut self, seen: FirstStreamSample, idle: impl FnOnce() -> Option<Duration>) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < SHORT_MEASUREMENT / 2 {
@@ -154,23 +158,23 @@ impl SplitPlanner {
         is_worth
     }
 
-    /// Records that the first part arrived as requested: the server supports ranges.
+    /// Records that the first part arrives as requested: the server supports ranges.
     pub fn on_first_part(&mut self, now: MonotonicTime) {
         if self.phase == SplitPhase::Probing {
             self.phase = SplitPhase::Opening(now);
         }
     }
 
-    /// Returns the rate of the first stream in bytes a second, which is also the assumed rate of
-    /// each further one.
+    /// Returns the rate of the first stream in bytes a second. Further connections are assumed to
+    /// have the same rate.
     pub fn rate(&self) -> u64 {
         self.single
     }
 
     /// Returns the number of connections that should be used now. `received` is the number of bytes
-    /// that all connections received so far. `delivering` is the number of connections that deliver
-    /// bytes. `idle` has the meaning that [`SplitPlanner::is_worth_trying`] describes. It is called
-    /// once for each measurement.
+    /// that all connections have received so far. `delivering` is the number of connections that
+    /// deliver bytes. `idle` is as in [`SplitPlanner::is_worth_trying`]; it is called once for each
+    /// measurement.
     pub fn wanted_connections(
         &mut self,
         now: MonotonicTime,
@@ -252,8 +256,8 @@ impl SplitPlanner {
         self.phase = SplitPhase::Settled(self.most);
     }
 
-    /// Returns the time of the next timeout. `None` without a timeout. Call
-    /// [`SplitPlanner::wanted_connections`] then, even without an event.
+    /// Returns the time of the next timeout, or `None` if there is none. At that time, call
+    /// [`SplitPlanner::wanted_connections`], even without an event.
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
         match self.phase {
             SplitPhase::Opening(since) => Some(since + MAX_OPENING_TIME),
@@ -268,7 +272,8 @@ fn lasts_long_enough(bytes: u64, rate: u64) -> bool {
     rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * MIN_REMAINING_TIME.as_millis()
 }
 
-/// Returns true if a core was idle for most of the time `elapsed`, or if that is unknown.
+/// Returns true if a core was idle for most of the time `elapsed`, or if that is unknown. `before`
+/// and `after` are the total idle times of all cores at the start and at the end.
 fn is_core_idle(before: Option<Duration>, after: Option<Duration>, elapsed: Duration) -> bool {
     match (before, after) {
         (Some(before), Some(after)) => after.saturating_sub(before) >= elapsed * 3 / 4,
@@ -320,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn rate_limited_streams_get_all_connections() {
+    fn per_connection_rate_limit_gets_all_connections() {
         assert_eq!(settles_at(6, 5_000_000, |n| 5_000_000 * n as u64), 6);
         assert_eq!(settles_at(3, 36_000_000, |n| 36_000_000 * n as u64), 3);
     }
 
     #[test]
-    fn obvious_gain_is_decided_in_half_time() {
+    fn obvious_gain_is_decided_after_100_ms() {
         let settles_by = |rate: u64| {
             let mut splitter = probing(6, 5_000_000);
             splitter.on_first_part(MonotonicTime(0));
@@ -343,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn full_link_stays_with_one_connection() {
+    fn full_link_keeps_one_connection() {
         assert_eq!(settles_at(6, 10_000_000, |_| 10_000_000), 1);
         assert_eq!(settles_at(6, 10_000_000, |n| 10_000_000 / n as u64), 1);
     }
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_busy_and_short_streams_are_not_split() {
+    fn fast_stalled_and_short_streams_are_not_split() {
         let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
         let mut next = |received: u64, waited_ms: u32, remaining: u64| {
             let begin = splitter.received;
@@ -374,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_machine_prevents_trials_of_brisk_streams() {
+    fn busy_cores_prevent_splitting_fast_streams() {
         for (rate, first_share, idle_ms, is_tried) in [
             (150_000_000_u64, 50, 50, true),
             (150_000_000, 50, 10, false),
@@ -390,9 +395,9 @@ mod tests {
         }
     }
 
-    /// Returns the numbers of connections wanted until the end of a body of `bytes`, and the time
-    /// that it takes. `rate` gives the bytes a second that a number of connections bring at a time,
-    /// and whether a core is idle then.
+    /// Returns the successive numbers of connections during a body of `bytes`, and the duration in
+    /// milliseconds. `rate` returns, for a time and a number of connections, the total rate in
+    /// bytes a second, and whether a core is idle.
     fn simulate(bytes: u64, rate: impl Fn(u32, usize) -> (u64, bool)) -> (Vec<usize>, u32) {
         let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
         let (mut received, mut idle, mut connections, mut is_split) = (0, 0, vec![1], false);
@@ -420,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn limited_connections_keep_all_in_simulation() {
+    fn rate_limited_connections_all_stay_in_simulation() {
         for each in [1_000_000, 20_000_000, 90_000_000] {
             let (connections, ms) = simulate(each * 30, |_, n| (each * n as u64, true));
             assert_eq!(connections.last(), Some(&6), "{each}");
@@ -429,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn starved_machine_returns_to_one_connection() {
+    fn split_without_idle_cores_returns_to_one() {
         // One connection brings 1.3 GB/s, six bring 300 MB/s: there is no idle core. In the first
         // 150 ms, others use the processors.
         let starved = |ms: u32, n: usize| match (ms, n) {
@@ -450,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn several_connections_without_gain_are_given_up() {
+    fn split_without_gain_returns_to_one_connection() {
         let slower = |ms: u32, n: usize| match (ms, n) {
             (..1000, n) => (5_000_000 * n as u64, true),
             (_, 1) => (5_000_000, true),
@@ -461,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_connections_lower_the_limit() {
+    fn refused_connections_lower_the_split_limit() {
         let mut splitter = probing(6, 5_000_000);
         splitter.on_first_part(MonotonicTime(1));
         splitter.on_connection_refused(4);

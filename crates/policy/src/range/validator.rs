@@ -16,11 +16,13 @@
 //! assert!(Validator::strong(None, Some(modified), Some(date)).is_some());
 //! ```
 //!
-//! Left out: weak comparison. A cache may use it, but joining parts needs the strong one.
+//! Left out: weak comparison. A cache may use it, but parts may be joined only after a strong
+//! comparison.
 
 use std::time::{Duration, SystemTime};
 
-/// The largest length of an entity-tag in bytes, with its quotes. A longer one is refused, not cut.
+/// The largest length of an entity-tag in bytes, with its quotes. A longer entity-tag is refused,
+/// not cut.
 pub const MAX_ETAG: usize = 1024;
 
 /// 1 January 1990 as Unix time, before the first web server. An older Last-Modified is a constant
@@ -33,8 +35,8 @@ const FIRST_WEB_SERVER_TIME: u64 = 631_152_000;
 /// `==` compares the text; to compare with a later response use [`compare`](Validator::compare).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
-    /// The value as received. Only an entity-tag begins with a quote, so the first byte tells the
-    /// two kinds apart, as in If-Range itself.
+    /// The value as received. Its first byte tells the two kinds apart, as in If-Range: only an
+    /// entity-tag begins with a quote.
     value: Vec<u8>,
 }
 
@@ -44,11 +46,12 @@ pub enum ValidatorMatch {
     /// The response has the same representation, by strong comparison. Its bytes may be joined with
     /// the bytes received earlier.
     Same,
-    /// The response has another representation, or may have: its bytes must not be joined with the
-    /// earlier ones.
+    /// The response has, or may have, another representation: its bytes must not be joined with
+    /// those received earlier.
     Different,
-    /// The response lacks the field. If it is a 206 that answers If-Range, its status implies the
-    /// same representation (RFC 9110 §13.1.5); any other response implies nothing.
+    /// The response lacks the field that the validator was made from. If it is a 206 that answers
+    /// If-Range, its status implies the same representation (RFC 9110 §13.1.5); any other response
+    /// implies nothing.
     Unsaid,
 }
 
@@ -90,11 +93,12 @@ impl Validator {
         &self.value
     }
 
-    /// Compares a later response with this validator, by its ETag and Last-Modified as received.
+    /// Compares a later response, given by its ETag and Last-Modified as received, with this
+    /// validator.
     ///
-    /// Only the field from which this validator was made is compared. A tag is compared byte for
-    /// byte, so a weak or malformed one always differs (strong comparison, RFC 9110 §8.8.3.2).
-    /// Dates are compared as points in time, in any format.
+    /// Only the field from which this validator was made is compared. An entity-tag is compared
+    /// byte for byte, so a weak or malformed one always differs (strong comparison, RFC 9110
+    /// §8.8.3.2). Dates are compared as points in time, in any format.
     pub fn compare(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> ValidatorMatch {
         let same = if self.is_entity_tag() {
             let Some(tag) = etag else { return ValidatorMatch::Unsaid };
@@ -106,14 +110,14 @@ impl Validator {
         if same { ValidatorMatch::Same } else { ValidatorMatch::Different }
     }
 
-    /// Returns the validator as bytes for storage, at most [`MAX_ETAG`].
+    /// Returns the validator as bytes for storage, at most [`MAX_ETAG`] bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.value.clone()
     }
 
     /// Creates a validator from bytes that [`to_bytes`](Validator::to_bytes) returned; `None` if
-    /// they cannot be a validator. The result is safe to send as a field value: no byte in it ends
-    /// a line.
+    /// they cannot be a validator. The result is safe to send as a field value: none of its bytes
+    /// ends a line.
     pub fn from_bytes(bytes: &[u8]) -> Option<Validator> {
         let tag = is_entity_tag(bytes) && bytes.len() <= MAX_ETAG;
         let date = || parse_last_modified(bytes).is_some_and(|(value, _)| value == bytes);
@@ -199,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_entity_tag_is_kept_whole() {
+    fn longest_entity_tag_is_accepted_uncut() {
         let of = |length: usize| format!("\"{}\"", "x".repeat(length - 2)).into_bytes();
         assert!(tag(&of(MAX_ETAG)).is_some());
         assert_eq!(Validator::strong(Some(&of(MAX_ETAG + 1)), Some(MODIFIED), Some(LATER)), None, "a tag is there");
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn entity_tag_takes_precedence_over_date() {
+    fn entity_tag_takes_precedence_over_last_modified() {
         let both = Validator::strong(Some(b"\"a\""), Some(MODIFIED), Some(LATER)).unwrap();
         assert_eq!(both.if_range(), b"\"a\"");
         for weak in [&b"W/\"a\""[..], b"w/\"a\"", b"W/a", b"W/"] {
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_dates_are_a_second_older() {
+    fn last_modified_is_strong_after_one_second() {
         let date = "Sun, 06 Nov 1994 08:49:38 GMT";
         assert!(dated("Sun, 06 Nov 1994 08:49:37 GMT", date).is_some());
         assert!(dated("Sunday, 06-Nov-94 08:49:37 GMT", date).is_some());
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn later_responses_are_compared() {
+    fn validator_is_compared_with_later_responses() {
         let table = [
             (Some(&b"\"a\""[..]), ValidatorMatch::Same),
             (Some(b" \"a\" "), ValidatorMatch::Same),
@@ -294,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn accepted_validators_cannot_end_a_line(
+        fn accepted_validators_contain_no_line_end(
             etag in proptest::collection::vec(prop_oneof![Just(b'"'), any::<u8>()], 0..8),
             modified in "(Sun, 0[0-9] Nov 1994 08:49:37 GMT|Sunday, 06-Nov-94[ \r\n\0-]08:49:37 GMT|.{0,12})[\r\n\0]?",
         ) {
