@@ -1,9 +1,9 @@
 //! Decides where a 3xx leads, with which method and body, and whether secrets may follow (RFC 9110
 //! §15.4).
 //!
-//! Secrets are bound to the scheme, host and port of the *first* URL, not to the previous hop:
-//! a→b→b must not restore the secrets that a→b dropped. A hop back to `a` sends them again, since
-//! `a` had them before.
+//! Secrets are bound to the scheme, host and port of the *first* URL, not of the previous URL:
+//! after redirects from a to b and from b to b, `b` must not get the secrets that the first
+//! redirect dropped. A redirect back to `a` sends them again, since `a` had them before.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -40,17 +40,17 @@ pub struct RedirectRules {
     pub post302: bool,
     /// `--post303`: a POST stays a POST on a 303.
     pub post303: bool,
-    /// `-X`: true if the user's method stays on every hop. The content is sent again unless the
-    /// method would have become GET: `-X POST` drops it on 301, 302 and 303, as curl does. A PUT
-    /// keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the
-    /// resource.
+    /// `-X`: true if the user's method is used after every redirect. The content is sent again
+    /// unless the redirect would have changed the method to GET: `-X POST` drops the content on
+    /// 301, 302 and 303, as curl does. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT
+    /// drops it, which would empty the resource.
     pub keep_method: bool,
-    /// `--follow`: whether redirects treat the method as POST, whatever its name, as curl does with
+    /// `--follow`: true if redirects treat the method as POST, whatever its name, as curl does with
     /// `-d` and `-F`. `None`, the default: the name of the method decides.
     pub is_post: Option<bool>,
-    /// `--proto-redir`: true if a hop may be plain http; default on.
+    /// `--proto-redir`: true if a redirect may lead to plain http; default on.
     pub allow_http: bool,
-    /// `--proto-redir`: true if a hop may be https; default on.
+    /// `--proto-redir`: true if a redirect may lead to https; default on.
     pub allow_https: bool,
     /// `--location-trusted`: true to send secrets to other origins, too. Default: false. Hazard:
     /// every server that a redirect leads to receives the secrets. A redirect from https to http
@@ -75,13 +75,14 @@ impl Default for RedirectRules {
     }
 }
 
-/// The choice whether a request carries the user's secrets: credentials, cookies of `-b`, and
-/// fields for which [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
+/// Whether a request carries the user's secrets: credentials, cookies of `-b`, and fields for which
+/// [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
     /// The secrets are sent: the target has the origin for which they were given.
     Keep,
-    /// Do not send them: the target has another origin, or the request would not be encrypted.
+    /// The secrets are not sent: the target has another origin, or the request would not be
+    /// encrypted.
     Drop,
 }
 
@@ -95,10 +96,10 @@ pub struct RedirectedRequest {
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// The secrets of the user that the request after the redirect may carry.
+    /// Whether the request may carry the user's secrets.
     pub secrets: SecretHandling,
-    /// True if the hop leads from TLS to plain http, and not back to the first origin. Then not
-    /// even secrets that belong to the new host (its netrc entry) may be sent.
+    /// True if the redirect leads from TLS to plain http, and not back to the first origin. Not
+    /// even secrets that belong to the new host (its netrc entry) may be sent then.
     pub downgraded: bool,
     /// True if the target has the first URL's origin. A Host field that the user set is sent only
     /// there, even with `--location-trusted`.
@@ -116,7 +117,7 @@ pub enum RedirectError {
     },
     /// The Location is not a URL.
     Malformed(TargetError),
-    /// The Location's scheme is not http or https, or not allowed here.
+    /// The Location's scheme is neither http nor https, or the user's rules do not allow it.
     UnsupportedScheme(String),
 }
 
@@ -132,11 +133,11 @@ impl RedirectError {
 }
 
 /// Decides whether and how to follow a response with `status` and `location` to a `method` request
-/// to `from`. The request was reached from the origin `first` by `hops_so_far` redirects. Returns
-/// `None` if the response is not a redirect to follow.
+/// to `from`. `hops_so_far` redirects led from a URL with the origin `first` to this request.
+/// Returns `None` if the response is not a redirect to follow.
 ///
 /// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
-/// none, as in curl.
+/// missing, as in curl.
 pub fn redirected_request(
     rules: &RedirectRules,
     hops_so_far: u32,
@@ -179,9 +180,9 @@ fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {
     was_private && to.scheme() == Scheme::Http
 }
 
-/// Returns the next method, and whether the body is kept (RFC 9110 §15.4.2–9). 301 and 302 turn
-/// POST, and no other method, into GET. 303 turns every method but HEAD into GET. 307 and 308
-/// change nothing.
+/// Returns the next method, and whether the body is sent again (RFC 9110 §15.4.2–9). 301 and 302
+/// turn POST, and no other method, into GET. 303 turns every method but HEAD into GET. 307 and 308
+/// change neither method nor body.
 fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m str, bool) {
     let post = rules.is_post.unwrap_or(method == "POST");
     let becomes_get = match status {

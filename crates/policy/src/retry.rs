@@ -1,4 +1,4 @@
-//! Decides whether a failed request is tried again, and after which wait.
+//! Decides whether a failed request is tried again, and after which delay.
 //!
 //! ```
 //! use core::time::Duration;
@@ -13,9 +13,9 @@
 //! assert_eq!(retry_delay(&rules, AttemptOutcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
 //! ```
 //!
-//! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (the
-//! pool does that; it does not count as a try), and the position at which a body resumes (see
-//! [`range`](crate::range)).
+//! Left out: the immediate repeat on a new connection when an idle connection turns out to be
+//! closed (the pool does that; it does not count as a try), and the offset at which a body resumes
+//! (see [`range`](crate::range)).
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -25,34 +25,34 @@ use crate::cookie::date;
 /// The user's settings for retries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRules {
-    /// `--retry`: the largest number of tries after the first; default 3.
+    /// `--retry`: the maximum number of tries after the first; default 3.
     pub max: u32,
-    /// `--retry-delay`: a fixed wait before each retry, without backoff and jitter; `None`, the
-    /// default, for backoff.
+    /// `--retry-delay`: a fixed delay before each retry. `None`, the default, means exponential
+    /// backoff with jitter.
     pub delay: Option<Duration>,
-    /// `--retry-max-time`: the time after the start of the first try from which no new try begins;
-    /// default none.
+    /// `--retry-max-time`: the time after the start of the first try after which no new try begins;
+    /// `None`, the default, for no limit.
     pub max_time: Option<Duration>,
     /// `--retry-connrefused`: a refused connection counts as transient; default off.
     pub connrefused: bool,
     /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may
     /// be carried out twice.
     pub all_errors: bool,
-    /// True if a connection reset before or within the response counts as transient; default on. In
-    /// curl, which cannot resume, it does not.
+    /// True if a connection that is reset before or within the response counts as a transient
+    /// failure; default on. In curl, which cannot resume, it is no transient failure.
     pub resets: bool,
-    /// True if only resets count as transient, for callers that retry other failures themselves;
-    /// default off.
+    /// True if only reset connections count as transient failures, for callers that retry other
+    /// failures themselves; default off.
     pub only_resets: bool,
-    /// True to retry methods that are not idempotent after transient failures too. They are then
+    /// True to retry methods that are not idempotent, too, after transient failures. They are then
     /// also sent again if a reused HTTP/1.1 connection was lost, as curl does. Default off. Hazard:
     /// a POST may be carried out twice.
     pub any_method: bool,
-    /// True to wait like curl: a Retry-After replaces the computed wait even if it is shorter, and
-    /// `max_time` is compared with the start of a wait, or with its end for a Retry-After. Default
-    /// off.
+    /// True to wait like curl: a Retry-After replaces the computed delay even if it is shorter. And
+    /// `max_time` is compared with the start of the delay, or with its end if there is a
+    /// Retry-After. Default off.
     pub waits_as_curl: bool,
-    /// The longest wait for a Retry-After; a longer one is reduced to this. Default 1 hour.
+    /// The longest delay for a Retry-After. A longer one is reduced to this. Default 1 hour.
     pub cap: Duration,
 }
 
@@ -94,7 +94,7 @@ pub enum AttemptOutcome {
     ConnectTimeout,
     /// A time limit ran out after the connection was established.
     Timeout,
-    /// The connection ended before the request could be sent, such as during a TLS handshake.
+    /// The connection ended before the request could be sent, for example during a TLS handshake.
     ResetBeforeRequest,
     /// The connection ended before the first byte of the response.
     ResetBeforeResponse,
@@ -102,8 +102,8 @@ pub enum AttemptOutcome {
     ResetInBody,
     /// The host name could not be resolved.
     Dns {
-        /// True if the resolver may answer next time (EAI_AGAIN, timeout). If not, the name does
-        /// not exist.
+        /// True if a later query may succeed (EAI_AGAIN, timeout); false if the name does not
+        /// exist.
         transient: bool,
     },
     /// The failure would recur: an invalid certificate, a malformed response, a local refusal.
@@ -137,8 +137,8 @@ impl AttemptOutcome {
     }
 }
 
-/// Returns `true` for the statuses that curl retries: 408, 429, 500, 502, 503, 504, and a
-/// well-known cache's 522 and 524.
+/// Returns `true` for the statuses that curl retries: 408, 429, 500, 502, 503, 504, and
+/// Cloudflare's 522 and 524.
 pub fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 522 | 524)
 }
@@ -149,13 +149,13 @@ pub fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-/// Returns the wait before the next try; `None` means to give up.
+/// Returns the delay before the next try; `None` means to give up.
 ///
 /// `attempt` is the number of retries already made: 0 after the first try. `elapsed` is the time
-/// since the first try began. The wait is [`RetryRules::delay`]. Without it, the wait is one
-/// second, doubled each time up to ten minutes. `entropy` shortens it by up to half, so that
-/// clients that failed together do not return together. A longer `retry_after` replaces it, up to
-/// [`RetryRules::cap`].
+/// since the first try began. The delay is [`RetryRules::delay`] if that is set. Otherwise it is
+/// one second, doubled each time up to ten minutes, and shortened by up to half according to
+/// `entropy`, so that clients that failed together do not return together. A longer `retry_after`
+/// replaces the delay, up to [`RetryRules::cap`].
 pub fn retry_delay(
     rules: &RetryRules,
     outcome: AttemptOutcome,
@@ -180,7 +180,7 @@ pub fn retry_delay(
     in_time.then_some(wait)
 }
 
-/// Returns the wait before a retry: a random time between half and all of 1 s · 2^attempt, at most
+/// Returns the delay before a retry: a random time between half and all of 1 s · 2^attempt, at most
 /// ten minutes.
 fn backoff(attempt: u32, entropy: u64) -> Duration {
     const MAX_BACKOFF_MS: u64 = 600_000;
@@ -188,10 +188,10 @@ fn backoff(attempt: u32, entropy: u64) -> Duration {
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
-/// Parses a Retry-After (RFC 9110 §10.2.3), in seconds or as a date, and returns the wait. A date
-/// may have any of the three formats, or a common mistake in the day of the week, a zero or the
-/// zone's name. A date in the past means no wait. Returns `None` for an invalid value. Seconds
-/// saturate.
+/// Parses a Retry-After (RFC 9110 §10.2.3), in seconds or as a date, and returns the delay. A date
+/// may have any of the three HTTP formats. A wrong day of the week, missing zeros and some wrong
+/// zone names are tolerated. A date in the past means no delay. A number of seconds that is too
+/// large becomes the largest number. Returns `None` for an invalid value.
 pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     let text = core::str::from_utf8(value.trim_ascii()).ok()?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -202,8 +202,8 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
 }
 
-/// Parses a date by the rules of cookies, which ignore time zones. Used only for dates without a
-/// zone.
+/// Parses a date by the rules for dates in cookies, which ignore time zones. Used only for dates
+/// without a zone.
 fn parse_lenient_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_end_the_retries() {
+    fn retry_limits_end_the_retries() {
         let rules = RetryRules { max: 2, ..RetryRules::default() };
         assert!(wait(&rules, AttemptOutcome::Timeout, 1, true).is_some());
         assert_eq!(wait(&rules, AttemptOutcome::Timeout, 2, true), None);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_wins_up_to_the_cap() {
+    fn longer_retry_after_replaces_delay_up_to_cap() {
         let rules = RetryRules::default();
         let asked = |s| retry_delay(&rules, AttemptOutcome::Status(429), 2, true, Some(s), Duration::ZERO, 0);
         assert_eq!(asked(SEC(30)), Some(SEC(30)));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn curl_waits_replace_the_backoff() {
+    fn curl_retry_delays_replace_the_backoff() {
         let rules = RetryRules { waits_as_curl: true, max_time: Some(SEC(5)), ..RetryRules::default() };
         let fixed = RetryRules { delay: Some(SEC(4)), ..rules.clone() };
         let at =

@@ -153,13 +153,14 @@ const CREDENTIAL_FIELDS: &[&str] = &[
     "zotero-api-key",
 ];
 
-/// Parts of names that mark a value as hidden from traces and logs, in addition to
-/// [`CREDENTIAL_FIELDS`]. Hiding too much costs a look with `-D`; showing too much puts a password
-/// into the log of a build.
+/// Parts of field names that suggest a secret, in addition to [`CREDENTIAL_FIELDS`]. Traces and
+/// logs hide the values of such fields. A value hidden in error can be seen with `-D`; a value
+/// shown in error puts a password into a build log.
 const SECRET_WORDS: &[&str] =
     &["token", "secret", "api-key", "api_key", "apikey", "auth", "passw", "session", "credential", "signature"];
 
-/// Names that contain such a part but are shown: they describe authentication without a secret.
+/// Field names that contain one of [`SECRET_WORDS`] but are shown: they describe authentication
+/// without a secret.
 const NON_SECRET_FIELDS: &[&str] = &[
     "www-authenticate",
     "proxy-authenticate",
@@ -201,14 +202,14 @@ fn has_secret_word(name: &str) -> bool {
 }
 
 /// Returns `true` if a field that the user set may be sent. With [`SecretHandling::Drop`], fields
-/// with credentials may not, nor may Host, which names the first origin's host.
+/// with credentials may not be sent, nor may Host, which names the first origin's host.
 #[inline]
 pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
-/// Decides like [`may_send`] by curl's rule, which covers only the standard fields. A proxy's
-/// credentials are never sent to another origin.
+/// Decides as [`may_send`] does, but by curl's rule, which covers only the standard fields. A
+/// proxy's credentials are never sent to another origin.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD_SECRET_FIELDS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
     // curl sends blanks around a name.
@@ -224,19 +225,19 @@ pub fn fields_to_send(
     fields.iter().filter(move |(name, _)| may_send(name, secrets))
 }
 
-/// Returns the Referer for a request to `to` that a redirect of `from` led to: the URL of `from`
-/// without userinfo and fragment (RFC 9110 §10.1.3). Returns `None` if `from` is https and `to`
+/// Returns the Referer of the request to `to` that a redirect from `from` causes: the URL `from`
+/// without userinfo and fragment (RFC 9110 §10.1.3). Returns `None` if `from` is https and `to` is
 /// http.
 pub fn referer_for(from: &Target, to: &Target) -> Option<String> {
     let downgrade = from.scheme() == Scheme::Https && to.scheme() == Scheme::Http;
     (!downgrade).then(|| from.to_url())
 }
 
-/// Returns a URL as written, with `***` in place of text that may have been meant as userinfo. Text
-/// that is not a URL can be passed too, before it is shown.
+/// Returns a URL as written, with `***` in place of text that may be userinfo. The text may also be
+/// a malformed URL.
 ///
-/// A query begins after a path: a `?` or `#` before the path may belong to a password that was not
-/// encoded.
+/// Only a `?` or `#` after the start of the path ends the part that may contain userinfo: an
+/// earlier one may belong to a password that was not encoded.
 ///
 /// ```
 /// use haul_policy::secrets::without_userinfo;
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn secret_names_are_case_insensitive() {
+    fn secret_field_names_are_case_insensitive() {
         for name in ["Authorization", "COOKIE", "proxy-Authorization", "X-Api-Key", "PRIVATE-TOKEN"] {
             assert!(is_secret_field(name), "{name}");
         }
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn credential_list_is_lower_case_and_without_duplicates() {
+    fn credential_fields_are_lower_case_without_duplicates() {
         for (at, name) in CREDENTIAL_FIELDS.iter().enumerate() {
             assert_eq!(**name, name.to_ascii_lowercase());
             assert!(!CREDENTIAL_FIELDS[..at].contains(name), "{name}");
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn service_key_fields_are_secret_lookalikes_are_not() {
+    fn only_exact_service_key_fields_are_secret() {
         for name in ["X-JFrog-Art-Api", "X-Shopify-Access-Token", "DD-API-KEY", "CF-Access-Client-Secret", "X-Token"] {
             assert!(is_secret_field(name) && !may_send(name, SecretHandling::Drop) && is_hidden_field(name), "{name}");
             assert!(may_send_as_curl(name, SecretHandling::Drop), "{name}");
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_look_secret_are_hidden() {
+    fn fields_with_secret_sounding_names_are_hidden() {
         for name in
             ["X-My-Secret", "MyApiKey", "x-api_key", "X-Passwd", "PHPSESSION", "Signature", "X-Authorised-By", "Auth"]
         {
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_filters_secrets_and_host_only() {
+    fn secret_handling_drop_filters_secrets_and_host() {
         let fields = ["Accept", "HOST", "cookie", "X-Trace", "Authorization"].map(field);
         let kept: Vec<_> = fields_to_send(&fields, SecretHandling::Drop).map(|f| f.0.as_str()).collect();
         assert_eq!(kept, ["Accept", "X-Trace"]);
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn possible_passwords_are_hidden_in_malformed_urls() {
+    fn possible_passwords_in_malformed_urls_are_hidden() {
         for (url, shown) in [
             ("http://u:p@[x", "http://***@[x"),
             ("http://u:p/q@h:x/", "http://***@h:x/"),
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn referer_is_redacted_and_never_downgraded() {
+    fn referer_has_no_userinfo_and_no_downgrade() {
         let t = |s: &str| Target::parse(s).unwrap();
         let from = t("https://u:p@a.example/x?y#z");
         assert_eq!(referer_for(&from, &t("https://b.example/")).as_deref(), Some("https://a.example/x?y"));

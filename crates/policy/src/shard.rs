@@ -1,10 +1,10 @@
-//! Shards: parts of a list of URLs, such that all URLs of an origin are in one part. Each part may
-//! be the work of another process or machine, without any communication between them.
+//! Shards: parts of a list of URLs, such that all URLs of an origin are in the same part. Each part
+//! may be fetched by another process or machine, without any communication between them.
 //!
 //! The hash is fixed for ever: the first 32 bits of SHA-256 (big-endian) of the origin's text,
-//! modulo the number of shards. The text is [`Origin::url_prefix`], in which caps, rates and pauses
-//! distinguish hosts, too: scheme and host in lower case, IDNA in ASCII, and the port unless it is
-//! the default.
+//! modulo the number of shards. The text is [`Origin::url_prefix`]: scheme and host in lower case,
+//! IDNA in ASCII, and the port unless it is the default. Caps, rates and pauses are per origin,
+//! too.
 //!
 //! ```
 //! use haul_policy::Scheme;
@@ -16,9 +16,9 @@
 //! # Ok::<(), haul_policy::shard::ShardError>(())
 //! ```
 //!
-//! Rejected: FNV-1a, whose lowest bit is the parity of the text's lowest bits; XXH64, which few
-//! databases and no shell have, so that a list could not be partitioned without haul. SHA-256 costs
-//! less than parsing a URL of another origin.
+//! Rejected: FNV-1a, whose lowest bit is the parity of the text's lowest bits. Rejected: XXH64,
+//! which few databases and no shell can compute, so that a list could not be partitioned without
+//! haul. SHA-256 costs less than parsing a URL of another origin.
 
 use core::fmt;
 use core::num::NonZeroU32;
@@ -36,8 +36,8 @@ pub fn shard_of(origin: &Origin, count: NonZeroU32) -> u32 {
     u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) % count
 }
 
-/// Returns the number of the shard of a URL. All URLs of an origin are in one shard. A text that is
-/// not a URL is in shard 0.
+/// Returns the number of the shard of a URL. All URLs of an origin are in the same shard. A text
+/// that is not a URL is in shard 0.
 pub fn shard_of_url(url: &str, default_scheme: Scheme, count: NonZeroU32) -> u32 {
     match Target::parse_with(url, default_scheme, true) {
         Ok(target) => shard_of(&target.origin(), count),
@@ -54,7 +54,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Parses `K/N`: shard K of N, where the first one is 0.
+    /// Parses `K/N`: shard number K of N shards, counted from 0.
     pub fn parse(text: &str) -> Result<Shard, ShardError> {
         let (number, count) = text.split_once('/').ok_or(ShardError::NotTwoNumbers)?;
         let count = NonZeroU32::new(parse_number(count)?).ok_or(ShardError::NoShards)?;
@@ -129,7 +129,7 @@ mod tests {
         shard_of_url(url, Scheme::Http, NonZeroU32::new(count).unwrap())
     }
 
-    /// The vectors of docs/scale-out.md. They may never change.
+    /// The expected shards from docs/scale-out.md. They may never change.
     #[test]
     fn shards_of_origins_never_change() {
         let vectors = [
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_an_origin_have_one_shard() {
+    fn all_spellings_of_an_origin_share_a_shard() {
         let alike = [
             &["http://example.com/", "EXAMPLE.com", "http://me:pw@example.com:80/a?b#c", "http:///example.com"][..],
             &["https://bücher.example/", "https://xn--bcher-kva.example:443/x"],
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_of_similar_names_are_even() {
+    fn similar_host_names_spread_evenly_over_shards() {
         let mut counts = [0; 16];
         for host in 0..16_000 {
             counts[shard(&format!("http://h{host}.example/"), 16) as usize] += 1;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn shard_syntax_errors_name_the_rule() {
+    fn shard_argument_errors_name_the_rule() {
         let wrong = [
             ("", ShardError::NotTwoNumbers),
             ("3", ShardError::NotTwoNumbers),

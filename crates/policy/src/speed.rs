@@ -19,23 +19,23 @@
 //!
 //! The speed is the average of the last 5 seconds, like curl's, or of the last `time` if that is
 //! less. The average is computed once a second, or four times within that span if that is more
-//! often. A transfer is too slow when no average reached the limit within the last `time`. Counted
-//! from the check after the last byte of a fast stretch, detection takes `time` and up to one check
-//! more, never less. A peer that sends 10 KB every 15 seconds is not below 1000 B/s for 30 seconds
-//! on end, though its mean is: curl lets it continue, and so does this watch. curl counts from the
-//! moment when its average has fallen, up to 5 seconds later.
+//! often. A transfer is too slow when no average reached the limit within the last `time`. After
+//! the last byte of a fast period, detection takes `time` and at most one check more. A peer that
+//! sends 10 KB every 15 seconds has a mean speed below 1000 B/s, but not for 30 seconds without a
+//! break: curl lets it continue, and so does this watch. curl counts `time` from the moment when
+//! its average has fallen below the limit, up to 5 seconds later.
 //!
-//! Rejected: the mean over all of `time`. The mean is simpler and fits the words of the option, but
-//! ends transfers that curl finishes.
+//! Rejected: the mean over all of `time`. It is simpler and matches the text of curl's manual, but
+//! would end transfers that curl finishes.
 //!
 //! # Time that is not counted
 //!
 //! Time between [`on_pause`](SpeedWatch::on_pause) and [`on_resume`](SpeedWatch::on_resume) does
 //! not count: the output cannot accept more, or the bucket of `--limit-rate` is empty. A pause that
-//! is at least as long as the average starts the watch over, since the bytes before it say nothing
-//! about the speed after it; so does libcurl when a program ends a pause. If a check is more than
-//! one interval late, the excess does not count either: the process was stopped or the thread was
-//! blocked, and bytes that arrived in between were not read yet.
+//! is at least as long as the averaging time restarts the watch, since the bytes before it say
+//! nothing about the speed after it. libcurl does the same when a program ends a pause. If a check
+//! is more than one interval late, the excess does not count either: the process was stopped or the
+//! thread was blocked, and bytes that arrived in the meantime were not read yet.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -48,11 +48,13 @@ const AVERAGING_TIME: Duration = Duration::from_secs(5);
 /// The time between two checks, as in curl.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A watch over the speed of one transfer or part of a transfer. It occupies a few hundred bytes.
+/// Measures the speed of one transfer or part of a transfer, and detects when it is too slow. It
+/// occupies a few hundred bytes.
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// Time limits in nanoseconds on `clock`, which leaves out time that does not count.
+    /// The value of `--speed-time` in nanoseconds of `clock`. `clock` does not advance during time
+    /// that does not count.
     time: u64,
     average: u64,
     look: u64,
@@ -62,8 +64,8 @@ pub struct SpeedWatch {
     /// The time since when the watch is paused; `None` if it is not paused.
     paused_since: Option<MonotonicTime>,
     total: u64,
-    /// The values of `clock` and `total` at the last checks. The first entry starts the current
-    /// average.
+    /// The values of `clock` and `total` at the latest checks. The first entry is the start of the
+    /// span of the current average.
     looks: VecDeque<(u64, u64)>,
     /// The value of `clock` since which no average has reached the limit.
     slow_since: u64,
@@ -78,14 +80,14 @@ pub enum SpeedVerdict {
         /// The time of the next check; `MonotonicTime(u64::MAX)` without a limit.
         next_look: MonotonicTime,
     },
-    /// The transfer was below the limit for the whole time: give up (curl's error 28), or start
-    /// over with a new watch.
+    /// The transfer was below the limit for the whole time: give up (curl's error 28), or retry
+    /// with a new watch.
     TooSlow,
 }
 
 impl SpeedWatch {
-    /// Starts a watch. `limit_bytes_per_second` is `--speed-limit`; `time` is `--speed-time`, by
-    /// default 30 s in curl. Zero in either means no limit.
+    /// Creates a watch that starts at `now`. `limit_bytes_per_second` is `--speed-limit`; `time` is
+    /// `--speed-time`, by default 30 s in curl. Zero in either means no limit.
     pub fn new(limit_bytes_per_second: u64, time: Duration, now: MonotonicTime) -> SpeedWatch {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let average = nanos(time.min(AVERAGING_TIME));
@@ -104,15 +106,16 @@ impl SpeedWatch {
         }
     }
 
-    /// Records the total number of bytes received since the watch began. Cheap; call it after each
-    /// read, or before each check.
+    /// Records the total number of bytes received since the watch began. This is cheap: call it
+    /// after each read, or before each check.
     pub fn set_received_bytes(&mut self, now: MonotonicTime, total_bytes_so_far: u64) {
         self.run_due_checks(now);
         self.total = self.total.max(total_bytes_so_far);
     }
 
-    /// Judges the transfer. Call it at the time that the last verdict named; calling it at other
-    /// times does no harm. While paused, the verdict does not change.
+    /// Checks whether the transfer is too slow. Call this at the time that the last verdict
+    /// contains; calls at other times do no harm. While the watch is paused, the verdict does not
+    /// change.
     pub fn check(&mut self, now: MonotonicTime) -> SpeedVerdict {
         if self.limit == 0 || self.time == 0 {
             return SpeedVerdict::Fine { next_look: MonotonicTime(u64::MAX) };
@@ -136,8 +139,8 @@ impl SpeedWatch {
         self.paused_since.get_or_insert(now);
     }
 
-    /// Continues counting time after [`on_pause`](SpeedWatch::on_pause). Starts over if the pause
-    /// was at least as long as the average.
+    /// Continues counting time after [`on_pause`](SpeedWatch::on_pause). Restarts the watch if the
+    /// pause was at least as long as the averaging time.
     pub fn on_resume(&mut self, now: MonotonicTime) {
         self.run_due_checks(now);
         let Some(since) = self.paused_since.take() else { return };
@@ -187,8 +190,9 @@ mod tests {
         Duration::from_secs_f64(seconds)
     }
 
-    /// Runs a watch with checks at the times that it announces. `total` returns the bytes received
-    /// up to a second. Returns the second at which the transfer was too slow, if before `end`.
+    /// Runs a watch that is checked at the times that it requests. `total` returns the number of
+    /// bytes received up to a time in seconds. Returns the time in seconds at which the transfer
+    /// was too slow, if that is before `end`.
     fn run(limit: u64, time: f64, end: u64, total: impl Fn(f64) -> f64) -> Option<f64> {
         let start = MonotonicTime(77 * SECOND);
         let mut watch = SpeedWatch::new(limit, seconds(time), start);
@@ -212,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn silence_from_the_start_is_too_slow() {
+    fn transfer_without_bytes_is_too_slow() {
         for time in [0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 30.0, 1000.0] {
             assert_eq!(run(1, time, 2000, |_| 0.0), Some(time), "{time}");
         }
     }
 
     #[test]
-    fn stall_is_found_within_one_check() {
+    fn stalled_transfer_is_detected_within_one_check() {
         for time in [0.5, 1.0, 2.5, 4.0, 5.0, 6.0, 30.0] {
             for stop in [0.1, 1.0, 3.3, 9.99, 64.0] {
                 let seen = run(1, time, 200, |at| at.min(stop) * 1e6).expect("a stall");
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_count_as_in_curl() {
+    fn slow_transfers_with_bursts_continue_as_in_curl() {
         // 10 KB every 15 s: above 1000 B/s on the 5 s around the burst.
         assert_eq!(run(1000, 30.0, 3000, |at| (at / 15.0).floor() * 10_000.0), None);
         // 4 KB every 15 s is below at any time.
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn transfer_without_limit_is_never_too_slow() {
+    fn transfer_without_speed_limit_is_never_slow() {
         for (limit, time) in [(0, Duration::from_secs(30)), (1000, Duration::ZERO)] {
             let mut watch = SpeedWatch::new(limit, time, MonotonicTime(0));
             assert_eq!(
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_do_not_count() {
+    fn paused_time_does_not_count_as_slow() {
         let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
         let mut now = 0;
         // Two of three seconds in pause: nine seconds for three.
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn long_pause_starts_the_watch_over() {
+    fn long_pause_restarts_the_speed_watch() {
         let mut watch = SpeedWatch::new(1, Duration::from_secs(3), MonotonicTime(0));
         assert!(matches!(watch.check(MonotonicTime(2 * SECOND)), SpeedVerdict::Fine { .. }));
         watch.on_pause(MonotonicTime(2 * SECOND));
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn stopped_process_is_not_a_slow_peer() {
+    fn time_of_a_stopped_process_does_not_count() {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), MonotonicTime(0));
         for second in 1..=10 {
             watch.set_received_bytes(MonotonicTime(second * SECOND), second * 5000);
@@ -323,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn late_and_repeated_calls_are_harmless() {
+    fn late_and_repeated_speed_checks_are_harmless() {
         let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), MonotonicTime(50 * SECOND));
         watch.set_received_bytes(MonotonicTime(51 * SECOND), 10_000);
         watch.set_received_bytes(MonotonicTime(49 * SECOND), 5_000); // back in time and in bytes
@@ -340,10 +344,11 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the verdicts with the definition, computed from the list of all arrivals: never
-        /// too slow while some 5 s within the last `time` were fast.
+        /// Compares the verdicts with the definition, computed from the list of all arrivals: a
+        /// transfer is not too slow if its average over some 5 s within the last `time` reached the
+        /// limit.
         #[test]
-        fn verdict_follows_the_definition(
+        fn speed_verdict_follows_the_definition(
             limit in 1..2000u64,
             time in 1..20u64,
             received in proptest::collection::vec(prop_oneof![3 => Just(0), 1 => 0..20_000u64], 1..80),

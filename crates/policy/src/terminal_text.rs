@@ -16,8 +16,8 @@ pub fn is_unsafe_on_terminal(c: char) -> bool {
 }
 
 /// Returns the text with `?` in place of each [unsafe character](is_unsafe_on_terminal). Tabs and
-/// line ends are kept. A byte that is not UTF-8 is kept too, unless a terminal that reads Latin-1
-/// would treat it as a C1 control.
+/// line ends are kept. A byte that is not UTF-8 is kept, unless a terminal that reads Latin-1 would
+/// treat it as a C1 control character.
 pub fn escape_for_terminal(lines: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(lines.len());
     for chunk in lines.utf8_chunks() {
@@ -32,9 +32,9 @@ pub fn escape_for_terminal(lines: &[u8]) -> Vec<u8> {
     shown
 }
 
-/// Replaces each [unsafe character](is_unsafe_on_terminal) in a JSON text behind the offset `from`
-/// by its escape. The value of the text stays the same, because such characters occur in strings
-/// only.
+/// Replaces each [unsafe character](is_unsafe_on_terminal) at or after the offset `from` of a JSON
+/// text by its `\u` escape. The value of the JSON text stays the same, because such characters
+/// occur in strings only.
 ///
 /// ```
 /// let mut text = "{\"a\":\"\u{9b}2J\u{202e}é\"}".as_bytes().to_vec();
@@ -60,7 +60,7 @@ pub fn escape_json(text: &mut Vec<u8>, from: usize) {
     }
 }
 
-/// Returns a JSON text in which [`escape_json`] has escaped all hazards.
+/// Returns a JSON text in which [`escape_json`] has escaped all unsafe characters.
 #[must_use]
 pub fn escaped_json(text: String) -> String {
     let mut bytes = text.into_bytes();
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_keeps_its_value_without_hazards() {
+    fn escaped_json_has_same_value_without_unsafe_characters() {
         let all: String = (0x7f..0x2100u32).filter_map(char::from_u32).collect();
         let mut text = format!("[\n\"{all}\"]").into_bytes();
         let whole = text.clone();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn controls_and_direction_marks_become_question_marks() {
+    fn unsafe_terminal_characters_become_question_marks() {
         for (lines, shown) in [
             (&b"A: b\tc\r\n\r\n"[..], &b"A: b\tc\r\n\r\n"[..]),
             (b"A: \x1b[31m\x07\x7f\r\n", b"A: ?[31m??\r\n"),

@@ -1,5 +1,5 @@
-//! `--then TEMPLATE`: turns a match into a URL. Pages choose the matches, so a match is data, never
-//! syntax.
+//! `--then TEMPLATE`: makes a URL from text that was matched in a page (a match). The page is not
+//! trusted, so a match is data, never syntax.
 //!
 //! ```
 //! use haul_policy::url_template::UrlTemplate;
@@ -18,9 +18,9 @@
 //!
 //! The position of a `{}` decides which matches are allowed:
 //!
-//! | place | a match |
+//! | position of `{}` | allowed matches |
 //! |---|---|
-//! | the whole template | an absolute http or https URL without userinfo, taken as it is ([`page_reference`](crate::page_reference) makes one of what a page says) |
+//! | the whole template | an absolute http or https URL without userinfo, used unchanged ([`page_reference`](crate::page_reference) resolves the references of a page) |
 //! | scheme | letters |
 //! | authority | letters, digits and `.-_:` |
 //! | path, query, fragment | any bytes; all but unreserved characters and `/` are percent-encoded, `%` too |
@@ -42,11 +42,11 @@ pub struct UrlTemplate {
     placeholders: Vec<(String, PlaceholderPosition)>,
     tail: String,
     literal_origin: Option<Origin>,
-    /// True if the template names no scheme, so that the default scheme was put in front of it.
+    /// True if the template has no scheme, so that the default scheme was put in front of it.
     has_default_scheme: bool,
 }
 
-/// The part of the URL in which a `{}` stands.
+/// The part of the URL that contains a `{}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceholderPosition {
     Whole,
@@ -60,7 +60,7 @@ enum PlaceholderPosition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateError {
-    /// The template contains no `{}`, the place of the match.
+    /// The template contains no `{}`, the placeholder for the match.
     NoPlaceholder,
     /// The authority has a `{}` as well as a user or password, so a page would choose the host that
     /// receives them.
@@ -75,7 +75,7 @@ pub enum TemplateError {
 pub enum TemplateExpandError {
     /// The matched text makes or completes a `..` segment of the path.
     Climbs,
-    /// The match is in the scheme or authority, and is empty or has a byte that is not allowed
+    /// The match is for the scheme or authority, and is empty or has a byte that is not allowed
     /// there.
     NotPlain,
     /// The template is `{}` alone, and the match is not an absolute http or https URL.
@@ -140,7 +140,8 @@ impl UrlTemplate {
         self
     }
 
-    /// Checks that the literal text is valid, and determines the origin that it names.
+    /// Checks that the text outside of the placeholders is valid, and determines the origin that it
+    /// contains.
     fn validate(&mut self) -> Result<(), TemplateError> {
         if self.has_placeholder_in(PlaceholderPosition::Scheme) {
             return Ok(());
@@ -157,7 +158,8 @@ impl UrlTemplate {
         self.expand_each(&|_| matched)
     }
 
-    /// Returns the URL that the template gives for a text for each `{}`, by its number from 0.
+    /// Returns the URL that results when each `{}` is replaced by its own text. `value` returns the
+    /// text for a placeholder by its index from 0.
     pub fn expand_each<'v>(&self, value: &dyn Fn(usize) -> &'v [u8]) -> Result<String, TemplateExpandError> {
         if self.is_placeholder_only() {
             return expand_whole_url(value(0));
@@ -169,13 +171,13 @@ impl UrlTemplate {
         Ok(text)
     }
 
-    /// Returns the origin if no `{}` can change it; `None` if one can. Credentials may be sent to
-    /// such an origin, since the user named it.
+    /// Returns the origin if it contains no `{}`; otherwise `None`. Credentials may be sent to such
+    /// an origin, since the user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
     }
 
-    /// Returns true if the template is `{}` alone, so that a match is a URL itself.
+    /// Returns true if the template is `{}` alone, so that a match is itself the URL.
     pub fn is_placeholder_only(&self) -> bool {
         self.has_placeholder_in(PlaceholderPosition::Whole)
     }
@@ -246,7 +248,7 @@ impl TemplateBounds {
     }
 }
 
-/// Returns the position of the colon after the scheme, which may contain a `{}`.
+/// Returns the offset of the colon after the scheme. The scheme may contain a `{}`.
 fn scheme_colon(text: &str) -> Option<usize> {
     let colon = text.find(':').filter(|at| text[at + 1..].starts_with('/'))?;
     let scheme = text[..colon].replace(PLACEHOLDER, "");
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn each_placeholder_has_its_own_value() {
+    fn each_template_placeholder_has_its_own_value() {
         let template = t("https://{}.h/{}/x?q={}");
         let values: [&[u8]; 3] = [b"eu", b"a b", b"1&2"];
         assert_eq!(template.expand_each(&|at| values[at]).unwrap(), "https://eu.h/a%20b/x?q=1%262");
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn match_is_data_never_syntax() {
+    fn template_match_is_data_never_syntax() {
         let table: &[(&str, &[u8], &str)] = &[
             ("http://h/{}", b"a/b-._~", "http://h/a/b-._~"),
             ("http://h/{}", b"?#@:\\%&=+ ;", "http://h/%3F%23%40%3A%5C%25%26%3D%2B%20%3B"),
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn match_cannot_climb_directories() {
+    fn template_match_cannot_climb_directories() {
         let table: &[(&str, &[u8])] = &[
             ("http://h/a/{}", b".."),
             ("http://h/a/{}", b"../x"),
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn match_in_a_host_is_plain() {
+    fn template_match_in_a_host_is_restricted() {
         let host = t("https://{}.example:{}/{}");
         assert!(host.literal_origin().is_none());
         assert_eq!(t("https://{}/x").expand(b"h:8443").as_deref(), Ok("https://h:8443/x"));
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn origin_without_placeholder_is_returned() {
+    fn literal_origin_of_a_template_is_returned() {
         let origin = |text: &str| t(text).literal_origin().map(|o| o.to_string());
         assert_eq!(origin("HTTP://u:p@H:80/{}").as_deref(), Some("http://h"));
         assert_eq!(origin("https://h?{}").as_deref(), Some("https://h"));
@@ -435,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn default_scheme_never_replaces_a_written_one() {
+    fn default_scheme_never_replaces_a_template_scheme() {
         let https = |text: &str| t(text).with_default_scheme(Scheme::Https);
         assert_eq!(https("h/{}").expand(b"x").as_deref(), Ok("https://h/x"));
         assert_eq!(https("h/{}").literal_origin().map(|origin| origin.to_string()).as_deref(), Some("https://h"));
@@ -445,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_templates_are_refused() {
+    fn malformed_url_templates_are_refused() {
         assert_eq!(UrlTemplate::parse("http://h/").unwrap_err(), TemplateError::NoPlaceholder);
         for text in ["http://u:p@{}/", "http://{}@h/", "http://u:{}@h/", "u:p@{}"] {
             assert_eq!(UrlTemplate::parse(text).unwrap_err(), TemplateError::Userinfo, "{text}");

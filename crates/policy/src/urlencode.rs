@@ -1,4 +1,5 @@
-//! Percent-encoding and decoding; forms and queries: `--data-urlencode`, `--url-query`.
+//! Percent-encoding and decoding, and the encoding of forms and queries: `--data-urlencode`,
+//! `--url-query`.
 //!
 //! ```
 //! use haul_policy::urlencode::{FormField, FormFieldSource};
@@ -28,8 +29,8 @@ pub enum FormFieldSource<'a> {
 /// The parsed argument of `--data-urlencode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormField<'a> {
-    /// The text before the equals sign; `None` if there is only a value. It is not encoded, as in
-    /// curl.
+    /// The text before the equals sign; `None` if the argument is only a value. The name is not
+    /// encoded, as in curl.
     pub name: Option<&'a [u8]>,
     /// The value before encoding, or the file from which it is read.
     pub source: FormFieldSource<'a>,
@@ -82,7 +83,7 @@ pub fn percent_decode(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Percent-encodes all bytes but letters, digits and `-._~` (RFC 3986 §2.3).
+/// Percent-encodes all bytes except letters, digits and `-._~` (RFC 3986 §2.3).
 pub fn percent_encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
     for b in bytes {
@@ -95,8 +96,8 @@ pub fn percent_encode(bytes: &[u8]) -> String {
     out
 }
 
-/// Encodes like [`percent_encode`], except that a blank becomes `+`, as in HTML forms and in curl
-/// since 7.86.
+/// Percent-encodes as [`percent_encode`] does, except that a blank becomes `+`, as in HTML forms
+/// and in curl since 7.86.
 pub fn form_encode(bytes: &[u8]) -> String {
     percent_encode(bytes).replace("%20", "+")
 }
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_encoded_and_decoded() {
+    fn every_byte_is_percent_encoded_and_decoded() {
         for b in 0..=u8::MAX {
             let text = percent_encode(&[b]);
             let plain = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_split_as_curl_does() {
+    fn data_urlencode_arguments_are_split_as_in_curl() {
         for (argument, name, source) in [
             ("plain z", None, FormFieldSource::Text(&b"plain z"[..])),
             ("=x=y", None, FormFieldSource::Text(b"x=y")),

@@ -1,6 +1,6 @@
-//! One test for each class of flaws in public advisories, named after it: secrets sent to the wrong
-//! peer, cookies and HSTS that can be tricked. Flaws that need connections or files are tested in
-//! the engine and in the command; `docs/design/trust.md` lists all.
+//! One test for each class of flaws in public advisories, with the advisory's name: secrets sent to
+//! the wrong peer, cookies and HSTS that can be tricked. Flaws that need connections or files are
+//! tested in the engine and in the command; `docs/design/trust.md` lists all.
 
 use haul_policy::Target;
 use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, credentials_for_target};
@@ -16,7 +16,7 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-/// Returns the redirected request from `from`, the first URL, to `to`.
+/// Returns the redirected request for a redirect from `from`, the first URL, to `to`.
 fn hop(from: &str, to: &str) -> RedirectedRequest {
     let from = target(from);
     let origin = from.origin();
@@ -25,7 +25,7 @@ fn hop(from: &str, to: &str) -> RedirectedRequest {
         .expect("followed")
 }
 
-/// Returns the names of the user's fields that may be sent.
+/// Returns the names of the user's fields that may be sent with this `SecretHandling`.
 fn sent(secrets: SecretHandling) -> Vec<&'static str> {
     const NAMES: [&str; 5] = ["Authorization", "Cookie", "X-Api-Key", "Host", "Accept"];
     let fields = NAMES.map(|name| (name.to_owned(), b"v".to_vec()));
@@ -49,7 +49,7 @@ fn cve_2022_27774_port_and_scheme_bind_secrets() {
 }
 
 #[test]
-fn cve_2022_27776_later_hop_restores_no_secret() {
+fn cve_2022_27776_later_redirect_restores_no_secret() {
     let first = target("https://a.example/").origin();
     let mut at = target("https://a.example/");
     let mut kept = Vec::new();
@@ -62,8 +62,8 @@ fn cve_2022_27776_later_hop_restores_no_secret() {
     assert_eq!(kept, [false, false, false, true]);
 }
 
-/// Returns the credentials and the token that `identity_for` selects after a redirect, if the user
-/// gave these credentials.
+/// Returns the Basic credentials and the token for the request after a redirect from `from` to
+/// `to`.
 fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
     let identity = credentials_for_target(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
@@ -90,7 +90,7 @@ fn userinfo_of_a_url_stays_with_its_origin() {
 }
 
 #[test]
-fn cve_2024_11053_netrc_borrows_no_password() {
+fn cve_2024_11053_netrc_password_is_for_its_host() {
     for netrc in [
         &b"machine a.example login alice password alices\nmachine b.example\n"[..],
         b"machine a.example login alice password alices\nmachine b.example login bob\n",
@@ -106,7 +106,7 @@ fn cve_2024_11053_netrc_borrows_no_password() {
 }
 
 #[test]
-fn cve_2025_0167_empty_default_entry_gives_nothing() {
+fn cve_2025_0167_empty_netrc_default_gives_nothing() {
     let netrc = &b"machine a.example login alice password alices\ndefault\n"[..];
     let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Required(netrc) };
     let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
@@ -114,7 +114,7 @@ fn cve_2025_0167_empty_default_entry_gives_nothing() {
 }
 
 #[test]
-fn cve_2026_8926_user_selects_the_password() {
+fn cve_2026_8926_netrc_password_belongs_to_user() {
     let netrc = &b"machine a.example login alice password alices\nmachine a.example login bob password bobs\n"[..];
     for of_file in [NetrcLookup::Required(netrc), NetrcLookup::Optional(netrc)] {
         let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: of_file };
@@ -126,7 +126,7 @@ fn cve_2026_8926_user_selects_the_password() {
 }
 
 #[test]
-fn netrc_matches_exact_hosts() {
+fn netrc_entry_matches_only_its_exact_host() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
     let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcLookup::Required(netrc) };
     for (host, expected) in [
@@ -180,7 +180,7 @@ fn cve_2023_32681_origin_gets_no_proxy_credentials() {
 }
 
 #[test]
-fn authority_has_one_host_or_is_refused() {
+fn ambiguous_url_authorities_are_refused() {
     for (url, host) in [
         ("http://a.example\\@b.example/", None),
         ("http://a.example@b.example/", Some("b.example")),
@@ -229,7 +229,7 @@ fn urls_and_credentials_refuse_cr_lf_nul() {
 }
 
 #[test]
-fn debug_output_holds_no_secret() {
+fn debug_output_of_credentials_contains_no_secret() {
     let known = Credentials::new("alice", "hunter2").unwrap();
     assert!(!format!("{known:?}").contains("hunter2"));
     let parsed = target("http://alice:hunter2@a.example/");
@@ -239,7 +239,8 @@ fn debug_output_holds_no_secret() {
     assert!(!format!("{jar:?}").contains("hunter2"));
 }
 
-/// Returns `true` if the cookie store accepts this Set-Cookie field from `url`.
+/// Returns `true` if the cookie store accepts the Set-Cookie value `field` in a response from
+/// `url`.
 fn takes(url: &str, field: &str) -> bool {
     CookieStore::new().set(&target(url), field.as_bytes(), NOW).is_ok()
 }
@@ -272,7 +273,7 @@ fn cve_2022_35252_control_bytes_are_refused() {
 }
 
 #[test]
-fn plain_http_does_not_overwrite_a_secure_cookie() {
+fn plain_http_cookie_does_not_overwrite_secure_cookie() {
     let mut jar = CookieStore::new();
     jar.set(&target("https://a.example/"), b"s=good; Secure; Path=/", NOW).unwrap();
     assert!(jar.set(&target("http://a.example/"), b"s=bad; Path=/", NOW).is_err());
@@ -293,7 +294,7 @@ fn cookie_prefixes_are_enforced_in_any_case() {
 }
 
 #[test]
-fn cve_2022_32205_cookies_are_bounded() {
+fn cve_2022_32205_number_of_cookies_is_bounded() {
     let (mut jar, from) = (CookieStore::new(), target("https://a.example/"));
     for n in 0..5_000 {
         let _ = jar.set(&from, format!("n{n}={}", "v".repeat(1_000)).as_bytes(), NOW);

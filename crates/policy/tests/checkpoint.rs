@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 const SIZE: usize = SLOT_SIZE as usize;
 const SUM: usize = SIZE - 4;
-/// The offset of the version in a checkpoint. This and the following offsets are those of the table
-/// in [`haul_policy::range::checkpoint`].
+/// The offset of the version in a checkpoint. The table in [`haul_policy::range::checkpoint`]
+/// defines this offset and the ones that follow.
 const VERSION: usize = 8;
 const BOOT_LEN: usize = 10;
 const SPAN_COUNT: usize = 14;
@@ -36,8 +36,8 @@ fn checkpoint() -> Checkpoint {
     }
 }
 
-/// Returns a valid checkpoint in which `bytes` were written at the offset `at` and the checksum was
-/// corrected.
+/// Returns a valid checkpoint that was then changed: `bytes` replace those at the offset `at`, and
+/// the checksum is correct again.
 fn forged(at: usize, bytes: &[u8]) -> Vec<u8> {
     let mut slot = checkpoint().encode(5);
     slot[at..at + bytes.len()].copy_from_slice(bytes);
@@ -47,7 +47,7 @@ fn forged(at: usize, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_flipped_bit_is_detected() {
+fn every_flipped_checkpoint_bit_is_detected() {
     let slot = checkpoint().encode(5);
     assert_eq!(slot.len(), SIZE);
     assert_eq!(decode(&slot), Some((5, checkpoint())));
@@ -150,7 +150,7 @@ fn smallest_ranges_are_left_out_of_full_checkpoint() {
 }
 
 #[test]
-fn ranges_beyond_the_total_are_left_out() {
+fn ranges_beyond_the_total_are_not_stored() {
     let long = Checkpoint { boot: vec![b'b'; MAX_BOOT + 1], ..checkpoint() };
     let (_, read) = decode(&long.encode(1)).unwrap();
     assert_eq!(read, Checkpoint { boot: Vec::new(), ..checkpoint() });
@@ -164,7 +164,7 @@ fn ranges_beyond_the_total_are_left_out() {
 }
 
 #[test]
-fn unsynced_checkpoints_end_with_the_boot() {
+fn unsynced_checkpoint_is_unreliable_after_reboot() {
     let synced = checkpoint();
     let cached = Checkpoint { is_synced: false, ..checkpoint() };
     let unknown = Checkpoint { boot: Vec::new(), ..cached.clone() };
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn several_changed_bytes_are_detected(checkpoint in any_checkpoint(), changes in vec((0..SIZE, 1..=255u8), 1..30)) {
+    fn several_changed_checkpoint_bytes_are_detected(checkpoint in any_checkpoint(), changes in vec((0..SIZE, 1..=255u8), 1..30)) {
         let slot = checkpoint.encode(1);
         let mut changed = slot.clone();
         for (at, by) in changes {

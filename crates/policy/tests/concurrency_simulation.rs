@@ -1,8 +1,8 @@
-//! Runs the limit of concurrent requests against simulated hosts, in virtual time.
+//! Tests the adaptive limit on concurrent requests against simulated hosts, in virtual time.
 //!
 //! A host works on `bears` requests at a time, each for a round trip, and one processor sends its
-//! responses one after the other. Requests beyond that queue, or are refused in one of three ways. A
-//! client with one processor reads the responses. Other programs may take either processor for a while.
+//! responses one after the other. Further requests queue or are refused. A client with one
+//! processor reads the responses. Other programs may use either processor for a while.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,10 +13,10 @@ use haul_policy::concurrency::{CompletionKind, CompletionSample, ConcurrencyLimi
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
-/// The pause before a request is repeated that was not refused for load alone.
+/// The delay before a refused request is repeated if fewer concurrent requests would not help.
 const RETRY_PAUSE: u64 = SECOND;
 
-/// The reaction of a host to a request beyond those that it bears.
+/// The reaction of a host to a request when it already works on as many as it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overload {
     Queue,
@@ -28,13 +28,13 @@ enum Overload {
     Unavailable,
 }
 
-/// The additional time of the first request on a connection.
+/// The additional cost of the first request on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionCost {
     None,
     /// A round trip before the request.
     Connect,
-    /// The request arrives a round trip later.
+    /// The first request arrives a round trip later.
     SlowFirstRequest,
 }
 
@@ -47,19 +47,19 @@ struct SimulatedHost {
     size: u64,
     /// A response may take longer by up to this share of the round trip.
     jitter: f64,
-    /// The mean time between two pauses of a processor, in which others have it for half of that
-    /// time on average; 0 for none.
+    /// The mean time between two pauses of a processor; 0 for no pauses. In a pause other programs
+    /// use the processor, for half of that time on average.
     pauses: u64,
 }
 
 impl SimulatedHost {
-    /// The time of the host's processor, and of the client's, for one response.
+    /// Returns the processor time of the host and of the client for one response, in nanoseconds.
     fn work(&self) -> (u64, u64) {
         (20_000 + self.size / 2, 12_000 + self.size / 2)
     }
 }
 
-/// The rule for the number of requests at a time.
+/// The rule that determines the number of concurrent requests.
 enum LimitRule {
     Fixed(usize),
     Adaptive(Box<ConcurrencyLimit>),
@@ -67,17 +67,17 @@ enum LimitRule {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SimulationEvent {
-    /// A request reaches the host.
+    /// A request arrives at the host.
     Arrives(SimulatedRequest),
     /// The host has worked on a request for a round trip.
     Worked(SimulatedRequest),
-    /// The host has sent a response.
+    /// The host's processor has sent a response.
     Sent(SimulatedRequest),
-    /// The end of a request reaches the client.
+    /// The end of a response, or a refusal, arrives at the client.
     Ends(SimulatedRequest, bool),
-    /// The client has handled the response.
+    /// The client's processor has read the response.
     Handled(SimulatedRequest, bool),
-    /// The pause of a request is over.
+    /// The delay before a refused request is repeated is over.
     Again,
 }
 
@@ -91,12 +91,12 @@ struct SimulatedRequest {
 
 #[derive(Default)]
 struct SimulationOutcome {
-    /// The time of the last response.
+    /// The time at which the last response was read.
     time: u64,
-    /// The maximum number of requests beyond the capacity of the host after the first second.
+    /// The maximum number of concurrent requests beyond the host's capacity after the first second.
     over: usize,
     refused: usize,
-    /// The most requests at a time.
+    /// The maximum number of concurrent requests.
     most: usize,
 }
 
@@ -143,7 +143,7 @@ impl Simulation {
         }
     }
 
-    /// Fetches this number of pages.
+    /// Fetches `pages` pages, and records the outcome.
     fn fetch(&mut self, pages: usize) {
         self.to_start = pages;
         let mut left = pages;
@@ -165,7 +165,7 @@ impl Simulation {
         self.events.push(Reverse((at, self.pushed, event)));
     }
 
-    /// Returns the time after which the limit has to be near the capacity of the host.
+    /// Returns the time from which the limit must be near the capacity of the host.
     fn settles(&self) -> u64 {
         SECOND + (self.host.jitter * 2.0 * SECOND as f64) as u64
     }
@@ -192,13 +192,13 @@ impl Simulation {
         }
     }
 
-    /// Returns a number from 0 to less than 1.
+    /// Returns a random number from 0 to less than 1.
     fn draw(&mut self) -> f64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 33) as f64 / (1u64 << 31) as f64
     }
 
-    /// Returns the time that a processor needs for some work, with a pause in it by chance.
+    /// Returns the time that a processor needs for some work, including a random pause.
     fn processor_time(&mut self, work: u64) -> u64 {
         if self.host.pauses > 0 && self.draw() < work as f64 / self.host.pauses as f64 {
             return work + (self.host.pauses as f64 * self.draw()) as u64;
@@ -328,8 +328,8 @@ fn hosts() -> Vec<SimulatedHost> {
     hosts
 }
 
-/// Fails unless the adaptive limit is as fast as the best fixed one, up to a factor, and stays near
-/// the capacity of the host. Returns the outcome.
+/// Checks that the adaptive limit takes at most `slower` times as long as the best fixed limit, and
+/// exceeds the capacity of the host by at most `over` requests. Returns the outcome.
 fn check(host: SimulatedHost, pages: usize, slower: f64, over: usize) -> SimulationOutcome {
     let (best, limit) = best_fixed(host, pages);
     let adaptive = Simulation::run(host, adaptive(), pages);
@@ -340,7 +340,7 @@ fn check(host: SimulatedHost, pages: usize, slower: f64, over: usize) -> Simulat
 }
 
 #[test]
-fn limit_is_near_the_best_fixed_one() {
+fn adaptive_limit_is_near_best_fixed_limit() {
     for host in hosts() {
         // Each refused connection is opened again, and its first request is slow again.
         let reopens = host.connection_cost == ConnectionCost::SlowFirstRequest && host.overload != Overload::Queue;
@@ -351,7 +351,7 @@ fn limit_is_near_the_best_fixed_one() {
 }
 
 #[test]
-fn varying_response_times_are_no_queue() {
+fn varying_response_times_do_not_lower_the_limit() {
     for (jitter, over) in [(0.2, 3), (1.0, 5)] {
         for host in hosts() {
             let host = SimulatedHost { jitter, ..host };
@@ -361,7 +361,7 @@ fn varying_response_times_are_no_queue() {
 }
 
 #[test]
-fn long_runs_are_as_fast_as_the_maximum() {
+fn long_runs_are_as_fast_as_maximum_limit() {
     for host in hosts().into_iter().filter(|host| host.bears == 1000) {
         let (pages, limit) = (5000, MAX_LIMIT);
         let fixed = Simulation::run(host, LimitRule::Fixed(limit), pages).time;
@@ -371,7 +371,7 @@ fn long_runs_are_as_fast_as_the_maximum() {
 }
 
 #[test]
-fn near_hosts_keep_six_connections() {
+fn near_hosts_get_six_connections() {
     for work in [5_000, 20_000, 100_000, 500_000, 5 * MS] {
         let host = SimulatedHost {
             bears: 1000,
@@ -388,7 +388,7 @@ fn near_hosts_keep_six_connections() {
 }
 
 #[test]
-fn refusals_are_few() {
+fn adaptive_limit_causes_few_refusals() {
     for host in hosts().into_iter().filter(|host| host.overload != Overload::Queue) {
         let outcome = Simulation::run(host, adaptive(), 2000);
         let expected = match host.bears {
@@ -400,13 +400,14 @@ fn refusals_are_few() {
     }
 }
 
-/// A host that queues, and processors that pause for a millisecond again and again.
+/// Returns a host that queues requests, with processors that pause for a millisecond again and
+/// again.
 fn busy_host(bears: usize, round_trip: u64, size: u64) -> SimulatedHost {
     let (overload, connection_cost) = (Overload::Queue, ConnectionCost::SlowFirstRequest);
     SimulatedHost { bears, overload, round_trip, connection_cost, size, jitter: 0.0, pauses: 2 * MS }
 }
 
-/// The outcomes of runs that differ in the times of the pauses.
+/// Returns the outcomes of runs in which the processors pause at different times.
 fn busy_outcomes(host: SimulatedHost, limit: Option<usize>, pages: usize) -> impl Iterator<Item = SimulationOutcome> {
     (1..60).map(move |seed| {
         let rule = limit.map_or_else(adaptive, LimitRule::Fixed);
@@ -417,7 +418,7 @@ fn busy_outcomes(host: SimulatedHost, limit: Option<usize>, pages: usize) -> imp
 }
 
 #[test]
-fn pauses_of_a_busy_machine_are_no_queue() {
+fn processor_pauses_do_not_lower_the_limit() {
     for (round_trip, pages, slower) in [(MS, 5000, 1.15), (20 * MS, 1000, 1.15)] {
         for (size, bears) in [(300, 32), (300, 1000), (50_000, 32), (50_000, 1000)] {
             let host = busy_host(bears, round_trip, size);
@@ -433,7 +434,7 @@ fn pauses_of_a_busy_machine_are_no_queue() {
 }
 
 #[test]
-fn busy_machines_see_queues() {
+fn queues_lower_the_limit_on_busy_machines() {
     for (round_trip, pages) in [(MS, 5000), (20 * MS, 500), (100 * MS, 500)] {
         for size in [300, 50_000] {
             let host = busy_host(4, round_trip, size);

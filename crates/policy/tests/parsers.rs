@@ -26,8 +26,8 @@ fn urlish() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Checks that every text of `target` that a peer can see is well-formed and parses to the same
-/// target.
+/// Checks that every text of `target` that a peer can see is well-formed, and parses to the same
+/// target again.
 fn check_target(target: &Target) -> Result<(), TestCaseError> {
     let line = target.path_and_query();
     prop_assert!(line.starts_with('/') && line.bytes().all(|b| b.is_ascii_graphic()), "{line:?}");
@@ -53,14 +53,14 @@ proptest! {
     #![proptest_config(common::config(4000))]
 
     #[test]
-    fn display_and_parse_are_inverse(text in urlish()) {
+    fn displayed_url_parses_to_the_same_target(text in urlish()) {
         if let Ok(target) = Target::parse(&text) {
             check_target(&target)?;
         }
     }
 
     #[test]
-    fn path_as_is_never_panics(text in urlish(), reference in urlish()) {
+    fn url_with_path_as_is_never_panics(text in urlish(), reference in urlish()) {
         if let Ok(target) = Target::parse_with(&text, Scheme::Https, true) {
             prop_assert!(target.path_and_query().bytes().all(|b| b.is_ascii_graphic()));
             let _ = target.join(&reference);
@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn join_never_panics(base in urlish(), reference in prop_oneof![urlish(), any::<String>()]) {
+    fn joining_any_reference_never_panics(base in urlish(), reference in prop_oneof![urlish(), any::<String>()]) {
         let base = Target::parse(&base).unwrap_or_else(|_| Target::parse("http://u:p@h/a/b?c").unwrap());
         if let Ok(joined) = base.join(&reference) {
             check_target(&joined)?;
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn any_location_is_safe(location in vec(any::<u8>(), 0..40), status in 290u16..320) {
+    fn any_location_gives_a_valid_target(location in vec(any::<u8>(), 0..40), status in 290u16..320) {
         let from = Target::parse("https://h/a").unwrap();
         if let Ok(Some(hop)) = redirected_request(&RedirectRules::default(), 0, status, Some(&location), "GET", &from, &from.origin()) {
             check_target(&hop.target)?;
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn match_stays_in_its_component(matched in vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/'), Just(b'%')], 0..12)) {
+    fn template_match_stays_in_its_url_component(matched in vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/'), Just(b'%')], 0..12)) {
         let path = UrlTemplate::parse("https://u:p@h:1/dir/{}").unwrap();
         if let Ok(url) = path.expand(&matched) {
             let target = Target::parse(&url).unwrap();
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn match_in_the_host_keeps_the_rest(matched in "([a-z0-9.:_-]|[/@?#\\\\%; ]){0,10}") {
+    fn template_match_cannot_change_port_and_path(matched in "([a-z0-9.:_-]|[/@?#\\\\%; ]){0,10}") {
         if let Ok(url) = UrlTemplate::parse("https://{}.example/x").unwrap().expand(matched.as_bytes()) {
             let target = Target::parse(&url).unwrap();
             prop_assert!(target.host_text().ends_with(".example"), "{}", target);
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn template_of_one_placeholder_makes_http_urls(matched in urlish()) {
+    fn template_of_one_placeholder_keeps_http_urls(matched in urlish()) {
         if let Ok(url) = UrlTemplate::parse("{}").unwrap().expand(matched.as_bytes()) {
             prop_assert_eq!(&url, &matched);
             prop_assert!(Target::parse(&url).unwrap().userinfo().is_none());
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn templates_never_panic(template in "([a-z:/?#@.\\[\\]%-]|\\{\\}){0,16}", matched in vec(any::<u8>(), 0..8)) {
+    fn url_templates_never_panic(template in "([a-z:/?#@.\\[\\]%-]|\\{\\}){0,16}", matched in vec(any::<u8>(), 0..8)) {
         if let Ok(parsed) = UrlTemplate::parse(&template) && let Ok(url) = parsed.expand(&matched) {
             let target = Target::parse(&url).unwrap();
             if let Some(origin) = parsed.literal_origin() {
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn suggested_names_are_harmless(value in prop_oneof![
+    fn suggested_file_names_are_harmless(value in prop_oneof![
         vec(any::<u8>(), 0..60),
         "(attachment|); *filename\\*?=(\"|utf-8''|)([a-z./\\\\\"; %]|%2[eEfF]|%00|\u{202e}){0,20}".prop_map(String::into_bytes),
         ".{0,300}".prop_map(|name| [b"a;filename=", name.as_bytes()].concat()),
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn retry_after_waits_are_bounded(value in prop_oneof![vec(any::<u8>(), 0..40), "[0-9]{1,25}".prop_map(String::into_bytes)], now: u64, attempt: u32, entropy: u64) {
+    fn delays_for_any_retry_after_are_bounded(value in prop_oneof![vec(any::<u8>(), 0..40), "[0-9]{1,25}".prop_map(String::into_bytes)], now: u64, attempt: u32, entropy: u64) {
         let asked = parse_retry_after(&value, now);
         let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
         if let Some(wait) = retry::retry_delay(&rules, AttemptOutcome::Status(503), attempt, true, asked, Duration::ZERO, entropy) {

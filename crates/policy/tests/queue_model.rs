@@ -19,8 +19,8 @@ enum QueueOp {
     Next {
         head: Option<u64>,
     },
-    /// Ends the running job with index `which`. Another job of its host replaces it, or the host is
-    /// released.
+    /// Ends the running job with index `which`. Another job of its host replaces it, or its slot
+    /// becomes free.
     Done {
         which: usize,
         head: Option<u64>,
@@ -41,7 +41,7 @@ enum QueueOp {
     Remove {
         seq: u64,
     },
-    /// A job is delayed on the host of the running job with index `which`.
+    /// Delays a job of the host of the running job with index `which`.
     Delay {
         which: usize,
         seq: u64,
@@ -122,7 +122,7 @@ impl QueueModel {
         self.delayed.retain(|(_, other)| *other != job);
     }
 
-    /// Lets the delayed jobs whose time has come wait like the others.
+    /// Makes the delayed jobs whose time has come wait like other jobs.
     fn wake(&mut self) {
         let (due, rest) = self.delayed.drain(..).partition(|(until, _)| *until <= self.now);
         self.delayed = rest;
@@ -226,8 +226,8 @@ fn run(caps: QueueCaps, ops: &[QueueOp]) -> Result<(), TestCaseError> {
     drain(queue, model)
 }
 
-/// Starts and ends all jobs. Checks that every pushed job is returned once, and that the queue then
-/// remembers no host.
+/// Starts and ends all jobs. Checks that each pushed job is returned once, and that the queue
+/// remembers no host afterwards.
 fn drain(mut queue: JobQueue<ModelJob, u8>, mut model: QueueModel) -> Result<(), TestCaseError> {
     while !queue.is_empty() || queue.delayed_jobs() > 0 {
         model.wake();
@@ -256,13 +256,13 @@ proptest! {
     #![proptest_config(common::config(6000))]
 
     #[test]
-    fn queue_behaves_like_the_model(total in 0..8usize, per_host in 0..4usize, ops in ops()) {
+    fn job_queue_behaves_like_the_model(total in 0..8usize, per_host in 0..4usize, ops in ops()) {
         run(QueueCaps { total, per_host }, &ops)?;
     }
 }
 
 #[test]
-fn idle_hosts_are_dropped() {
+fn hosts_without_jobs_are_dropped() {
     let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 4, per_host: 2 });
     let mut ids = std::collections::HashSet::new();
     for host in 0..200_000 {
@@ -280,7 +280,7 @@ fn idle_hosts_are_dropped() {
 }
 
 #[test]
-fn remembered_pauses_are_bounded() {
+fn number_of_remembered_pauses_is_bounded() {
     let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 4, per_host: 2 });
     for host in 0..10_000 {
         queue.push(&host, 0, ());
@@ -335,7 +335,7 @@ fn delayed_job_starts_before_later_numbers() {
 }
 
 #[test]
-fn held_host_starts_no_job_before_its_time() {
+fn job_of_held_host_waits_for_its_time() {
     let mut queue: JobQueue<u64, &str> = JobQueue::new(QueueCaps { total: 4, per_host: 4 });
     for seq in [0, 2, 4] {
         queue.push(&"held", seq, seq);
@@ -358,7 +358,7 @@ fn held_host_starts_no_job_before_its_time() {
 }
 
 #[test]
-fn awaited_job_starts_above_the_caps() {
+fn head_job_starts_above_both_caps() {
     let mut queue: JobQueue<u64, &str> = JobQueue::new(QueueCaps { total: 3, per_host: 2 });
     for seq in 1..=3 {
         queue.push(&["x", "y"][seq as usize % 2], seq, seq);
@@ -375,7 +375,7 @@ fn awaited_job_starts_above_the_caps() {
 }
 
 #[test]
-fn host_with_many_jobs_leaves_room_for_others() {
+fn total_cap_is_shared_with_idle_hosts() {
     let mut queue: JobQueue<(), &str> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
     for seq in [0, 1, 5, 6] {
         queue.push(&"long", seq, ());
@@ -423,7 +423,7 @@ fn number_of_lent_slots_is_bounded() {
 }
 
 #[test]
-fn only_unanswered_host_lends_its_slots() {
+fn slot_is_lent_only_for_unanswering_host() {
     let mut queue: JobQueue<(), u32> = JobQueue::new(QueueCaps { total: 2, per_host: 2 });
     let hosts = [1, 2].map(|host| queue.push(&host, u64::from(host), ()));
     while queue.next(MonotonicTime(0), None).is_some() {}

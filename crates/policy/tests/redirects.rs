@@ -1,4 +1,4 @@
-//! Methods, limits and refusals of redirects (RFC 9110 §15.4).
+//! Tests of redirects: methods, limits and refusals (RFC 9110 §15.4).
 
 use haul_policy::Target;
 use haul_policy::protocols::ProtocolSet;
@@ -75,7 +75,7 @@ fn post301_post302_post303_keep_a_post() {
 }
 
 #[test]
-fn downgrades_drop_secrets() {
+fn redirects_to_plain_http_drop_secrets() {
     let first = Target::parse("https://a/").unwrap();
     let plain_first = Target::parse("http://a/").unwrap();
     let downgraded = |rules: &RedirectRules, from: &str, first: &Target, to: &str| {
@@ -106,7 +106,7 @@ fn downgrades_drop_secrets() {
 
 /// Checks `--proto-redir` and `--proto` with curl's defaults for redirects and with narrower sets.
 #[test]
-fn only_allowed_schemes_are_followed() {
+fn redirects_only_to_allowed_schemes_are_followed() {
     let rules = RedirectRules::default().with_protocols(ProtocolSet::default().with_list("=https").unwrap());
     let code = |location: &[u8]| hop(&rules, 301, "GET", location).map(|hop| hop.is_some()).map_err(|e| e.exit_code());
     assert_eq!(
@@ -116,7 +116,7 @@ fn only_allowed_schemes_are_followed() {
 }
 
 #[test]
-fn other_statuses_are_not_followed() {
+fn statuses_other_than_redirects_are_not_followed() {
     let rules = RedirectRules::default();
     for status in [100, 200, 204, 299, 304, 305, 306, 309, 399, 400, 404, 500] {
         assert_eq!(hop(&rules, status, "GET", b"/b"), Ok(None), "{status}");
@@ -128,7 +128,7 @@ fn other_statuses_are_not_followed() {
 }
 
 #[test]
-fn hop_limit_ends_a_chain() {
+fn redirect_limit_ends_a_chain() {
     let from = Target::parse("http://h/").unwrap();
     let at = |max, hops| {
         redirected_request(
@@ -174,7 +174,7 @@ fn refused_redirects_have_curls_exit_codes() {
 }
 
 #[test]
-fn locations_in_other_charsets_are_encoded() {
+fn location_in_other_charset_is_percent_encoded() {
     let rules = RedirectRules::default();
     let url = |location: &[u8]| hop(&rules, 302, "GET", location).unwrap().unwrap().target.to_url();
     assert_eq!(url(b"/\xe9\xc3\xa9?\xff x"), "https://h/%E9%C3%A9?%FF+x");
@@ -182,7 +182,7 @@ fn locations_in_other_charsets_are_encoded() {
 }
 
 #[test]
-fn error_messages_hold_no_secret() {
+fn redirect_error_messages_contain_no_secret() {
     let error = hop(&RedirectRules::default(), 302, "GET", b"http://u:hunter2@a@b/").unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hunter2"));
 }

@@ -1,4 +1,4 @@
-//! Model test: whatever the servers answer, only the first origin receives a secret.
+//! Model test: whatever the servers answer, only the first origin receives the user's secrets.
 //!
 //! The model itself determines the peer of each request. It uses neither `Target` nor `Origin`: a
 //! parser that confuses two hosts would otherwise deceive both the client and the model. This file
@@ -22,7 +22,7 @@ struct ChainPeer {
     port: u16,
 }
 
-/// Spellings of each host. All in one row mean the same host.
+/// The spellings of each host. All names in a row mean the same host.
 const HOSTS: [[&str; 3]; 4] = [
     ["a.example", "A.EXAMPLE", "%61.example"],
     ["b.example", "b.Example", "b%2eexample"],
@@ -43,7 +43,7 @@ enum UrlReferenceForm {
     Absolute,
     /// The Location is a URL with a user and password that the server chose.
     WithUserinfo,
-    /// The Location is `//host/`: the scheme stays.
+    /// The Location is `//host/`: the scheme stays the same.
     SchemeRelative,
     Path,
     Query,
@@ -124,8 +124,8 @@ fn user_fields() -> Vec<(String, Vec<u8>)> {
     ]
 }
 
-/// Follows a chain of redirects. Calls `check` with each hop, the secrets that its request
-/// contains, and the peer.
+/// Follows a chain of redirects. Calls `check` with each redirected request, the secrets that it
+/// contains, and its peer.
 fn run(
     rules: &RedirectRules,
     first: ChainPeer,
@@ -154,7 +154,7 @@ proptest! {
     #![proptest_config(common::config(20_000))]
 
     #[test]
-    fn secrets_reach_the_first_origin_only(first in peers(), steps in steps()) {
+    fn field_and_url_secrets_reach_first_origin_only(first in peers(), steps in steps()) {
         run(&RedirectRules::default(), first, &steps, |hop, sent, peer| {
             prop_assert_eq!(hop.same_origin, peer == first);
             if peer == first {
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn trusted_location_never_leaks_in_clear(first in peers(), steps in steps()) {
+    fn location_trusted_never_sends_secrets_unencrypted(first in peers(), steps in steps()) {
         let rules = RedirectRules { location_trusted: true, ..RedirectRules::default() };
         run(&rules, first, &steps, |hop, sent, peer| {
             prop_assert_eq!(hop.same_origin, peer == first);
@@ -184,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn same_origin_hop_does_not_restore_secrets() {
+fn later_redirect_does_not_restore_dropped_secrets() {
     // a -> b -> b -> a
     let first = Target::parse("https://alice:pw@a.example/").unwrap();
     let rules = RedirectRules::default();

@@ -23,7 +23,7 @@ use proptest::prelude::*;
 
 const NOW: u64 = 1_800_000_000;
 
-/// Generates bytes that look enough like a field to reach most of its parser.
+/// Generates bytes that look enough like a field value to reach most of its parser.
 fn fieldish(words: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         8 => (0..words.len()).prop_map(move |at| words[at].as_bytes().to_vec()),
@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(common::config(4000))]
 
     #[test]
-    fn set_cookie_survives_every_file_format(field in fieldish(&[
+    fn set_cookie_survives_every_cookie_file_format(field in fieldish(&[
         "a", "=", "b", ";", " ", "\t", "Domain=", "a.example", ".example", "co.uk", "Path=", "/", "/p", "Secure", "HttpOnly",
         "SameSite=", "Lax", "Max-Age=", "-1", "60", "Expires=", "Wed, 01 Jan 2030 00:00:00 GMT", "__Host-", "__Secure-", "\"", "\\",
     ])) {
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn any_cookie_file_is_safe(text in fieldish(&[
+    fn any_text_is_accepted_as_cookie_file(text in fieldish(&[
         "# Netscape HTTP Cookie File\n", "#LWP-Cookies-1.0\n", "#HttpOnly_", ".a.example", "a.example", "\t", "TRUE", "FALSE", "/",
         "0", "1900000000", "-1", "n", "v", "\n", "\r\n", "Set-Cookie:", "Set-Cookie3: ", "n=v", "; domain=", "; path=\"/\"", "\"", "\\",
         "; expires=\"2030-01-01 00:00:00Z\"", "co.uk", "127.0.0.1",
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn any_challenge_is_safe(field in fieldish(&[
+    fn any_challenge_field_is_parsed_safely(field in fieldish(&[
         "Basic", "Digest", "Bearer", "NTLM", "Negotiate", " ", ",", "=", "\"", "\\", "realm=\"r\"", "nonce=n", "nonce=\"\\\"\"",
         "qop=\"auth\"", "qop=auth-int", "algorithm=SHA-256", "algorithm=MD5-sess", "userhash=true", "charset=UTF-8", "stale=true", "abc==",
         "opaque=\"\t\"", "domain=\"/a\"",
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn any_netrc_file_is_safe(text in fieldish(&[
+    fn any_netrc_file_is_parsed_safely(text in fieldish(&[
         "machine ", "default ", "login ", "password ", "account ", "macdef ", "a ", "b ", "l ", "p ", "\n", "\n\n", "#", "\"", "\\",
     ])) {
         for host in ["a", "b"] {
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn any_list_and_store_is_safe(text in fieldish(&[
+    fn any_hsts_and_alt_svc_text_is_safe(text in fieldish(&[
         "*", ",", " ", ".", "a.example", "10.0.0.0", "/8", "/33", "::1", "[", "]", "/", "max-age=", "60", "\"", ";", "includeSubDomains",
         "h2=", ":443", "ma=1", "persist=1", "clear", "\n", "#", "20300101 00:00:00", "unlimited", "h1 ", "443 ", "%2F", "0 0",
     ])) {
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn any_socks_reply_is_safe(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
+    fn any_socks_reply_is_parsed_safely(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
         let kind = if four { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
         let me = Credentials::new("u", "p").unwrap();
         let play = |size: usize| {
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn form_length_equals_its_bytes(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
+    fn multipart_length_equals_the_number_of_bytes(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
         let escape = if backslash { FormNameEscape::Backslash } else { FormNameEscape::Percent };
         let parts: Vec<FormPart> = names.iter().enumerate().map(|(index, (name, file, length))| {
             FormPart::file(name, file, FormPartContent::Source { index, length: *length })
@@ -214,8 +214,8 @@ fn key(name: usize) -> String {
 proptest! {
     #![proptest_config(common::config(3000))]
 
-    /// Checks three processes with one file: after each save, the file contains the last changes of
-    /// the process that saved, and all saved changes of the others.
+    /// Checks three jars with one file: after each save, the file contains the last changes of the
+    /// jar that was saved, and all saved changes of the other jars.
     #[test]
     fn jars_sharing_a_file_keep_all_changes(ops in vec(prop_oneof![
         3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| JarOp::Set { jar, name, value }),

@@ -1,5 +1,5 @@
-//! `user:password@host:port`: the part of a URL in which a disagreement between two parsers becomes
-//! a leak.
+//! The authority of a URL, `user:password@host:port`. If two parsers disagree about it, secrets
+//! leak.
 //!
 //! Text that could make DNS, the Host field, SNI or a cookie jar see another host is refused, not
 //! repaired. Such text is a second `@`, a backslash, encoded delimiters, or empty labels.
@@ -16,7 +16,7 @@ use super::origin::Host;
 use crate::urlencode;
 
 /// The largest length of a host in bytes, as in curl. DNS has no names above 253 bytes, but
-/// `--resolve` and proxies may have.
+/// `--resolve` and proxies may use longer names.
 const MAX_HOST: usize = 65_535;
 
 /// The parts of a URL's authority.
@@ -24,7 +24,7 @@ pub(super) struct Authority<'t> {
     /// The text before the `@`, as written.
     pub(super) userinfo: Option<&'t str>,
     pub(super) host: Host,
-    /// The host as written, with the opening bracket of an IPv6 address.
+    /// The host as written. An IPv6 address keeps its opening bracket but not the closing one.
     pub(super) written_host: &'t str,
     /// The port as written; `None` for `host` and `host:`.
     pub(super) port: Option<u16>,
@@ -54,8 +54,8 @@ fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Splits a host from the text after the colon. The host keeps its opening bracket, if any, but
-/// loses the closing one.
+/// Splits the text after the userinfo into the host and the text after the colon. The host keeps
+/// its opening bracket, if any, but loses the closing one.
 fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     if text.starts_with('[') {
         let end = memchr(b']', text.as_bytes()).ok_or(UrlErrorKind::Ipv6)?;
@@ -69,8 +69,8 @@ fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     Ok(text.split_once(':').unwrap_or((text, "")))
 }
 
-/// Parses a port. Only digits are allowed; `u16::from_str` would accept a plus sign. No digits
-/// (`host:`) mean no port, as in browsers and curl.
+/// Parses a port. Only digits are allowed; `u16::from_str` would accept a plus sign. An empty text
+/// (`host:`) means no port, as in browsers and curl.
 fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
     if digits.is_empty() {
         return Ok(None);
@@ -131,7 +131,7 @@ fn parse_name_or_ipv4(text: &str) -> Result<Host, TargetError> {
     })
 }
 
-/// Checks the characters of a name: letters, digits, `-`, `_`, `~` and single dots. A list of
+/// Checks the characters of a host name: letters, digits, `-`, `_`, `~` and single dots. A list of
 /// allowed characters cannot miss a dangerous one, as curl's list of forbidden characters misses
 /// `|`.
 fn check_name(name: &str) -> Result<(), TargetError> {
@@ -147,9 +147,9 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     if name.is_empty() { Err(UrlErrorKind::NoHost.into()) } else { Ok(()) }
 }
 
-/// Parses an IPv4 address in the forms that `inet_aton`, and so every resolver, accepts: `127.1`,
+/// Parses an IPv4 address in any syntax that `inet_aton`, and so every resolver, accepts: `127.1`,
 /// `0x7f.1`, `0177.0.0.1`, `2130706433`. A trailing dot is accepted, as in browsers and curl.
-/// Returns `None` for other text (a part too large, five parts, `08`), which is a name.
+/// Returns `None` for any other text (a part too large, five parts, `08`), which counts as a name.
 fn parse_lenient_ipv4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;

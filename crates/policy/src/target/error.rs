@@ -7,11 +7,11 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// The scheme, in lower case here, is neither `http` nor `https`.
+    /// The scheme is neither `http` nor `https`. The text is the scheme in lower case.
     UnsupportedScheme(String),
     /// The text is not a URL that names exactly one host.
     Malformed {
-        /// The kind of mistake in the text.
+        /// The kind of the mistake.
         kind: UrlErrorKind,
     },
 }
@@ -26,7 +26,8 @@ pub enum UrlErrorKind {
     Byte(usize),
     /// `http:` is not followed by one to three slashes.
     Slashes,
-    /// U+FEFF before the first letter: the first line of a file that begins with a byte order mark.
+    /// U+FEFF precedes the URL: the text is the first line of a file that begins with a byte order
+    /// mark.
     ByteOrderMark,
     /// The URL names no host.
     NoHost,

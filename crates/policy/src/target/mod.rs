@@ -1,4 +1,5 @@
-//! A URL, parsed once, so that DNS, Host, SNI, cookies and secrets all see the same host.
+//! The parser of http and https URLs. A URL is parsed once, so that DNS, Host, SNI, cookies and
+//! secrets all see the same host.
 //!
 //! ```
 //! use haul_policy::{Host, Target};
@@ -44,22 +45,22 @@ pub use origin::{Host, Origin, Scheme};
 /// The longest URL in bytes, as in curl.
 pub const MAX_LEN: usize = 8_000_000;
 
-/// A parsed absolute `http` or `https` URL. Display, Debug and [`to_url`](Target::to_url) leave the
-/// userinfo out.
+/// A parsed absolute `http` or `https` URL. Display, Debug and [`to_url`](Target::to_url) do not
+/// print the userinfo.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     origin: Origin,
     written: HostAsWritten,
     userinfo: Option<Box<str>>,
     explicit_port: Option<u16>,
-    /// Path and query, as the request line sends them (origin-form, RFC 9112 §3.2.1).
+    /// Path and query, as sent in the request line (origin-form, RFC 9112 §3.2.1).
     line: Box<str>,
     path_len: usize,
     fragment: Option<Box<str>>,
     path_as_is: bool,
 }
 
-/// A reference, split into its parts.
+/// A reference without scheme and authority, split into its parts.
 struct PathQueryFragment<'t> {
     path: &'t str,
     query: Option<&'t str>,
@@ -73,8 +74,8 @@ impl Target {
         Target::parse_with(text, Scheme::Http, false)
     }
 
-    /// Parses a URL with another default scheme. `path_as_is` keeps dot segments in this URL, but
-    /// not in references [joined](Target::join) to it.
+    /// Parses a URL, which has `default_scheme` if it has no scheme. `path_as_is` keeps the dot
+    /// segments of this URL, but not those of references [joined](Target::join) to it.
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
         if text.starts_with('\u{feff}') {
@@ -172,7 +173,7 @@ impl Target {
         self.origin.host()
     }
 
-    /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
+    /// Returns the host as used for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         self.origin.host_text()
     }
@@ -214,8 +215,8 @@ impl Target {
         Some((to_lossy_text(user), to_lossy_text(password)))
     }
 
-    /// Returns user and password, percent-decoded; `None` if there is no userinfo. They never
-    /// contain CR, LF or NUL. The password is empty if there is no colon.
+    /// Returns user and password, percent-decoded; `None` if there is no userinfo. Neither contains
+    /// CR, LF or NUL. The password is empty if the userinfo has no colon.
     pub fn userinfo_bytes(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let text = self.userinfo.as_deref()?;
         let (user, password) = text.split_once(':').unwrap_or((text, ""));
@@ -223,13 +224,14 @@ impl Target {
         Some((decode(user), decode(password)))
     }
 
-    /// Returns `true` if the URL has a password, even an empty one: `user:@host` has one,
-    /// `user@host` has not.
+    /// Returns `true` if the URL has a password, even an empty one: `user:@host` has a password,
+    /// `user@host` has none.
     pub fn has_password(&self) -> bool {
         self.userinfo.as_deref().is_some_and(|text| text.contains(':'))
     }
 
-    /// Returns the target over TLS (RFC 6797 §8.3): port 80 becomes 443, other ports stay.
+    /// Returns the target with the scheme https (RFC 6797 §8.3): port 80 becomes 443, other ports
+    /// stay.
     pub fn to_https(&self) -> Target {
         let port = if self.port() == Scheme::Http.default_port() { Scheme::Https.default_port() } else { self.port() };
         let explicit_port = self.explicit_port.map(|_| port);
@@ -242,13 +244,15 @@ impl Target {
         self.userinfo = None;
     }
 
-    /// Returns the target with another path, which is encoded like the path of a parsed URL.
+    /// Returns the target with `path` instead of its path. `path` is encoded like the path of a
+    /// parsed URL.
     pub(crate) fn with_path(&self, path: &str) -> Target {
         let line = [path, &self.line[self.path_len..]].concat();
         Target { line: line.into_boxed_str(), path_len: path.len(), ..self.clone() }
     }
 
-    /// Returns the target with another query, whose bytes are already encoded.
+    /// Returns the target with `query` instead of its query. The bytes of `query` are already
+    /// encoded.
     pub(crate) fn with_query(&self, query: &str) -> Target {
         let line = [self.path(), "?", query].concat();
         Target { line: line.into_boxed_str(), ..self.clone() }
@@ -265,7 +269,7 @@ impl Target {
         self.origin.write_authority(out)
     }
 
-    /// Returns scheme, host and port. The call copies nothing; it increments a reference count.
+    /// Returns scheme, host and port. The call does not copy them; it increments a reference count.
     pub fn origin(&self) -> Origin {
         self.origin.clone()
     }
@@ -350,7 +354,8 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
 }
 
-/// Refuses text of the form `word:`, which is a scheme without a rest, not a host without a port.
+/// Refuses text of the form `word:`: it is a scheme with nothing after it, not a host with an empty
+/// port.
 fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
     if text[..end].ends_with(':') { Err(UrlErrorKind::Port.into()) } else { Ok(()) }

@@ -1,4 +1,5 @@
-//! Scheme, host and port: the key of secrets, pools and queues (RFC 6454 §4, RFC 9110 §4.3.1).
+//! The origin of a URL: scheme, host and port. Secrets, connection pools and queues are kept per
+//! origin (RFC 6454 §4, RFC 9110 §4.3.1).
 
 use core::fmt::{self, Write};
 use core::hash::{Hash, Hasher};
@@ -56,8 +57,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// Scheme, host and port. A clone only increments a reference count. Equal origins compare equal,
-/// in whichever spelling they were parsed.
+/// An origin: scheme, host and port. A clone only increments a reference count. Origins that were
+/// parsed from different spellings compare equal.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(Arc<OriginParts>);
 
@@ -66,15 +67,15 @@ struct OriginParts {
     scheme: Scheme,
     port: u16,
     host: Host,
-    /// The start of the origin's URLs: `http://[::1%25lo]:8080`. It is stored, since every request
-    /// needs parts of it.
+    /// The start of the origin's URLs, such as `http://[::1%25lo]:8080`. It is stored, since every
+    /// request needs parts of it.
     text: Box<str>,
     /// The length of the host in `text`, without brackets and zone.
     host_len: usize,
 }
 
-/// Hashes only the text, which determines the other fields. Each URL of a queue is looked up by its
-/// origin, so the hash should be cheap.
+/// Hashes only the text, which determines all other fields. The hash should be cheap, because a
+/// queue looks up each URL by its origin.
 impl Hash for OriginParts {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
@@ -132,7 +133,7 @@ impl Origin {
         &self.0.host
     }
 
-    /// Returns the host in the form for DNS, SNI and certificates: without brackets and zone.
+    /// Returns the host as used for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         let bracket = usize::from(matches!(self.0.host, Host::V6(..)));
         &self.authority_text()[bracket..][..self.0.host_len]
@@ -171,7 +172,7 @@ impl Origin {
     }
 }
 
-/// Appends a number in decimal.
+/// Appends `number` in decimal.
 fn push_number(text: &mut String, number: u16) {
     let mut power = 10_000;
     while power > 1 && number < power {
@@ -184,7 +185,7 @@ fn push_number(text: &mut String, number: u16) {
 }
 
 impl fmt::Display for Origin {
-    /// Formats the ASCII serialisation (RFC 6454 §6.2), which is also the start of a URL.
+    /// Formats the ASCII serialisation of the origin (RFC 6454 §6.2), with which its URLs begin.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.url_prefix())
     }

@@ -8,8 +8,8 @@ pub(crate) enum DotSegmentKind {
     Two,
 }
 
-/// Returns the kind of a segment. `%2e` counts as a dot: servers and newer clients decode it, so a
-/// path that looks harmless here would lead to the parent directory there.
+/// Returns the kind of a segment. `%2e` counts as a dot: servers and newer clients decode it, so
+/// that a path with `%2e%2e`, which looks harmless here, would lead to the parent directory there.
 pub(crate) fn dot_segment_kind(segment: &str) -> DotSegmentKind {
     let mut rest = segment.as_bytes();
     let mut count = 0;
@@ -39,7 +39,7 @@ pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
     }
 }
 
-/// Appends a path without its dot segments (RFC 3986 §5.2.4). Needs no buffer other than `line`.
+/// Appends a path without its dot segments (RFC 3986 §5.2.4). Uses no buffer other than `line`.
 fn push_without_dots(line: &mut String, path: &str) {
     let mut segments = path[1..].split('/').peekable();
     while let Some(segment) = segments.next() {

@@ -55,7 +55,7 @@ fn urls_are_parsed_as_by_curl() {
 }
 
 #[test]
-fn ambiguous_hosts_are_refused() {
+fn ambiguous_url_hosts_are_refused() {
     let hosts = [
         "http://a@b@c/",
         "http://a\\@b/",
@@ -134,7 +134,7 @@ fn ambiguous_hosts_are_refused() {
 }
 
 #[test]
-fn other_schemes_are_refused() {
+fn url_schemes_other_than_http_are_refused() {
     for (text, scheme) in
         [("ftp://h/", "ftp"), ("FILE:///etc/passwd", "file"), ("foo:/x", "foo"), ("javascript:/x", "javascript")]
     {
@@ -150,7 +150,7 @@ fn other_schemes_are_refused() {
 }
 
 #[test]
-fn ipv4_is_recognised_in_any_spelling() {
+fn ipv4_address_is_recognised_in_any_spelling() {
     let table = [
         ("127.1", Some("127.0.0.1")),
         ("0x7f.1", Some("127.0.0.1")),
@@ -189,7 +189,7 @@ fn ipv4_is_recognised_in_any_spelling() {
 }
 
 #[test]
-fn zone_resembling_an_encoded_byte_is_refused() {
+fn ipv6_zone_resembling_an_encoded_byte_is_refused() {
     // Whoever undoes percent-encoding first, as curl, sees ::1, fe80::11, fe80::1:1 in the first
     // three.
     for text in ["[::%31]", "[fe80::1%31]", "[fe80::1%3a1]", "[fe80::1%12]", "[fe80::1%aab]", "[::1%25]"] {
@@ -202,7 +202,7 @@ fn zone_resembling_an_encoded_byte_is_refused() {
 }
 
 #[test]
-fn ipv6_and_zones_are_parsed() {
+fn ipv6_addresses_and_zones_are_parsed() {
     let target = t("http://[FE80:0::1%25eth0]:8080/x");
     assert_eq!(target.host(), &Host::V6("fe80::1".parse().unwrap(), Some("eth0".into())));
     assert_eq!(target.host_text(), "fe80::1");
@@ -235,7 +235,7 @@ fn equal_origins_compare_equal_in_any_spelling() {
 }
 
 #[test]
-fn userinfo_is_decoded_and_never_printed() {
+fn url_userinfo_is_decoded_and_never_printed() {
     let info = |s: &str| t(s).userinfo();
     let pair = |u: &str, p: &str| Some((u.to_owned(), p.to_owned()));
     assert_eq!(info("http://h/"), None);
@@ -382,7 +382,7 @@ fn parse_near_equals_parse() {
 }
 
 #[test]
-fn url_errors_name_their_remedy() {
+fn url_errors_tell_how_to_fix_them() {
     let told = |text: &str| Target::parse(text).unwrap_err().to_string();
     for (text, remedy) in [
         ("http://", "no host: write http://HOST/PATH"),

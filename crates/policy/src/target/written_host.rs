@@ -1,12 +1,13 @@
-//! The spelling of a host in the URL, for those who show it or send it as the user wrote it.
+//! The spelling of a host in the URL, for callers that show the host or send it as the user wrote
+//! it.
 
 use core::hash::{Hash, Hasher};
 use std::borrow::Cow;
 
 use super::{Host, Target};
 
-/// The host's name as written. `None` if it equals the normalised name: it differs by capital
-/// letters or by non-ASCII letters. All values compare equal, because the spelling makes no
+/// The spelling of the host's name in the URL, if it differs from the normalised name by upper-case
+/// or non-ASCII letters; otherwise `None`. All values compare equal, so that the spelling makes no
 /// difference between two targets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostAsWritten(Option<Box<str>>);
@@ -33,7 +34,7 @@ impl Hash for HostAsWritten {
 
 impl Target {
     /// Returns the [`authority`](Target::authority) with the host in the spelling of the URL, as
-    /// curl sends it. A name with non-ASCII letters is in its encoded form.
+    /// curl sends it. A name with non-ASCII letters is encoded by IDNA.
     pub fn written_authority(&self) -> Cow<'_, str> {
         match self.written_host().filter(|written| written.is_ascii()) {
             Some(written) => Cow::Owned([written, self.port_suffix()].concat()),
@@ -41,7 +42,7 @@ impl Target {
         }
     }
 
-    /// Returns the host as the URL spells it, if that differs from the normalised form.
+    /// Returns the host as spelled in the URL, if that differs from the normalised name.
     /// Percent-encoded spellings, and spellings of addresses, are not kept.
     pub fn written_host(&self) -> Option<&str> {
         self.written.0.as_deref()
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_spelling_is_kept_but_never_compared() {
+    fn host_spelling_is_kept_but_not_compared() {
         let target = |url: &str| Target::parse(url).unwrap();
         let mixed = target("http://MiXeD.Example:8080/a");
         assert_eq!(mixed.written_authority(), "MiXeD.Example:8080");

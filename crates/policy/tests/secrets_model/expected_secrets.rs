@@ -1,11 +1,12 @@
-//! The model's record of who may see which secret. It uses no code of the crate.
+//! The model of the secrets test: it records which receiver may see which secret. It uses no code
+//! of the crate.
 
 use proptest::prelude::*;
 
 use super::SecretReceiver;
 
-/// Spellings of each host. The second host is a subdomain of the first; the last two are names of
-/// this machine.
+/// Two spellings of each host. The second host is a subdomain of the first; the last two are names
+/// of this machine.
 pub(super) const HOSTS: [[&str; 2]; 5] = [
     ["a.example", "A.Example"],
     ["w.a.example", "w.%61.example"],
@@ -37,7 +38,7 @@ impl ModelPeer {
     }
 }
 
-/// The options of the user in the model: which secrets and proxies are given.
+/// The user's options in the model: the secrets and the proxies.
 #[derive(Clone, Debug)]
 pub(super) struct ModelUserOptions {
     pub(super) user: bool,
@@ -62,8 +63,8 @@ impl ModelUserOptions {
         self.no_proxy.iter().map(text).collect::<Vec<_>>().join(",")
     }
 
-    /// Returns the number of the proxy for a peer, and whether the proxy forwards the request and
-    /// so can read all of it; `None` without a proxy.
+    /// Returns the index of the proxy for a peer. The flag is true if the proxy forwards the
+    /// request, so that it can read all of it. `None` without a proxy.
     fn proxy(&self, peer: ModelPeer) -> Option<(usize, bool)> {
         let which = usize::from(peer.tls);
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
@@ -76,7 +77,7 @@ impl ModelUserOptions {
 pub(super) enum DomainAttribute {
     None,
     Own,
-    /// The domain is the host's name without its first label.
+    /// The Domain attribute is the host's name without its first label.
     Parent,
     Of(usize),
 }
@@ -101,7 +102,8 @@ impl ModelSetCookie {
         format!("n{number}=cookie-{number}.; Path=/{domain}{secure}")
     }
 
-    /// Returns the hosts that may receive the cookie; `None` if the client must refuse it.
+    /// Returns the indexes of the hosts that may receive the cookie; `None` if the client must
+    /// refuse the cookie.
     fn audience(self, from: ModelPeer) -> Option<Vec<usize>> {
         let below = |host: usize| if host == 0 { vec![0, 1] } else { vec![host] };
         if self.secure && !from.is_private() {
@@ -117,12 +119,12 @@ impl ModelSetCookie {
     }
 }
 
-/// A response in the model: a redirect, with cookies.
+/// A response in the model: a redirect that sets cookies.
 #[derive(Clone, Debug)]
 pub(super) struct ModelRedirect {
     pub(super) peer: ModelPeer,
     pub(super) spelling: usize,
-    /// True if the Location is a path alone, so that the peer stays the same.
+    /// True if the Location is only a path, so that the peer stays the same.
     pub(super) stays: bool,
     /// True if the Location has a user and password that the server chose.
     pub(super) userinfo: bool,
@@ -139,14 +141,14 @@ impl ModelRedirect {
     }
 }
 
-/// The model: which receiver may read which secret after the steps so far.
+/// The model: it determines which receiver may read which secret after the redirects so far.
 pub(super) struct SecretsModel<'w> {
     world: &'w ModelUserOptions,
     first: ModelPeer,
     from: ModelPeer,
     peer: ModelPeer,
     /// True if a server has put its own userinfo into a URL. Requests to the first origin may then
-    /// contain that user instead of the user's.
+    /// contain that userinfo instead of the one that the user gave.
     foreign_user: bool,
     cookies: Vec<(String, Vec<usize>, bool)>,
 }
@@ -173,8 +175,8 @@ impl<'w> SecretsModel<'w> {
         taken
     }
 
-    /// Returns all secrets, each with whether the current origin may receive it. `None` means that
-    /// it may receive the secret but need not.
+    /// Returns all secrets. The flag of each tells whether the current origin may receive the
+    /// secret; `None` means that it may or may not be sent.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
         let ModelUserOptions { user, url_user, bearer, netrc, .. } = *self.world;
         let is_first = self.peer == self.first;

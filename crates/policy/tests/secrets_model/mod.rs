@@ -1,9 +1,9 @@
-//! Model test with everything that a request can carry: `-u`, a URL's user, a token, netrc entries,
-//! cookies that servers set, and the credentials of two proxies.
+//! Model test with all secrets that a request can carry: `-u`, a URL's user, a token, netrc
+//! entries, cookies that servers set, and the credentials of two proxies.
 //!
-//! The client here only combines the crate's decisions: it composes the messages that an engine
-//! would send. The model (`expected_secrets`) determines from the steps alone who may see which
-//! secret.
+//! The client in this test only combines the crate's decisions: it composes the messages that an
+//! engine would send. The model (`expected_secrets`) determines from the redirects alone which
+//! receiver may see which secret.
 
 mod expected_secrets;
 
@@ -27,11 +27,11 @@ const NOW: u64 = 1_800_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretReceiver {
     Origin,
-    /// The proxy for http (0) or for https (1).
+    /// The proxy for http URLs (0) or for https URLs (1).
     Proxy(usize),
 }
 
-/// Returns the text of the fields, with Basic credentials decoded.
+/// Returns the fields as text, with Basic credentials decoded.
 fn readable(fields: &[(String, Vec<u8>)]) -> String {
     let mut text = String::new();
     for (name, value) in fields {
@@ -166,7 +166,7 @@ proptest! {
     #![proptest_config(crate::common::config(20_000))]
 
     #[test]
-    fn each_secret_reaches_its_own_peers_only(world in worlds(), first in peers(), steps in steps()) {
+    fn each_secret_reaches_only_its_own_peers(world in worlds(), first in peers(), steps in steps()) {
         run(&world, first, &steps)?;
     }
 }
