@@ -1,4 +1,4 @@
-//! Reasons to close a connection, the same type for every HTTP version.
+//! The reasons for which a connection is closed, as one type for every HTTP version.
 
 use crate::h2::ErrorCode;
 use core::fmt;
@@ -30,13 +30,13 @@ pub enum CloseReason {
     UnsolicitedBytes,
     /// The peer closed the connection.
     PeerClosed,
-    /// The peer broke the protocol, closed the connection within a response, or stayed silent for
+    /// The peer broke the protocol, closed the connection within a response, or was silent for
     /// longer than a timeout allows.
     Broken,
     /// The connection became a tunnel (101, or 2xx to CONNECT).
     Tunnel,
-    /// HTTP/2 and HTTP/3: the peer sent GOAWAY. That of HTTP/3 has no code, and counts as
-    /// [`ErrorCode::NO_ERROR`].
+    /// HTTP/2 and HTTP/3: the peer sent GOAWAY with this code. GOAWAY of HTTP/3 has no code, and
+    /// counts as [`ErrorCode::NO_ERROR`].
     GoAway(ErrorCode),
     /// HTTP/2 and HTTP/3: the client sent GOAWAY, for example by
     /// [`H2Machine::go_away`](crate::h2::H2Machine::go_away).

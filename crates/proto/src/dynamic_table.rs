@@ -3,13 +3,14 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The number of bytes that each entry counts in addition to its name and value (RFC 7541 §4.1).
+/// The number of bytes by which the size of an entry exceeds the length of its name and value (RFC
+/// 7541 §4.1).
 pub(crate) const ENTRY_OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
 struct DynamicTableEntry {
     /// The position of the entry's name, counted from the first byte ever inserted into the table.
-    /// The value follows the name.
+    /// The entry's value follows the name.
     at: u64,
     name: u32,
     value: u32,
@@ -31,7 +32,7 @@ pub(crate) struct DynamicTable {
     entries: VecDeque<DynamicTableEntry>,
     size: usize,
     max: usize,
-    /// The number of entries that were ever inserted and kept.
+    /// The number of entries that were ever inserted, without those that were too large to keep.
     inserted: u64,
 }
 
@@ -60,7 +61,8 @@ impl DynamicTable {
         self.entries.get(index).map(|entry| self.name_and_value(entry))
     }
 
-    /// Returns the number of entries that were ever inserted and kept.
+    /// Returns the number of entries that were ever inserted, without those that were too large to
+    /// keep.
     pub(crate) fn insert_count(&self) -> u64 {
         self.inserted
     }
@@ -72,8 +74,8 @@ impl DynamicTable {
         self.get(usize::try_from(place).ok()?)
     }
 
-    /// Returns the absolute index of the oldest entry that remains if an entry of this size is
-    /// inserted. The size must not exceed that of the table.
+    /// Returns the absolute index of the oldest entry that would remain after the insertion of an
+    /// entry of `size` bytes. `size` must not exceed that of the table.
     pub(crate) fn first_index_after_insert(&self, size: usize) -> u64 {
         let mut index = self.inserted - self.entries.len() as u64;
         let mut kept = self.size;

@@ -14,15 +14,16 @@ pub(crate) enum UploadState {
         left: u64,
     },
     Open,
-    /// The server does not want the rest of the request body. The request stream was not ended.
+    /// The server does not want the rest of the request body, and the client has not ended the
+    /// request stream.
     Abandoned,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ResponsePhase {
     Head,
-    /// The body of the response. `expected` is its Content-Length, if there is one. `none` is true
-    /// if the response cannot have a body.
+    /// The body of the response. `expected` is its Content-Length, if the response has one. `none`
+    /// is true if the response cannot have a body.
     Body {
         expected: Option<u64>,
         got: u64,
@@ -33,7 +34,7 @@ pub(crate) enum ResponsePhase {
 }
 
 impl UploadState {
-    /// Returns the state of a request whose body has this length and of which nothing was given.
+    /// Returns the initial state of a request with this body.
     pub(crate) fn new(body: BodyLength) -> UploadState {
         match body {
             BodyLength::None | BodyLength::Known(0) => UploadState::Finished,

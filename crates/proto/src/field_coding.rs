@@ -1,4 +1,4 @@
-//! Parts of the compression of field sections that HPACK (RFC 7541) and QPACK (RFC 9204) share.
+//! Functions and types that HPACK (RFC 7541) and QPACK (RFC 9204) share to compress field sections.
 
 use crate::{huffman, prefix_integer};
 use alloc::vec::Vec;
@@ -16,13 +16,13 @@ pub struct DecodedFieldLine {
     pub sensitive: bool,
 }
 
-/// The use of the dynamic table for a field that is encoded.
+/// Whether an encoded field is added to the dynamic table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum FieldIndexing {
     /// Adds the field to the dynamic table, because the field will occur again.
     Add,
-    /// Does not add the field to the dynamic table, because it would only evict others. If a table
-    /// contains the field already, its index is sent.
+    /// Does not add the field to the dynamic table, because it would only evict other fields. If a
+    /// table contains the field already, its index is sent.
     Skip,
     /// Does not add the field to the dynamic table, and forbids intermediaries to add it. Use this
     /// for secrets, which the lengths of compressed blocks could reveal (RFC 7541 §7.1).
@@ -38,16 +38,16 @@ pub(crate) trait FieldSectionEncoder {
 /// The result of looking up a field in a static table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum StaticTableMatch {
-    /// The name and the value are taken from the entry with this index.
+    /// The static table has the field: the entry with this index.
     Field(u32),
-    /// The entry with this index has the same name but another value.
+    /// The static table has the name of the field: the entry with this index has another value.
     Name(u32),
     Nothing,
 }
 
-/// Appends a string literal (RFC 7541 §5.2), Huffman-coded if that is shorter. Its length has a
-/// prefix of `prefix` bits; the bit above says whether the string is Huffman-coded, and `pattern`
-/// contains the bits above that.
+/// Appends a string literal (RFC 7541 §5.2), Huffman-coded if that is shorter. The length of the
+/// string has a prefix of `prefix` bits. The bit above the prefix tells whether the string is
+/// Huffman-coded, and `pattern` contains the bits above that bit.
 pub(crate) fn encode_string(text: &[u8], pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     let coded = huffman::encoded_len(text);
     if coded < text.len() {
@@ -59,7 +59,8 @@ pub(crate) fn encode_string(text: &[u8], pattern: u8, prefix: u32, out: &mut Vec
     }
 }
 
-/// Appends a field line of a table to `out` as `name: value` and CR LF, and returns its positions.
+/// Appends the field of a table entry to `out` as `name: value` and CR LF, and returns the
+/// positions of name and value.
 pub(crate) fn push_table_line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> DecodedFieldLine {
     let start = out.len();
     out.reserve(name.len() + value.len() + ": \r\n".len());

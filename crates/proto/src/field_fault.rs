@@ -14,7 +14,7 @@ pub enum FieldFault {
     Value,
     /// The field belongs to an HTTP/1 connection (such as Connection or Transfer-Encoding).
     ConnectionSpecific,
-    /// The field is a pseudo-field that responses do not have.
+    /// The field is a pseudo-field that is not allowed in responses.
     UnknownPseudo,
     /// The head has more than one `:status`.
     RepeatedPseudo,

@@ -1,7 +1,7 @@
-//! Makes a head or trailers of decoded field lines, and checks them (RFC 9113 §8.1 to §8.3,
-//! RFC 9114 §4.1 to §4.3).
+//! Builds and checks a response head or a trailer section from decoded field lines (RFC 9113 §8.1
+//! to §8.3, RFC 9114 §4.1 to §4.3).
 //!
-//! HPACK and QPACK decode lines straight into the buffer of the result.
+//! HPACK and QPACK decode field lines directly into the buffer of the result.
 
 use crate::ResponseLimits;
 use crate::field_coding::DecodedFieldLine;
@@ -32,7 +32,7 @@ pub(crate) enum FieldSectionError {
     Field(FieldFault),
 }
 
-/// A decoded field section that is well-formed: a head or trailers.
+/// A decoded and well-formed field section: a response head or trailers.
 pub(crate) struct DecodedFieldSection {
     version: ProtocolVersion,
     /// The status code of a head; 0 for trailers.
@@ -42,7 +42,8 @@ pub(crate) struct DecodedFieldSection {
     pub(crate) size: usize,
 }
 
-/// The status line of a head in the syntax of HTTP/1. The version and the status are replaced.
+/// The status line of a head in the syntax of HTTP/1. The version and the status in it are then
+/// overwritten.
 const STATUS_LINE_TEMPLATE: &[u8] = b"HTTP/2 200 \r\n";
 
 impl DecodedFieldSection {
@@ -56,8 +57,8 @@ impl DecodedFieldSection {
     }
 }
 
-/// The size of the field section that was decoded last. The buffers for the next one are allocated
-/// in this size, since it is likely to be similar.
+/// The size of the field section that was decoded last. The buffers for the next section are
+/// allocated with this size, since it is likely to be similar.
 #[derive(Debug)]
 pub(crate) struct FieldSectionSizeHint {
     bytes: usize,
@@ -70,7 +71,7 @@ impl Default for FieldSectionSizeHint {
     }
 }
 
-/// A field section of which some lines have been decoded.
+/// A field section that is being decoded line by line.
 pub(crate) struct FieldSectionReader<'a> {
     section: FieldSectionKind,
     version: ProtocolVersion,
@@ -101,12 +102,12 @@ impl<'a> FieldSectionReader<'a> {
         }
     }
 
-    /// Returns the buffer to which the decoder appends the next line.
+    /// Returns the buffer to which the decoder appends the next field line.
     pub(crate) fn line_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 
-    /// Checks the line that was decoded last, and adds it to the section.
+    /// Checks the field line that was decoded last, and adds it to the section.
     pub(crate) fn push_line(&mut self, line: DecodedFieldLine) -> Result<(), FieldSectionError> {
         let DecodedFieldLine { name, mut value, .. } = line;
         self.count += 1;
@@ -207,7 +208,7 @@ impl<'a> FieldSectionReader<'a> {
     }
 }
 
-/// The bytes allowed in a field value, with HTTP/1's rules: true at the index of each allowed byte.
+/// The bytes allowed in a field value by HTTP/1's rules: true at the index of each allowed byte.
 static VALUE_BYTES: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;

@@ -59,14 +59,14 @@ impl Fields {
         self.spans.iter().map(|span| (field_name(&self.raw, span), &self.raw[to_range(span.value)]))
     }
 
-    /// Iterates over the names and values of the fields as bytes, in the order received. Cheaper
-    /// than [`Fields::iter`], since no name is converted to `str`.
+    /// Iterates over the names and values of the fields as bytes, in the order received. This is
+    /// cheaper than [`Fields::iter`], since no name is converted to `str`.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|span| (&self.raw[to_range(span.name)], &self.raw[to_range(span.value)]))
     }
 
-    /// Iterates over the fields whose name has a length for which `is_wanted` returns true. The
-    /// caller compares the names afterwards.
+    /// Iterates over the fields for whose name length `is_wanted` returns true. The caller compares
+    /// the names afterwards.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
         spans.map(|span| (&self.raw[to_range(span.name)], &self.raw[to_range(span.value)]))

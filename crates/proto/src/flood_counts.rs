@@ -1,13 +1,15 @@
 //! Counts frames that make no progress.
 //!
 //! Any frame costs some time, and an acknowledgement costs memory too, so a peer could keep a
-//! client busy for ever with allowed frames. The rule for all kinds is: in any ten seconds, no more
-//! frames of a kind than its limit, plus one for each frame that made progress (a head, payload, a
-//! body frame that we sent). In HTTP/2, a peer that answers each frame of an upload with two
-//! WINDOW_UPDATEs never gets near the limit, and a hostile peer's cost is a constant rate.
+//! client busy for ever with allowed frames. Each kind of useless frames has a limit. In any ten
+//! seconds, the number of frames of a kind must not exceed its limit plus the number of frames that
+//! made progress: a head, payload, or a body frame that the client sent (which counts as four in
+//! HTTP/2). In HTTP/2, a peer that answers each frame of an upload with two WINDOW_UPDATEs never
+//! gets near the limit, and a hostile peer's cost is a constant rate.
 //!
-//! Rejected: a limit for the whole connection, which ends every long-lived connection some day, and
-//! one that ignores progress, which ends busy ones.
+//! Rejected: a limit for the whole lifetime of a connection, since it would end every long-lived
+//! connection some day. Rejected: a limit that ignores progress, since it would end busy
+//! connections.
 
 use crate::time::Timestamp;
 use core::marker::PhantomData;
@@ -22,7 +24,7 @@ pub(crate) trait Flood: Copy {
     /// Returns the index of this kind in an array of all kinds.
     fn index(self) -> usize;
 
-    /// Returns the error of a peer that sent more frames of this kind than `limit`.
+    /// Returns the error for a peer that sent more than `limit` frames of this kind.
     fn exceeded(self, limit: u32) -> Self::Error;
 }
 
@@ -37,12 +39,13 @@ pub(crate) struct FloodCounts<K, const KINDS: usize> {
 }
 
 impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
-    /// Creates the counts. `limits` has the limit of each kind at its index.
+    /// Creates the counts. `limits` contains the limit of each kind at the kind's index.
     pub(crate) fn new(limits: [u32; KINDS]) -> FloodCounts<K, KINDS> {
         FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; KINDS], kind: PhantomData }
     }
 
-    /// Records this many frames that made progress, which lowers the counts of useless frames.
+    /// Records this many frames that made progress. Each allows one useless frame more of every
+    /// kind.
     pub(crate) fn count_useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
@@ -64,7 +67,8 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     }
 
     /// Checks a count of useless frames that the caller keeps. Unlike the counts of
-    /// [`FloodCounts::count`], it does not decrease with time or progress.
+    /// [`FloodCounts::count`], it is not reset after ten seconds, and progress does not raise its
+    /// limit.
     pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
         self.check(of, count, 0)
     }

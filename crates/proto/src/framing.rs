@@ -1,19 +1,19 @@
-//! The framing of messages, as far as all HTTP versions share it: the ids of requests, the end of a
-//! response's body, and Content-Length (RFC 9110 §8.6).
+//! The types that describe the framing of messages in all HTTP versions: the ids of requests, the
+//! end of a response's body, and Content-Length (RFC 9110 §8.6).
 
 use crate::syntax::{DecimalFault, parse_decimal, trim_ows};
 
-/// The number of a request on its connection. Numbers rise in the order in which requests are
-/// enqueued. In HTTP/2 and HTTP/3 the number is the stream identifier.
+/// The id of a request on its connection. Ids rise in the order in which requests are enqueued. In
+/// HTTP/2 and HTTP/3 the id is the stream identifier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// The way in which the end of a response's body is determined (RFC 9112 §6.3).
+/// The rule by which the end of a response's body is determined (RFC 9112 §6.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyFraming {
-    /// No body: the response to HEAD, or a 204 or 304.
+    /// The response has no body: it answers HEAD, or is a 204 or 304.
     None,
-    /// A body of this many bytes.
+    /// The body has this length in bytes.
     Length(u64),
     /// HTTP/1: the chunked transfer coding. HTTP/2 and HTTP/3: a body of unknown length, which ends
     /// with the stream.
@@ -34,8 +34,8 @@ pub(crate) enum ResponseFramingContext {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ContentLengthFault {
-    /// The value is not a plain decimal number: a sign, a unit, an empty value, an empty list
-    /// element.
+    /// The value is not a plain decimal number: it has a sign or a unit, is empty, or is a list
+    /// with an empty element.
     Malformed,
     /// The number exceeds 2⁶⁴−1.
     TooLarge,
@@ -44,7 +44,7 @@ pub enum ContentLengthFault {
 }
 
 /// Parses the value of Content-Length: one number, or a list of equal numbers. Some intermediaries
-/// make such a list of a field that was sent twice (RFC 9110 §8.6).
+/// combine a field that was sent twice into such a list (RFC 9110 §8.6).
 pub(crate) fn parse_content_length(value: &[u8]) -> Result<u64, ContentLengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {

@@ -1,14 +1,16 @@
 //! The chunked transfer coding of a response (RFC 9112 §7.1).
 //!
-//! Framing is read byte by byte: which bytes are payload must not depend on whose parser reads
-//! them. Refused: no digit at the start, more than 16 digits, `0x`, signs, a CR without LF, control
-//! bytes in extensions, payload that is not followed by a line end.
+//! The decoder is strict, since all parsers on the way must agree on the bytes of the payload. It
+//! refuses a chunk size without a digit at its start, with more than 16 digits, `0x` or a sign. It
+//! also refuses a CR without LF, control bytes in extensions, and payload that is not followed by a
+//! line end.
 //!
-//! Two breaches leave no doubt about the payload, and are delivered: blanks between a size and its
-//! line end, and lines that end in LF without CR. The decoder is
-//! [loose](ChunkedDecoder::has_tolerated_faults) then, and its connection takes no further request:
-//! a proxy on the way may have read the rest differently. Extensions are skipped and counted. Since
-//! each byte is decided on by itself, the result does not depend on how the input was cut.
+//! Two faults leave no doubt about the payload, and are
+//! [tolerated](ChunkedDecoder::has_tolerated_faults): blanks between a size and its line end, and
+//! lines that end in LF without CR. After such a body the connection accepts no further request,
+//! since a proxy on the way may have read the rest differently. Extensions are skipped, and their
+//! bytes are counted. The framing is read byte by byte, so that the result does not depend on how
+//! the input was cut.
 //!
 //! ```text
 //!  Size ──digits── ';' ─► Extension ─┐               ┌── size 0 ──► Trailers ── empty line ──► End
@@ -53,13 +55,13 @@ enum ChunkState {
 #[derive(Default, Debug)]
 pub(crate) struct ChunkedDecoder {
     state: ChunkState,
-    /// Before the end of the size line: the chunk size read so far. After it: the number of payload
+    /// While a size line is read: the chunk size read so far. Afterwards: the number of payload
     /// bytes of the chunk that have not arrived.
     size: u64,
     digits: u8,
-    /// The number of bytes of the current chunk-size line so far.
+    /// The number of bytes of the current chunk-size line that have been read.
     line: usize,
-    /// The number of bytes of chunk extensions in the body so far.
+    /// The number of bytes of chunk extensions read so far in this body.
     extensions: usize,
     /// The number of payload bytes decoded so far.
     got: u64,
@@ -73,8 +75,8 @@ impl ChunkedDecoder {
         self.got
     }
 
-    /// Returns `true` if the chunked framing so far breaks RFC 9112, although only one reading of
-    /// it is possible.
+    /// Returns `true` if the chunked framing so far breaks RFC 9112, but can be read in one way
+    /// only.
     pub(crate) fn has_tolerated_faults(&self) -> bool {
         self.is_loose
     }

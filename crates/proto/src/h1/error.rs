@@ -1,7 +1,8 @@
 //! Errors that a peer causes, one variant for each kind of violation.
 //!
 //! An [`H1Error`] ends the connection, since the start of the next response can no longer be known.
-//! A mistake of the caller is a [`RequestError`](super::RequestError) instead and ends nothing.
+//! A mistake of the caller is a [`RequestError`](super::RequestError) instead; the connection
+//! continues.
 //!
 //! ```
 //! use haul_proto::h1::{H1Error, ContentLengthFault, ResponseError};
@@ -15,7 +16,7 @@
 use crate::response_error::ResponseError;
 use core::fmt;
 
-/// The violation by the peer that makes an HTTP/1 connection unusable.
+/// The reason why an HTTP/1 connection is unusable: a violation by the peer, or an early end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H1Error {
@@ -24,8 +25,8 @@ pub enum H1Error {
     /// The response does not begin with a status line. It may be HTTP/0.9, another protocol, or the
     /// rest of an earlier response.
     NotHttp {
-        /// True if no other response was received on the connection before, not even an interim
-        /// one.
+        /// True if this is the first response on the connection, and no interim response came
+        /// before it.
         first: bool,
     },
     /// The status line names a version other than HTTP/1.0 and HTTP/1.1. `minor` is `None` unless
@@ -69,7 +70,7 @@ pub enum H1Error {
     /// The peer closed after a complete response, while the rest of the request was still being
     /// sent.
     EndedInRequest,
-    /// The peer closed before the status line of the response was complete.
+    /// The peer closed the connection before the status line of the response was complete.
     EndedInStatusLine {
         /// The number of bytes received for this response, interim heads included.
         got: u64,
@@ -91,8 +92,8 @@ pub enum H1Error {
         /// The number of payload bytes received, without chunk framing.
         got: u64,
     },
-    /// The body would end with the connection, but the transport's end mark (TLS close_notify) is
-    /// missing: an attacker may have cut the body off.
+    /// The body ends with the connection, but the transport's end mark (TLS close_notify) is
+    /// missing: an attacker may have cut off the rest of the body.
     EndedUncleanly {
         /// The number of payload bytes received.
         got: u64,
@@ -103,14 +104,14 @@ pub enum H1Error {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldLineFault {
-    /// The name is not a token: it is empty, or contains a space before the colon or a control
-    /// byte, or the colon is missing.
+    /// The name is not a token: it is empty, contains a control byte or a space before the colon,
+    /// or the colon is missing.
     Name,
     /// The value contains NUL, a CR without LF, or another control byte.
     Value,
     /// A line ends in CR without LF.
     LineEnd,
-    /// A trailer field continues on the next line (folds are accepted in heads only).
+    /// A trailer field continues on the next line. Folded lines are accepted in heads only.
     Folded,
 }
 
@@ -131,8 +132,8 @@ pub enum TransferCodingFault {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ChunkFault {
-    /// A chunk size does not begin with a hexadecimal digit (but with a sign, a space or a line
-    /// end).
+    /// A chunk size does not begin with a hexadecimal digit, but with a sign, a space or a line
+    /// end, for example.
     Size,
     /// A chunk size is followed by a byte that is not a digit, an extension or a line end (`0x5`,
     /// `5h`).
@@ -150,8 +151,8 @@ pub enum ChunkFault {
 }
 
 impl H1Error {
-    /// Returns `true` if the error is that the peer closed too early, `false` if the peer sent
-    /// something wrong.
+    /// Returns `true` if the peer closed the connection too early, and `false` if the peer sent
+    /// invalid data.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

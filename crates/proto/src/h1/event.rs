@@ -57,11 +57,11 @@ pub enum H1Event {
         /// The trailer section of a chunked body; `None` if the response has none. Never merge
         /// trailers into the head (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
-        /// `Ok` if the connection may take further requests, else the reason why not.
+        /// `Ok` if the connection accepts further requests; otherwise the reason why it does not.
         reuse: Result<(), CloseReason>,
     },
-    /// The connection is no longer HTTP/1, after a 101 or after a 2xx to CONNECT. All input after
-    /// the head is data of the new protocol, which the caller reads.
+    /// The connection no longer carries HTTP/1, after a 101 or a 2xx to CONNECT. All input after
+    /// the head is data of the new protocol, for the caller to read.
     Tunnel {
         /// The request that opened the tunnel.
         id: RequestId,
@@ -73,8 +73,8 @@ pub enum H1Event {
 /// An event of an HTTP/1 connection, and the number of input bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct H1Step {
-    /// The number of bytes consumed from the start of the input: the next call of `step` begins
-    /// after them. [`H1Event::NeedInput`] may consume bytes too.
+    /// The number of bytes consumed from the start of the input: pass the bytes after them to the
+    /// next call of `step`. [`H1Event::NeedInput`] may consume bytes too.
     pub consumed: usize,
     /// The event that the consumed bytes caused.
     pub event: H1Event,

@@ -1,23 +1,24 @@
-//! The length of a response's body, and whether the connection can be used after it (RFC 9112 §6.3,
-//! §9.3).
+//! Determines the length of a response's body, and whether the connection can be used afterwards
+//! (RFC 9112 §6.3, §9.3).
 //!
-//! | the response | its body | the connection afterwards |
+//! | response | length of its body | connection afterwards |
 //! |---|---|---|
 //! | to HEAD; 204; 304 | none, whatever the fields say | by the keep-alive rules |
-//! | `Transfer-Encoding: chunked` | chunks | by the rules; closed in HTTP/1.0 |
-//! | the same with Content-Length | chunks | closed |
+//! | `Transfer-Encoding: chunked` | chunks | by the keep-alive rules; closed in HTTP/1.0 |
+//! | `Transfer-Encoding: chunked` and Content-Length | chunks | closed |
 //! | `Transfer-Encoding: identity, chunked` | chunks | closed |
 //! | `Transfer-Encoding: chunked, chunked` | error; chunks with [`H1Deviations::tolerant`](super::H1Deviations::tolerant) | closed |
 //! | `Transfer-Encoding: identity` | as if the field were absent | closed if there is a Content-Length |
 //! | any other Transfer-Encoding | error | |
-//! | one Content-Length, or equal ones (`42, 42`) | that long | by the rules |
+//! | one Content-Length, or equal ones (`42, 42`) | that length | by the keep-alive rules |
 //! | any other Content-Length | error | |
 //! | neither | until the connection ends | closed |
 //!
-//! `gzip, chunked` is an error unless the request's TE asked for a coding, or
-//! [`H1Deviations::codings`](super::H1Deviations::codings) allows it: to deliver the coded bytes as the
-//! body would be a false success. If it was requested, the last coding frames the body: chunks, or
-//! everything until the close, even with a Content-Length.
+//! A coding such as `gzip, chunked` is an error unless the request's TE asked for a coding, or
+//! [`H1Deviations::codings`](super::H1Deviations::codings) is set: to deliver the coded bytes as
+//! the body would be a false success. If the coding is allowed, the last coding determines the end
+//! of the body: after the last chunk if it is `chunked`, otherwise at the close, even with a
+//! Content-Length.
 
 use super::error::{H1Error, TransferCodingFault};
 use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
@@ -27,7 +28,7 @@ use crate::response_error::ResponseError;
 use crate::syntax::list_elements;
 
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the
-/// connection afterwards; `None` if it may be reused.
+/// connection afterwards (`None` if it may be reused).
 ///
 /// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is
 /// ignored.
@@ -89,7 +90,7 @@ pub(crate) fn response_framing(
     Ok((framing, faulty.or(kept)))
 }
 
-/// The last transfer coding that Transfer-Encoding names, by its effect on the framing.
+/// The last transfer coding in the Transfer-Encoding fields, as far as it determines the framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum LastCoding {
     /// The Transfer-Encoding field is present but empty.
@@ -101,22 +102,22 @@ enum LastCoding {
     Other,
 }
 
-/// The transfer codings that the Transfer-Encoding fields name so far. Several such fields form one
+/// The transfer codings found so far in the Transfer-Encoding fields. Several such fields form one
 /// list (RFC 9110 §5.3).
 #[derive(Copy, Clone, Default)]
 struct TransferCodings {
     last: LastCoding,
-    /// True if the list of transfer codings contains `identity`, which RFC 9112 removed, or
-    /// `chunked` twice.
+    /// True if the list of transfer codings contains `chunked` twice, or `identity`, which RFC 9112
+    /// removed.
     is_loose: bool,
 }
 
 /// The transfer codings that a response may have in addition to one `chunked`.
 #[derive(Copy, Clone)]
 struct AcceptedCodings {
-    /// Codings other than `chunked` and `identity`.
+    /// True to accept codings other than `chunked` and `identity`.
     others: bool,
-    /// `chunked` more than once; the body is chunked once.
+    /// True to accept `chunked` more than once; the body is decoded as chunked once.
     repeated: bool,
 }
 

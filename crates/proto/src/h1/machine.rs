@@ -1,10 +1,10 @@
-//! The state machine of an HTTP/1 connection: accepts requests, returns events.
+//! The state machine of an HTTP/1 connection. It accepts requests and returns events.
 //!
 //! A driver calls, in this order: [`H1Machine::enqueue`], with [`H1Machine::send_body`] and
 //! [`H1Machine::finish_body`] as [`H1Machine::body_credit`] allows; then [`H1Machine::output`], and
-//! [`H1Machine::advance_output`] for the bytes that the socket took; then [`H1Machine::step`] with
-//! the bytes that the socket delivered, until [`H1Event::NeedInput`] or [`H1Event::Complete`].
-//! `receive.rs` has the reading half; [`h1`](super) has the state diagram and an example.
+//! [`H1Machine::advance_output`] for the bytes that the socket accepted; then [`H1Machine::step`]
+//! with the bytes that the socket delivered, until [`H1Event::NeedInput`] or [`H1Event::Complete`].
+//! The receiving half is in `receive.rs`; the state diagram and an example are in [`h1`](super).
 
 use super::receive::ResponseReceiver;
 use super::request::{self, RequestProperties};
@@ -29,7 +29,7 @@ pub(crate) struct UnansweredRequest {
     end: Option<u64>,
 }
 
-/// The client's side of one HTTP/1 connection, without I/O.
+/// The client's side of an HTTP/1 connection, as a state machine without I/O.
 #[derive(Debug)]
 pub struct H1Machine {
     pub(crate) config: H1Config,
@@ -39,7 +39,7 @@ pub struct H1Machine {
     next_id: u64,
     /// True if a response head was received on the connection.
     pub(crate) has_answered: bool,
-    /// True if the last response head was one of HTTP/1.0.
+    /// True if the last response head had the version HTTP/1.0.
     pub(crate) saw_http10: bool,
     /// True if the connection became unusable within a response head.
     pub(crate) failed_in_head: bool,
@@ -90,7 +90,7 @@ impl H1Machine {
         }
     }
 
-    /// Appends a request head to the output, and returns the request's number. If the request is
+    /// Appends a request head to the output, and returns the request's id. If the request is
     /// refused, the connection is unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.enqueue_error() {
@@ -117,8 +117,8 @@ impl H1Machine {
         deviations.http10 || deviations.follows_http10 && self.saw_http10
     }
 
-    /// Returns the number of bytes that [`H1Machine::send_body`] accepts now of the last request's
-    /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered.
+    /// Returns the number of body bytes of the last request that [`H1Machine::send_body`] accepts
+    /// now; `None` if no more body bytes are expected. At most 64 KiB of output are buffered.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.body_credit()
     }
@@ -134,9 +134,9 @@ impl H1Machine {
         Ok(taken)
     }
 
-    /// Appends body bytes that `fill` writes into the output, at most `room` of them, and returns
-    /// their number, which `fill` returns. Apart from that, it does what [`H1Machine::send_body`]
-    /// does, without a copy.
+    /// Appends body bytes that `fill` writes into the output, at most `room` of them. Returns their
+    /// number, which is the result of `fill`. Apart from that, it does what
+    /// [`H1Machine::send_body`] does, without a copy.
     pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
         let taken = self.sender.fill_body(room, fill).map_err(|error| self.closed_or(error))?;
         self.record_request_end();
@@ -148,7 +148,8 @@ impl H1Machine {
         self.sender.may_begin_chunk()
     }
 
-    /// Returns true if a chunk has begun whose payload has not been supplied or sent completely.
+    /// Returns true if a chunk has begun whose payload is not complete: the caller has not supplied
+    /// all of it, or the driver has not sent all of it.
     pub fn is_in_chunk(&self) -> bool {
         self.sender.is_in_chunk()
     }
@@ -156,20 +157,21 @@ impl H1Machine {
     /// Begins a chunk of `size` bytes, which must not be 0. Its payload follows by
     /// [`H1Machine::advance_direct_body`], or by [`H1Machine::send_body`].
     ///
-    /// Beginning a chunk where [`H1Machine::may_begin_chunk`] is false is a bug in the driver: debug
-    /// builds panic, others ignore it.
+    /// To begin a chunk while [`H1Machine::may_begin_chunk`] is false is a bug in the driver: debug
+    /// builds panic, other builds ignore the call.
     pub fn begin_chunk(&mut self, size: u64) {
         self.sender.begin_chunk(size);
     }
 
-    /// Returns the number of bytes of the last request's body that the driver may send itself, such as
-    /// by a call that moves them from a file to the socket. 0 unless the body has a known length or a
-    /// chunk has been begun, it may be sent now, and all output has been sent.
+    /// Returns the number of body bytes of the last request that the driver may write to the socket
+    /// itself, for example with `sendfile`. It is 0 unless all output has been sent, the body may
+    /// be sent now, and the body has a known length or a chunk has begun.
     pub fn direct_body_credit(&self) -> u64 {
         self.sender.direct_body_credit()
     }
 
-    /// Records body bytes that the driver sent itself, as [`H1Machine::direct_body_credit`] allows.
+    /// Records body bytes that the driver wrote to the socket itself, as
+    /// [`H1Machine::direct_body_credit`] allows.
     pub fn advance_direct_body(&mut self, n: u64) {
         self.sender.advance_direct_body(n);
         self.record_request_end();
@@ -184,7 +186,8 @@ impl H1Machine {
     }
 
     /// Replaces [`RequestError::NoBodyExpected`] by [`RequestError::Closed`] if the connection is
-    /// closing. Closing dropped the rest of the body, so the caller made no mistake.
+    /// closing. In that case the connection dropped the rest of the body, and the caller made no
+    /// mistake.
     fn closed_or(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
@@ -192,8 +195,8 @@ impl H1Machine {
         }
     }
 
-    /// Records the position at which the last request ends in the output, if its body is finished.
-    /// Earlier requests are finished already.
+    /// Records the position in the output at which the last request ends, if its body is finished.
+    /// The ends of earlier requests are recorded already.
     fn record_request_end(&mut self) {
         if self.sender.is_finished()
             && let Some(exchange) = self.exchanges.back_mut()
@@ -253,8 +256,8 @@ impl H1Machine {
         self.close(reason);
     }
 
-    /// Closes the connection: no more input is read and no request is accepted. If the connection
-    /// is closed already, the earlier reason is kept.
+    /// Closes the connection: it reads no more input and accepts no request. If the connection is
+    /// closed already, the earlier reason is kept.
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.closing.get_or_insert(reason);
         self.receiver.close();
@@ -271,7 +274,7 @@ impl H1Machine {
         exchange.end.is_some_and(|end| self.sender.output.sent_bytes() >= end)
     }
 
-    /// Returns the number of payload bytes that come next on the wire; `None` if something else may
+    /// Returns the number of payload bytes that come next in the input; `None` if other bytes may
     /// come next. The driver may then move up to that many bytes from the socket to their
     /// destination without [`H1Machine::step`].
     ///
@@ -282,26 +285,26 @@ impl H1Machine {
     }
 
     /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
-    /// Returns [`H1Event::Complete`] if they end the response, else `None`. If the response ended
-    /// before its request was sent completely, returns `None` too;
+    /// Returns [`H1Event::Complete`] if they end the response, otherwise `None`. Also returns
+    /// `None` if the response ended before its request was sent completely;
     /// [`H1Machine::has_completion_to_report`] becomes true when the request has been sent.
     ///
-    /// Reporting more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
+    /// To report more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
     /// builds panic, other builds count only the allowed bytes.
     pub fn advance_body(&mut self, n: u64) -> Option<H1Event> {
         let is_whole = self.receiver.advance_direct_body(n);
         is_whole.then(|| self.complete_response(None, false)).filter(|event| *event != H1Event::NeedInput)
     }
 
-    /// Returns the request whose response is being read, or is read next; `None` if no request is
-    /// unanswered.
+    /// Returns the id of the request whose response is being read, or is read next; `None` if no
+    /// request is unanswered.
     pub fn current_request(&self) -> Option<RequestId> {
         self.exchanges.front().map(|exchange| exchange.id)
     }
 
-    /// Iterates over the requests without a complete response, in the order in which they were
-    /// enqueued. After the connection broke, the caller may send them again on another connection;
-    /// the first of them only if [`H1Machine::response_started`] is false.
+    /// Iterates over the ids of the requests without a complete response, in the order in which
+    /// they were enqueued. After the connection broke, the caller may send these requests again on
+    /// another connection, but the first of them only if [`H1Machine::response_started`] is false.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
@@ -312,13 +315,14 @@ impl H1Machine {
         self.receiver.has_started()
     }
 
-    /// Returns the time of the next timeout, when [`H1Machine::handle_timeout`] has to be called.
-    /// `None` without a timeout. Only a request that waits for `100 Continue` has a timeout.
+    /// Returns the time of the next timeout, or `None` if there is none. Call
+    /// [`H1Machine::handle_timeout`] at that time. Only a request that waits for `100 Continue` has
+    /// a timeout.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.sender.continue_deadline()
     }
 
-    /// Ends the wait for `100 Continue` if `now` is past the deadline of the wait. Call
+    /// Ends the wait for `100 Continue` if its deadline has passed at `now`. Call
     /// [`H1Machine::body_credit`] afterwards.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.sender.continue_deadline().is_some_and(|until| until <= now) {
@@ -332,8 +336,8 @@ impl H1Machine {
         self.closing.is_none() && self.exchanges.is_empty() && self.output().is_empty()
     }
 
-    /// Returns the reason why the connection accepts no further request. `None` while it accepts
-    /// requests. The reason is known as soon as the head that states it has been read.
+    /// Returns the reason why the connection accepts no further request; `None` while it accepts
+    /// requests. The reason is known as soon as the response head that causes it has been read.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.closing
     }

@@ -1,4 +1,4 @@
-//! HTTP/1.1, client side (RFC 9112): requests out, responses in, in order.
+//! HTTP/1.1, client side (RFC 9112): writes requests and reads their responses, in order.
 //!
 //! # States
 //!

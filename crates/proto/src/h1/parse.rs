@@ -1,9 +1,9 @@
 //! Finds the end of a field section, and parses the section.
 //!
-//! The search for the end remembers its position, so a head that arrives byte by byte costs no more
-//! than one in a single piece. Only a complete section goes to `httparse`. Rejected: calling
-//! `httparse` at every read, which is quadratic with a slow peer and reports errors that depend on
-//! how the bytes were cut.
+//! The search for the end remembers its position, so that a head that arrives byte by byte costs no
+//! more than one that arrives at once. Only a complete section is passed to `httparse`. Rejected:
+//! calling `httparse` after every read, which takes quadratic time with a slow peer and reports
+//! errors that depend on how the input was cut.
 
 use super::error::{FieldLineFault, H1Error};
 use crate::fields::{FieldSpan, Fields};
@@ -26,7 +26,8 @@ const FIELDS_ON_STACK: usize = 96;
 /// section from its first byte on.
 #[derive(Default, Debug)]
 pub(crate) struct FieldSectionScan {
-    /// The position in the section from which the search resumes. The end is not before it.
+    /// The position in the section from which the search resumes. The end of the section is not
+    /// before it.
     resume: usize,
     seen: usize,
     /// True if at least one line of the section has ended.
@@ -107,8 +108,8 @@ fn find_line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks the received part of a status line, so that input of another protocol is recognised at
-/// its first wrong byte and not only at the length limit.
+/// Checks the part of a status line that has arrived, so that input of another protocol is
+/// recognised at its first wrong byte, before the length limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const HTTP_PREFIX: &[u8] = b"HTTP/";
     let common = input.len().min(HTTP_PREFIX.len());
@@ -148,8 +149,8 @@ fn first_line(input: &[u8]) -> &[u8] {
     &input[..memchr(b'\n', input).unwrap_or(input.len())]
 }
 
-/// Returns a copy of the response head in which each fold, with the blanks around it, is replaced
-/// by one space. The line after the status line cannot be a fold.
+/// Returns a copy of the response head in which each line fold, with the blanks around it, is
+/// replaced by one space. The line after the status line cannot be a fold.
 fn unfold_lines(input: &[u8]) -> Vec<u8> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
@@ -173,7 +174,7 @@ fn unfold_lines(input: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a copy of the response head for `httparse`, in which bytes that `httparse` refuses but
-/// haul tolerates are replaced. Control bytes become 0x80, and the non-token bytes of an [odd
+/// haul tolerates are replaced. Control bytes become 0x80, and the non-token bytes of an [invalid
 /// name](is_invalid_name) become `x`. The length stays the same.
 fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
@@ -186,11 +187,11 @@ fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns `true` if a name is not a token but its line can be skipped: the name contains no control
-/// bytes, and no parser could take it for a field that frames the content.
+/// Returns `true` if a field name is not a token but its line can be skipped: the name contains no
+/// control bytes, and no parser could take it for a field that determines the framing.
 ///
 /// A line that begins with a blank gets here only if it follows the status line, where it continues
-/// nothing (RFC 9112 §2.2).
+/// no field (RFC 9112 §2.2).
 fn is_invalid_name(name: &[u8]) -> bool {
     !is_token(name)
         && !name.is_empty()
@@ -199,7 +200,7 @@ fn is_invalid_name(name: &[u8]) -> bool {
 }
 
 /// Parses the response head in `text`, and returns a head with the bytes of `input`. Both have the
-/// same length, so that a position in one is the same position in the other.
+/// same length, so that positions in `text` are valid in `input`.
 fn parse_head_text(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -265,7 +266,7 @@ pub(crate) fn parse_trailers(input: &[u8], scan: &FieldSectionScan, limit: usize
     }
 }
 
-/// Returns the number of lines in `input`, which is an upper bound of its number of fields.
+/// Returns the number of lines in `input`, which is an upper bound for its number of fields.
 fn count_lines(input: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', input).count()
 }
@@ -289,8 +290,8 @@ fn find_reason_phrase(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies a field section and records the positions of its fields. `headers` borrow from `text`,
-/// which is as long as `input`; both lengths fit in 32 bits.
+/// Copies a field section and records the positions of its fields. `headers` borrows from `text`,
+/// which has the same length as `input`; that length fits in 32 bits.
 fn to_fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
@@ -312,10 +313,10 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// Passes a response head byte by byte to the search for its end, and checks that each byte is
-    /// examined at most twice.
+    /// Passes a response head byte by byte to the search for its end, and checks that at most twice
+    /// as many bytes are examined as the head has.
     #[test]
-    fn head_in_single_bytes_costs_linear_work() {
+    fn head_arriving_byte_by_byte_takes_linear_time() {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
         for number in 0..2_000 {
             head.extend_from_slice(format!("X-{number}: {number}\r\n").as_bytes());
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn section_ends_at_either_kind_of_empty_line() {
+    fn field_section_ends_at_empty_lf_or_crlf_line() {
         let find = |text: &[u8]| FieldSectionScan::default().find_end(text);
         assert_eq!(find(b"a\r\n\r\nrest"), Some(5));
         assert_eq!(find(b"a\n\nrest"), Some(3));
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_starts_are_refused_at_their_first_byte() {
+    fn invalid_status_line_is_refused_at_first_byte() {
         for cut in 0..b"HTTP/1.1 200 OK".len() {
             assert_eq!(check_start(&b"HTTP/1.1 200 OK"[..cut]), Ok(()));
         }

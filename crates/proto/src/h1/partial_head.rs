@@ -1,4 +1,4 @@
-//! The lines of a response head that precede the one that made the connection unusable.
+//! The lines of a response head before the line that made the connection unusable.
 
 use super::error::H1Error;
 use super::framing;
@@ -10,12 +10,12 @@ use memchr::memchr_iter;
 
 impl H1Machine {
     /// Returns the complete lines of a response head that precede its first faulty line, as a head
-    /// without the empty line at its end. `input` is the input for which [`H1Machine::step`] failed,
-    /// or the unused input for which [`H1Machine::end_of_input`] did. Returns `None` if the failure
-    /// was not in a head, or if the status line itself is faulty.
+    /// without the empty line at its end. `input` is the input for which [`H1Machine::step`]
+    /// failed, or the unconsumed input when [`H1Machine::end_of_input`] failed. Returns `None` if
+    /// the failure was not in a head, or if the status line itself is faulty.
     ///
-    /// Programs that print a head line by line print these lines. Nothing else may rely on them,
-    /// since the rest of the head could change their meaning.
+    /// Programs that print a head line by line print these lines. Do not use them for anything
+    /// else, since the rest of the head could change their meaning.
     pub fn partial_head(&self, input: &[u8]) -> Option<ResponseHead> {
         if !self.failed_in_head {
             return None;
@@ -28,8 +28,8 @@ impl H1Machine {
         self.head_of_lines(&input[..*ends.get(good.checked_sub(1)?)?]).ok()
     }
 
-    /// Parses complete lines of a response head. Determines the framing as if the head ended after
-    /// them.
+    /// Parses complete lines of a response head as if the head ended after them, and determines the
+    /// framing.
     fn head_of_lines(&self, lines: &[u8]) -> Result<ResponseHead, H1Error> {
         let text = [lines, b"\r\n"].concat();
         parse::check_start(&text)?;

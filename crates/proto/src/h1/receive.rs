@@ -10,15 +10,16 @@ use crate::framing::ResponseFramingContext;
 use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
 
-/// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks servers to skip such
-/// a line before a request; some servers send an extra line end after a body.
+/// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks servers to skip an
+/// empty line before a request; clients need that too, since some servers send an extra line end
+/// after a body.
 const MAX_EMPTY_LINES: usize = 4;
 
 /// The part of a response that the connection expects next in its input.
 #[derive(Debug)]
 enum ReceiveState {
     Head(FieldSectionScan),
-    /// Payload of known length. `left` is the number of bytes still to come; 0 if only the
+    /// Payload of known length. `left` is the number of bytes that have not arrived; 0 if only the
     /// completion remains to be reported.
     Length {
         total: u64,
@@ -29,7 +30,7 @@ enum ReceiveState {
         got: u64,
     },
     /// The response is complete, but its request has not been sent completely. The value is the
-    /// trailer section, if any.
+    /// trailer section, if the response has one.
     Early(Option<Fields>),
     Closed,
 }
@@ -41,10 +42,11 @@ pub(crate) struct ResponseReceiver {
     started: bool,
     empty_lines: usize,
     interim: u32,
-    /// The number of bytes so far in the heads of the current response.
+    /// The number of bytes received so far in the heads of the current response, interim heads
+    /// included.
     head_bytes: usize,
     /// True if the response is a success on a connection that stays open. The server then reads the
-    /// rest of the request even though it has answered already.
+    /// rest of the request although it has already answered.
     reads_on: bool,
 }
 
@@ -148,8 +150,8 @@ impl H1Machine {
         }
     }
 
-    /// Returns a body event for decoded bytes of a chunked body, in which the chunked framing is
-    /// part of the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
+    /// Returns a body event for a decoded piece of a chunked body. The chunked framing is part of
+    /// the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
     fn raw_chunk_event(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
@@ -229,8 +231,8 @@ impl H1Machine {
     }
 
     /// Decides what follows a response head: after an interim response, another head; after a
-    /// tunnel response, tunnel data; after a final response, a body with its framing (RFC 9110
-    /// §15.2, §9.3.6; RFC 9112 §6.3).
+    /// tunnel response, tunnel data; after any other final response, its body (RFC 9110 §15.2,
+    /// §9.3.6; RFC 9112 §6.3).
     fn begin_response(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(H1Error::UnsolicitedBytes);
@@ -295,7 +297,7 @@ impl H1Machine {
 
     /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
     /// That is the case if a response was complete before its request was sent, and the request has
-    /// been sent since.
+    /// since been sent.
     ///
     /// After an early success, a connection that stays open still sends the rest of the request,
     /// because the server reads it (RFC 9112 §9.3).

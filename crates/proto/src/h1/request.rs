@@ -1,4 +1,4 @@
-//! Writes requests as HTTP/1.1 (RFC 9112), and validates them for it.
+//! Validates requests for HTTP/1.1 (RFC 9112) and writes them.
 //!
 //! Fields keep the spelling and order that the caller gave. The only fields added are
 //! Content-Length, Transfer-Encoding and Expect.
@@ -17,13 +17,13 @@ pub(crate) struct RequestProperties {
     pub(crate) upgrade: bool,
     /// True if the request has `Connection: close`.
     pub(crate) close: bool,
-    /// True if the request's TE field names a coding, so that the response may use transfer codings
+    /// True if the request's TE field lists a coding, so that the response may use transfer codings
     /// other than chunked (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,
     missing: MissingFields,
 }
 
-/// The fields that the request head needs and that the caller did not give.
+/// The fields that the request head needs and that the caller did not supply.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct MissingFields {
     length: Option<u64>,
@@ -31,7 +31,7 @@ struct MissingFields {
     expect: bool,
 }
 
-/// Validates a request for HTTP/1.1 without writing anything. Returns the properties that
+/// Validates a request for HTTP/1.1 without writing it. Returns the properties that
 /// [`write_request()`] needs.
 ///
 /// With `verbatim`, names that are not tokens are valid
@@ -77,8 +77,8 @@ pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result
     Ok(RequestProperties { response_to: request.response_to(), upgrade, close: connection.close, asks_coding, missing })
 }
 
-/// Checks fields whose names need not be tokens. No field may contain a line end, and no such name
-/// may resemble the name of a field that frames the body.
+/// Checks fields whose names need not be tokens. No field may contain a line end, and no invalid
+/// name may resemble the name of a field that determines the framing.
 fn check_verbatim(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     for (index, (name, value)) in fields.iter().enumerate() {
         let name = name.as_bytes();
@@ -140,7 +140,7 @@ fn is_framing_field(name: &str) -> bool {
     name.eq_ignore_ascii_case("content-length") || name.eq_ignore_ascii_case("transfer-encoding")
 }
 
-/// Returns `true` if a Content-Length or Transfer-Encoding field given by the caller agrees with
+/// Returns `true` if a Content-Length or Transfer-Encoding field that the caller gave agrees with
 /// the length of the body (RFC 9112 §6.1, §6.2).
 fn matches_body_length(name: &str, value: &[u8], body: BodyLength) -> bool {
     let is_length = name.eq_ignore_ascii_case("content-length");

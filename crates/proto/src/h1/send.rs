@@ -8,8 +8,8 @@ use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
-/// The maximum number of unsent bytes in the output. Above it, no more body bytes are accepted. 64
-/// KiB fill a socket's buffer in one write and bound the memory of a connection.
+/// The maximum number of unsent bytes in the output; with more, no further body bytes are accepted.
+/// 64 KiB fill a socket's buffer in one write and bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 /// The number of bytes that the framing of a chunk adds to its payload: the longest possible size
@@ -41,8 +41,8 @@ pub(crate) struct RequestSender {
 }
 
 impl RequestSender {
-    /// Prepares for the body of the request whose head was just written. If there is a
-    /// `hold_until`, the body waits for `100 Continue` until that time.
+    /// Prepares for the body of the request whose head was just written. If `hold_until` is a time,
+    /// the body waits for `100 Continue` until that time.
     pub(crate) fn begin_body(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
@@ -65,7 +65,7 @@ impl RequestSender {
         self.hold_until = None;
     }
 
-    /// Abandons the part of the request's body that the caller has not supplied yet.
+    /// Drops the part of the request's body that the caller has not supplied yet.
     pub(crate) fn abandon_body(&mut self) {
         self.body = UnsentBody::Finished;
         self.hold_until = None;
@@ -100,7 +100,8 @@ impl RequestSender {
         })
     }
 
-    /// Appends at most `room` body bytes that `fill` writes and counts. Returns their number.
+    /// Appends at most `room` body bytes that `fill` writes. Returns their number, which is the
+    /// result of `fill`.
     pub(crate) fn fill_body(
         &mut self,
         room: usize,
@@ -125,8 +126,8 @@ impl RequestSender {
         Ok(n)
     }
 
-    /// Counts sent body bytes that need no further framing: bytes of a body of known length, or of
-    /// a chunk.
+    /// Counts body bytes that need no further framing: bytes of a body of known length, or of a
+    /// chunk.
     fn advance_body(&mut self, n: u64) {
         self.body = match self.body {
             UnsentBody::Known { left } if n < left => UnsentBody::Known { left: left - n },
@@ -171,7 +172,7 @@ impl RequestSender {
         }
     }
 
-    /// Records body bytes that were sent past the output.
+    /// Records body bytes that were written to the socket without the output buffer.
     pub(crate) fn advance_direct_body(&mut self, n: u64) {
         debug_assert!(n <= self.direct_body_credit(), "more was sent than allowed");
         let n = n.min(self.direct_body_credit());
@@ -201,7 +202,8 @@ impl RequestSender {
     }
 }
 
-/// Appends a chunk of at most `room` bytes that `fill` writes and counts. Returns their number.
+/// Appends a chunk of at most `room` bytes that `fill` writes. Returns their number, which is the
+/// result of `fill`.
 fn fill_chunk(out: &mut Vec<u8>, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
     let at = out.len();
     write_chunk_size(out, room as u64);
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_length_body_bypasses_an_empty_output() {
+    fn known_length_body_may_bypass_empty_output() {
         let mut sender = RequestSender::default();
         sender.output.append_buffer().extend_from_slice(b"head");
         sender.begin_body(BodyLength::Known(100), None);
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn begun_chunk_continues_past_or_through_output() {
+    fn chunk_payload_may_bypass_the_output() {
         let mut sender = RequestSender::default();
         sender.begin_body(BodyLength::Chunked, None);
         sender.begin_chunk(0x1_0000);
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn chunk_has_the_size_that_was_filled() {
+    fn chunk_size_is_the_number_of_filled_bytes() {
         let mut sender = RequestSender::default();
         sender.begin_body(BodyLength::Chunked, None);
         let fill = |room: &mut [u8], n| {
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn chunked_and_held_bodies_use_the_output() {
+    fn chunked_and_waiting_bodies_use_the_output() {
         let mut sender = RequestSender::default();
         sender.begin_body(BodyLength::Chunked, None);
         assert_eq!(sender.direct_body_credit(), 0);

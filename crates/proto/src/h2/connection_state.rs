@@ -1,4 +1,5 @@
-//! The peer's settings, the data still expected on closed streams, and the timers.
+//! The state of an HTTP/2 connection besides its streams: the peer's settings, the data that may
+//! still arrive on closed streams, and the timers.
 
 use crate::time::Timestamp;
 
@@ -44,7 +45,7 @@ impl ClosedStreamAllowance {
     }
 }
 
-/// The times from which the timeouts of an HTTP/2 connection are counted.
+/// The points in time from which the timeouts of an HTTP/2 connection are counted.
 #[derive(Default, Debug)]
 pub(crate) struct ConnectionTimers {
     /// The time at which the client sent its SETTINGS; `None` once the peer has acknowledged them.
@@ -52,8 +53,8 @@ pub(crate) struct ConnectionTimers {
     pub(crate) settings_done: bool,
     /// The time at which input from the peer last arrived.
     pub(crate) heard: Timestamp,
-    /// The time at which the client sent the PING that is unanswered; `None` if every PING is
-    /// answered.
+    /// The time at which the client sent the PING that the peer has not answered yet; `None` if
+    /// every PING is answered.
     pub(crate) ping: Option<Timestamp>,
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,

@@ -1,4 +1,4 @@
-//! Frames about the connection itself, and timeouts.
+//! Processes frames about the connection as a whole, and timeouts.
 
 use super::error::FrameFault;
 use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
@@ -161,9 +161,9 @@ impl H2Machine {
         }
     }
 
-    /// Returns the time of the next timeout, when [`H2Machine::handle_timeout`] has to be called.
-    /// `None` without a timeout. Timeouts exist for the acknowledgement of the client's SETTINGS,
-    /// for a keep-alive PING, and for a body that waits for `100 Continue`.
+    /// Returns the time of the next timeout, or `None` if there is none. Call
+    /// [`H2Machine::handle_timeout`] at that time. Timeouts exist for the acknowledgement of the
+    /// client's SETTINGS, for a keep-alive PING, and for a body that waits for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.is_over() {
             return None;
@@ -178,8 +178,8 @@ impl H2Machine {
         [settings, ping, hold].into_iter().flatten().min()
     }
 
-    /// Handles the timeouts that have passed at `now`. An error ends the connection: no more can be
-    /// read, and the output ends with a GOAWAY.
+    /// Handles the timeouts that have passed at `now`. An error ends the connection: no more input
+    /// can be read, and the output ends with a GOAWAY.
     pub fn handle_timeout(&mut self, now: Timestamp) -> Result<(), H2Error> {
         if self.is_over() {
             return Ok(());

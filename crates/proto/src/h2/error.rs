@@ -3,7 +3,7 @@
 //! An [`H2Error`] returned by [`H2Machine::step`](super::H2Machine::step) ends the connection.
 //! Inside [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response, and the
 //! connection continues (RFC 9113 §5.4). A mistake of the caller is a
-//! [`RequestError`](super::RequestError).
+//! [`RequestError`](super::RequestError) instead.
 //!
 //! ```
 //! use haul_proto::h2::{H2Error, ErrorCode, FloodKind};
@@ -20,7 +20,8 @@ use crate::hpack;
 use crate::response_error::ResponseError;
 use core::fmt;
 
-/// The violation by the peer that makes an HTTP/2 connection, or one of its responses, unusable.
+/// The reason why an HTTP/2 connection, or one of its responses, is unusable: a violation by the
+/// peer, or an early end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Error {
@@ -52,7 +53,7 @@ pub enum H2Error {
     },
     /// PUSH_PROMISE arrived although push is switched off.
     Push,
-    /// DATA exceed the flow-control window of their stream or of the connection.
+    /// DATA exceed the flow-control window of the stream or of the connection.
     FlowControl,
     /// WINDOW_UPDATE or SETTINGS raised a flow-control window above 2³¹−1.
     WindowOverflow,
@@ -63,7 +64,7 @@ pub enum H2Error {
     Flood {
         /// The kind of the useless frames.
         of: FloodKind,
-        /// The largest number of such frames allowed.
+        /// The largest number of these frames that is allowed.
         limit: u32,
     },
     /// A field makes its message malformed (RFC 9113 §8.2, §8.3).
@@ -166,8 +167,8 @@ impl H2Error {
         matches!(self, H2Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
-    /// Returns `true` if the error is that the peer closed or fell silent, `false` if the peer sent
-    /// something wrong.
+    /// Returns `true` if the peer closed the connection or was silent, and `false` if the peer sent
+    /// invalid data.
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

@@ -30,7 +30,7 @@ use core::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Event {
-    /// All of the input was consumed, and no events are left.
+    /// All input was consumed, and there is no event to report.
     NeedInput,
     /// The peer's settings arrived, at the beginning or later:
     /// [`H2Machine::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
@@ -45,8 +45,8 @@ pub enum H2Event {
         /// The head of the interim response.
         head: ResponseHead,
     },
-    /// The head of the final response. (After 2xx to CONNECT, request body and response body are
-    /// the tunnel.)
+    /// The head of the final response. After a 2xx to CONNECT, the request body and the response
+    /// body are the tunnel.
     Head {
         /// The request that this response answers.
         id: RequestId,
@@ -60,10 +60,12 @@ pub enum H2Event {
     Body {
         /// The request to which the body belongs.
         id: RequestId,
-        /// The range of these bytes in the buffer given to `step`, without framing and padding.
+        /// The range of these body bytes in the buffer given to `step`. It contains no framing and
+        /// no padding.
         range: Range<usize>,
     },
-    /// The response is complete and has its announced length. No further event has this id.
+    /// The response is complete and has its announced length. No further event has this request's
+    /// id.
     Complete {
         /// The request whose response is complete.
         id: RequestId,
@@ -71,7 +73,7 @@ pub enum H2Event {
         /// (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
     },
-    /// The response ended early. No further event has this id; the connection continues.
+    /// The response ended early. No further event has this request's id; the connection continues.
     Reset {
         /// The request whose response ended early.
         id: RequestId,
@@ -81,8 +83,8 @@ pub enum H2Event {
         /// method (RFC 9113 §8.7).
         retryable: bool,
     },
-    /// The peer accepts no further requests. Open requests up to `last` continue; for each later
-    /// one an [`H2Event::Reset`] follows.
+    /// The peer accepts no further requests. Open requests up to `last` continue; an
+    /// [`H2Event::Reset`] follows for each later request.
     GoAway {
         /// The last request that the peer may have processed.
         last: RequestId,
@@ -92,7 +94,8 @@ pub enum H2Event {
 }
 
 impl H2Event {
-    /// Returns the request that the event is about; `None` for an event about the connection.
+    /// Returns the id of the request that the event is about; `None` for an event about the
+    /// connection.
     pub fn id(&self) -> Option<RequestId> {
         match self {
             H2Event::NeedInput | H2Event::Settings { .. } | H2Event::GoAway { .. } => None,
@@ -108,8 +111,8 @@ impl H2Event {
 /// An event of an HTTP/2 connection, and the number of input bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct H2Step {
-    /// The number of bytes consumed from the start of the input: the next call of `step` begins
-    /// after them. [`H2Event::NeedInput`] consumes all of them.
+    /// The number of bytes consumed from the start of the input: pass the bytes after them to the
+    /// next call of `step`. [`H2Event::NeedInput`] consumes all input.
     pub consumed: usize,
     /// The event that the consumed bytes caused.
     pub event: H2Event,
@@ -121,7 +124,8 @@ pub struct H2Step {
 pub enum ResetReason {
     /// The peer reset the stream with this code.
     Peer(ErrorCode),
-    /// The peer sent a GOAWAY, with this code, whose last stream is before the request's stream.
+    /// The peer sent a GOAWAY with this code, and the request's stream is after the last stream
+    /// that the GOAWAY names.
     GoAway(ErrorCode),
     /// The response is malformed or exceeds a limit; the stream was reset locally.
     Violation(H2Error),
@@ -161,7 +165,7 @@ macro_rules! codes {
 codes! {
     /// The connection or the stream ends without an error.
     NO_ERROR = 0x0;
-    /// The protocol was violated in a way that no other code names.
+    /// The protocol was violated, and no other code is more specific.
     PROTOCOL_ERROR = 0x1;
     /// The sender of the code has an internal error.
     INTERNAL_ERROR = 0x2;

@@ -3,8 +3,8 @@
 use super::{FloodKind, H2Error};
 use crate::flood_counts::Flood;
 
-/// Limits on HTTP/2 frames without progress: for each kind, the number of frames that may arrive in
-/// ten seconds.
+/// Limits on HTTP/2 frames that make no progress: for each kind, the number of frames that may
+/// arrive in ten seconds.
 ///
 /// Such frames cost no memory. Only [`FloodLimits::unread`] is a limit on memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -53,7 +53,7 @@ impl Default for FloodLimits {
     }
 }
 
-/// The number of kinds of floods.
+/// The number of variants of [`FloodKind`].
 pub(crate) const FLOOD_KINDS: usize = FloodKind::Unread as usize + 1;
 
 impl FloodLimits {

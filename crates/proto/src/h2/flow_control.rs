@@ -1,5 +1,5 @@
-//! Receive windows (RFC 9113 §5.2, §6.9): the amount that may be in flight or unreleased, and its
-//! division among streams.
+//! Receive windows (RFC 9113 §5.2, §6.9): the number of bytes that may be in flight or unreleased,
+//! and its division among streams.
 //!
 //! ```text
 //!   connection  |<──────────────────────────── total (the memory budget) ─────────────────────────────>|
@@ -12,19 +12,21 @@
 //! reopen it. All streams together therefore hold at most `total`, whichever of them are not read.
 //!
 //! **No starvation.** A stream's target is the sum of its window and its delivered but unreleased
-//! bytes. Targets are reserved in `total`, and a stream begins only while its initial window is
-//! free. Streams that nobody reads therefore cannot use up the bytes reserved for another.
+//! bytes. Targets are reserved in `total`, and a new stream begins only if its initial window fits.
+//! Streams whose bytes are not read therefore cannot use up the bytes reserved for another stream.
 //!
-//! **Batching.** A stream's window is announced when half of its target is free. The connection's
-//! window is announced when the released bytes are at least as many as the peer may still send.
-//! The point is half of the total if everything is released, and earlier if bytes are unreleased.
+//! **Batching.** A WINDOW_UPDATE for a stream is sent when half of its target is free. A
+//! WINDOW_UPDATE for the connection is sent when at least as many bytes are released as the peer
+//! may still send: at half of the total if everything is released, and earlier if bytes are
+//! unreleased.
 //!
-//! **Growth.** A stream that uses up half of its window within one round trip is limited by it: its
-//! rate is W/2 in a time t < RTT, so the product of bandwidth and delay exceeds W/2, and the window
-//! is empty before an update arrives. Its target is then doubled, up to its share of the pool. The
-//! round trip is the shortest one measured, by the acknowledgement of SETTINGS and of keep-alive
-//! PINGs. Rejected: a PING for each measurement, which looks like a flood to some servers. A driver
-//! that does not release takes longer than a round trip, so its windows stay as they are.
+//! **Growth.** A stream that uses up half of its window W within one round trip is limited by the
+//! window: its rate is W/2 in a time t < RTT, so the product of bandwidth and delay exceeds W/2,
+//! and the window is empty before an update arrives. The stream's target is then doubled, up to its
+//! share of the pool. The round-trip time is the shortest one measured, by the acknowledgement of
+//! SETTINGS and of keep-alive PINGs. Rejected: a PING for each measurement, which looks like a
+//! flood to some servers. If the driver releases bytes slowly, half a window takes longer than a
+//! round trip, so that the windows do not grow.
 
 use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
 use crate::time::Timestamp;
@@ -39,10 +41,10 @@ const MIN_WINDOW_UPDATE: u64 = 4 * 1024;
 pub(crate) struct StreamReceiveWindow {
     /// The number of bytes that the peer may still send on the stream.
     pub(crate) window: i64,
-    /// The number of bytes of the stream that have been received, or announced by the header of a
-    /// DATA frame, but not released by the driver.
+    /// The number of bytes of the stream that the driver has not released: received bytes, and
+    /// bytes announced by the header of a DATA frame.
     pub(crate) held: u64,
-    /// The value for the sum of `window` and `held` to which each WINDOW_UPDATE restores it.
+    /// The sum of `window` and `held` that each WINDOW_UPDATE restores.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<Timestamp>,
@@ -56,7 +58,7 @@ impl StreamReceiveWindow {
         self.window >= 0
     }
 
-    /// Raises the stream's window and its target by this many bytes.
+    /// Raises the stream's window and its target by `difference` bytes.
     pub(crate) fn widen(&mut self, difference: u32) {
         self.window += i64::from(difference);
         self.target += u64::from(difference);
@@ -93,8 +95,8 @@ impl ReceiveWindow {
     }
 
     /// Returns the increment of the connection's first WINDOW_UPDATE, which raises the window from
-    /// the size that RFC 9113 prescribes to the configured total. `None` if no increment is worth a
-    /// frame.
+    /// the initial size of RFC 9113 to the configured total. `None` if the increment is too small
+    /// for a frame.
     pub(crate) fn first_increment(&mut self) -> Option<u32> {
         self.take_increment()
     }
@@ -107,8 +109,7 @@ impl ReceiveWindow {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
-    /// Returns `true` if the memory budget has room for another stream in addition to `open`
-    /// streams.
+    /// Returns `true` if the memory budget has room for one more stream besides the `open` streams.
     pub(crate) fn admits_stream(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
@@ -141,7 +142,7 @@ impl ReceiveWindow {
         self.window >= 0
     }
 
-    /// Records that a stream has ended. The driver may still release the stream's remaining bytes.
+    /// Records that a stream has ended. The driver may release the stream's remaining bytes later.
     pub(crate) fn end_stream(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
@@ -151,8 +152,9 @@ impl ReceiveWindow {
     /// ended. Returns the increment that a WINDOW_UPDATE for the connection has to announce, if
     /// any.
     ///
-    /// Call this with 0 after each received frame too. The frame may have reduced the peer's window
-    /// so far that released bytes are worth an announcement now, and no other release may follow.
+    /// Also call this with 0 after each received frame. The frame may have reduced the peer's
+    /// window so far that released bytes are worth an announcement now, and no other release may
+    /// follow.
     pub(crate) fn release_without_stream(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
@@ -181,9 +183,9 @@ impl ReceiveWindow {
     /// Releases bytes of an open stream. Returns the increments that WINDOW_UPDATE frames have to
     /// announce, first for the stream and then for the connection.
     ///
-    /// `left` is the number of bytes of the response's body still to come, if known. `open` is the
-    /// number of open streams. `expected` is the number of streams that may be open at the same
-    /// time.
+    /// `left` is the number of bytes of the response's body that have not arrived, if known. `open`
+    /// is the number of open streams. `expected` is the number of streams that may be open at the
+    /// same time.
     pub(crate) fn release_of_stream(
         &mut self,
         inbound: &mut StreamReceiveWindow,
@@ -229,11 +231,11 @@ impl ReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which a stream's target may grow. The growth is at most the
-    /// present target, the rest of the stream's share of the pool, and the rest of the pool.
+    /// Returns the number of bytes by which a stream's target may grow: at most the present target,
+    /// the unused part of the stream's share of the pool, and the unused part of the pool.
     ///
     /// The pool is the part of the budget that further streams do not need, but at least half of
-    /// it.
+    /// the budget.
     fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn window_grows_if_half_lasts_under_a_roundtrip() {
+    fn window_grows_if_half_used_within_a_roundtrip() {
         let mut intake = ReceiveWindow::new(4096 * KIB, 64 * KIB);
         assert_eq!(intake.first_increment(), Some(4096 * KIB - INITIAL_WINDOW));
         intake.add_rtt_sample(Duration::from_nanos(300));
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_window_withholds_no_remainder() {
+    fn unreleased_streams_do_not_stop_other_streams() {
         let mut intake = ReceiveWindow::new(1024 * KIB, 256 * KIB);
         intake.first_increment();
         let mut stuck = [(); 3].map(|()| intake.begin_stream());
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn known_remainder_needs_no_window_update() {
+    fn nearly_complete_body_needs_no_window_update() {
         let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
         let mut stream = intake.begin_stream();
         assert!(stream.consume(48 * KIB));

@@ -1,4 +1,4 @@
-//! Header blocks: assembly, decoding, and the effect on their stream (RFC 9113 §8.1).
+//! Header blocks: assembles and decodes them, and applies them to their streams (RFC 9113 §8.1).
 
 use super::error::FrameFault;
 use super::frame::{FrameHeader, flag};
@@ -15,7 +15,7 @@ use crate::hpack::{HeaderBlock, HpackDecoder};
 use crate::response_error::ResponseError;
 use alloc::vec::Vec;
 
-/// A header block that continues in further CONTINUATION frames.
+/// A header block whose CONTINUATION frames have not all arrived.
 #[derive(Debug)]
 pub(super) struct PartialHeaderBlock {
     pub(super) id: u32,
@@ -160,7 +160,7 @@ impl H2Machine {
 }
 
 /// The factor by which a header block may exceed the size limit of a head before the connection is
-/// ended. Up to that size, a block is decoded only so that the dynamic table stays equal to the
+/// ended. A block between the two sizes is decoded only to keep the dynamic table equal to the
 /// peer's. A limit is needed because a block of 300 KiB can expand to a gigabyte.
 const MAX_BLOCK_FACTOR: usize = 16;
 

@@ -1,11 +1,12 @@
-//! The state machine of an HTTP/2 connection: accepts requests, returns events.
+//! The state machine of an HTTP/2 connection. It accepts requests and returns events.
 //!
 //! A driver calls, in this order: [`H2Machine::enqueue`], with [`H2Machine::send_body`] and
 //! [`H2Machine::finish_body`] as [`H2Machine::body_credit`] allows; then [`H2Machine::output`], and
-//! [`H2Machine::advance_output`] for the bytes that the socket took; then [`H2Machine::step`] with
-//! the bytes that the socket delivered, until [`H2Event::NeedInput`]; and [`H2Machine::release`]
-//! for consumed payload. `receive.rs` reads, `control.rs` has frames about the connection,
-//! `send.rs` request bodies; [`h2`](super) has the state diagram and an example.
+//! [`H2Machine::advance_output`] for the bytes that the socket accepted; then [`H2Machine::step`]
+//! with the bytes that the socket delivered, until [`H2Event::NeedInput`]; and
+//! [`H2Machine::release`] for consumed payload. `receive.rs` reads frames, `control.rs` processes
+//! frames about the connection, and `send.rs` sends request bodies. The state diagram and an
+//! example are in [`h2`](super).
 
 use super::connection_state::{ClosedStreamAllowance, ConnectionTimers, PeerSettings};
 use super::flood_limits::FLOOD_KINDS;
@@ -29,15 +30,15 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// The number of parallel streams assumed before the peer's SETTINGS arrive. RFC 9113 §6.5.2
-/// advises peers to allow at least that many.
+/// The number of parallel streams that the client assumes before the peer's SETTINGS arrive. RFC
+/// 9113 §6.5.2 advises peers to allow at least that number.
 const ASSUMED_MAX_STREAMS: u32 = 100;
 
-/// The size in bytes of the HPACK table with which the client compresses requests. A larger table
-/// would help only with very many different cookies.
+/// The size in bytes of the client's own HPACK table, with which it compresses requests. A larger
+/// table would help only with very many different cookies.
 const ENCODER_TABLE_SIZE: u32 = 4096;
 
-/// The client's side of one HTTP/2 connection, without I/O.
+/// The client's side of an HTTP/2 connection, as a state machine without I/O.
 #[derive(Debug)]
 pub struct H2Machine {
     pub(crate) config: H2Config,
@@ -56,9 +57,10 @@ pub struct H2Machine {
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
-    /// The highest stream number that the peer's GOAWAY allows; no limit before a GOAWAY.
+    /// The highest stream identifier that the peer's GOAWAY allows; the largest number before a
+    /// GOAWAY.
     pub(crate) last_allowed: u32,
-    /// The number of acknowledgements written to the output since it was last empty.
+    /// The number of acknowledgements appended to the output since the output was last empty.
     pub(crate) unread: u32,
     /// An allowance for frames on streams that the client has reset. The peer may have sent them
     /// before the RST_STREAM arrived.
@@ -142,15 +144,15 @@ impl H2Machine {
         }
     }
 
-    /// Returns the number of requests that may be unanswered at a time: the smaller of the peer's
-    /// limit (100 until its SETTINGS arrive) and [`H2Config::max_streams`].
+    /// Returns the number of requests that may be unanswered at the same time: the smaller of the
+    /// peer's limit (100 until its SETTINGS arrive) and [`H2Config::max_streams`].
     pub fn max_concurrent(&self) -> u32 {
         self.peer.max_streams.min(self.config.max_streams)
     }
 
-    /// Raises the initial receive window of responses to this many bytes, also for open requests.
-    /// Does nothing if [`H2Config::stream_window`] is larger already or the connection's window is
-    /// too small. A window never shrinks, since the peer may be using all of it.
+    /// Raises the initial receive window of responses to `stream_window` bytes, also for open
+    /// requests. Does nothing if [`H2Config::stream_window`] is already larger or the connection's
+    /// window is too small. A window never shrinks, since the peer may be using all of it.
     pub fn raise_stream_window(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -160,7 +162,7 @@ impl H2Machine {
         self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
     }
 
-    /// Appends a request head to the output, and returns the request's number. If the request is
+    /// Appends a request head to the output, and returns the request's id. If the request is
     /// refused, the connection is unchanged.
     pub fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.enqueue_error() {
@@ -200,7 +202,7 @@ impl H2Machine {
         Ok(RequestId(u64::from(id)))
     }
 
-    /// Returns all bytes that are ready to send, as one slice. Call this also after every round of
+    /// Returns all bytes that are ready to send, as one slice. Also call this after every round of
     /// [`H2Machine::step`] and [`H2Machine::release`], since both append window updates and
     /// acknowledgements.
     pub fn output(&self) -> &[u8] {
@@ -218,9 +220,9 @@ impl H2Machine {
     /// Reads the next event from `input`, which must begin at the first byte that earlier calls did
     /// not consume.
     ///
-    /// Call `step` until [`H2Event::NeedInput`]: all of the input is consumed then, even an
-    /// incomplete frame, so that the caller never keeps a remainder. After an error no more can be
-    /// read ([`ResponseError::Closed`]); the output then ends with a GOAWAY that tells the peer the
+    /// Call `step` until [`H2Event::NeedInput`]: all input is consumed then, even an incomplete
+    /// frame, so that the caller never keeps a remainder. After an error no more input can be read
+    /// ([`ResponseError::Closed`]). The output then ends with a GOAWAY that tells the peer the
     /// reason, and [`H2Machine::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H2Step, H2Error> {
         self.start_clocks(now);
@@ -231,11 +233,10 @@ impl H2Machine {
         result
     }
 
-    /// Records that the caller has consumed this many bytes of the response's body. The bytes no
-    /// longer count against the receive windows, and WINDOW_UPDATE frames announce that in large
-    /// steps.
+    /// Records that the caller has consumed `n` bytes of the response's body. The bytes no longer
+    /// count against the receive windows. WINDOW_UPDATE frames announce that in large steps.
     ///
-    /// Release every byte of every [`H2Event::Body`] sooner or later, even after the response is
+    /// Release every byte of every [`H2Event::Body`] eventually, even after the response is
     /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
     pub fn release(&mut self, now: Timestamp, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
@@ -258,7 +259,7 @@ impl H2Machine {
     }
 
     /// Cancels a response: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
-    /// with this id follows. Returns `true` if the request was open.
+    /// with the id of this request follows. Returns `true` if the request was open.
     pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
         let open = self.drop_stream(stream_id(id), Some(code)).is_some();
         // Its last events may be due already.
@@ -267,9 +268,8 @@ impl H2Machine {
         open || self.due.len() < before
     }
 
-    /// Removes a stream, and returns the stream if it was open. If there is a `code`, the request
-    /// may be incomplete: RST_STREAM is sent with this code, and frames of the stream may still
-    /// arrive.
+    /// Removes a stream, and returns its state if it was open. If `code` is given, the exchange may
+    /// be incomplete: RST_STREAM with this code is sent, and frames of the stream may still arrive.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStreamState> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -306,7 +306,7 @@ impl H2Machine {
     /// Records that the peer closed its side of the connection. Pass all input to
     /// [`H2Machine::step`] first.
     ///
-    /// A response in HTTP/2 cannot end this way, so the result is always an error that names the
+    /// An HTTP/2 response cannot end in this way, so the result is always an error that names the
     /// truncated part ([`ResponseError::EndedIdle`] if nothing was lost).
     pub fn end_of_input(&mut self) -> H2Error {
         let error = match self.closing {
@@ -334,8 +334,8 @@ impl H2Machine {
         self.closing = Some(CloseReason::Broken);
     }
 
-    /// Sends GOAWAY, unless it was sent before, and accepts no further requests. Open requests
-    /// continue.
+    /// Sends GOAWAY, unless it was sent before. The connection then accepts no further requests;
+    /// open requests continue.
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
@@ -343,8 +343,8 @@ impl H2Machine {
         }
     }
 
-    /// Iterates over the requests without a complete response, in the order in which they were
-    /// enqueued.
+    /// Iterates over the ids of the requests without a complete response, in the order in which
+    /// they were enqueued.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.streams.ids().map(|id| RequestId(u64::from(id)))
     }

@@ -1,9 +1,11 @@
-//! HTTP/2, client side (RFC 9113): requests out, responses in, in parallel on one connection.
+//! HTTP/2, client side (RFC 9113): writes requests and reads their responses, in parallel on one
+//! connection.
 //!
 //! The interface is like that of [`h1`](crate::h1), with the same types for heads and ids. The
-//! differences come from parallel responses. Each call about a body names its request. Payload must
-//! be released with [`H2Machine::release`], because flow control stops a peer otherwise. All input
-//! is consumed, so a driver keeps no remainder. A single response can fail ([`H2Event::Reset`]).
+//! differences come from parallel responses. Each call about a body has the id of its request.
+//! Payload must be released with [`H2Machine::release`]; otherwise flow control stops the peer. All
+//! input is consumed, so that a driver keeps no remainder. A single response can fail
+//! ([`H2Event::Reset`]).
 //!
 //! # States of a request
 //!

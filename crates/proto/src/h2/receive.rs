@@ -1,9 +1,9 @@
-//! The receiving half of the HTTP/2 machine: frames and bodies. (Heads are in `header_blocks.rs`,
-//! the rest in `control.rs`.)
+//! The receiving half of the HTTP/2 machine: frames and response bodies. Heads are in
+//! `header_blocks.rs`, other frames in `control.rs`.
 //!
 //! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut.
 //! Other frames are decoded in place if they are complete in the input, else from a buffer. All
-//! input is therefore consumed, and a driver whose records are decrypted in place never has to join
+//! input is therefore consumed, and a driver that decrypts TLS records in place never has to join
 //! two of them.
 
 use super::error::FrameFault;
@@ -37,7 +37,7 @@ enum FrameReadState {
         padding: u32,
         end: bool,
     },
-    /// The number of bytes to skip: padding, or the rest of an unwanted frame.
+    /// Bytes to skip, with their number: padding, or the rest of an unwanted frame.
     Skip(u32),
     Closed,
 }
@@ -118,7 +118,7 @@ impl H2Machine {
         }
     }
 
-    /// Returns an error if the body of stream `id`, ending here, would have another length than its
+    /// Returns an error if the body of stream `id` ends here and its length differs from its
     /// Content-Length.
     pub(super) fn content_length_error(&self, id: u32) -> Option<H2Error> {
         match self.streams.get(id)?.phase {
@@ -307,8 +307,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Ends the response on stream `id`. Reports that the exchange is complete if its request was
-    /// sent completely, too.
+    /// Ends the response on stream `id`. If its request was sent completely, too, reports that the
+    /// exchange is complete.
     pub(super) fn complete_response(&mut self, id: u32, trailers: Option<DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(DecodedFieldSection::into_fields);
@@ -323,8 +323,8 @@ impl H2Machine {
         self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// Reports the completion of a response that ended before its request was sent, once the caller
-    /// has given all of the request.
+    /// Reports the completion of a response that ended before its request was sent. Called once the
+    /// caller has supplied the whole request.
     pub(super) fn complete_before_request(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)
             && let Some(stream) = self.drop_stream(id, None)

@@ -1,4 +1,4 @@
-//! Request bodies: DATA within the windows, and the end of the stream.
+//! Sends request bodies: DATA frames within the flow-control windows, and the end of the stream.
 
 use super::frame::{self, flag, kind};
 use super::machine::{H2Machine, stream_id};
@@ -7,9 +7,9 @@ use crate::exchange::UploadState;
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section;
 
-/// The maximum number of unsent bytes in the output. Above it, no more body bytes are accepted. 64
-/// KiB fill a socket's buffer in one write and bound the memory of a connection, however many
-/// uploads it carries.
+/// The maximum number of unsent bytes in the output; with more, no further body bytes are accepted.
+/// 64 KiB fill a socket's buffer in one write and bound the memory of a connection, regardless of
+/// its number of uploads.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl H2Machine {
@@ -33,8 +33,8 @@ impl H2Machine {
     /// with its last byte.
     ///
     /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice. With
-    /// several uploads, the driver decides which one sends next; by alternating, they share the
-    /// connection's window.
+    /// several uploads, the driver decides which upload sends next; uploads that alternate share
+    /// the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let number = stream_id(id);
@@ -55,8 +55,8 @@ impl H2Machine {
     }
 
     /// Lets `fill` write body bytes directly into the output: at most `room` bytes, and at most one
-    /// DATA frame. Returns their number, which `fill` returns. Otherwise it does the same as
-    /// [`H2Machine::send_body`], but without a copy.
+    /// DATA frame. Returns their number, which is the result of `fill`. Apart from that, it does
+    /// what [`H2Machine::send_body`] does, without a copy.
     pub fn fill_body(
         &mut self,
         id: RequestId,
@@ -68,8 +68,8 @@ impl H2Machine {
         Ok(if room == 0 { 0 } else { self.append_data(stream_id(id), room, fill) })
     }
 
-    /// Appends a DATA frame with at most `room` bytes that `fill` writes and counts. The windows and
-    /// the body allow that many.
+    /// Appends a DATA frame with at most `room` bytes that `fill` writes. The caller has checked
+    /// that the windows and the body allow `room` bytes. Returns the number of bytes.
     fn append_data(&mut self, number: u32, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
         let Some(stream) = self.streams.get_mut(number) else { return 0 };
         let out = self.output.append_buffer();

@@ -1,4 +1,4 @@
-//! The state of one open stream.
+//! The state of an open request stream.
 
 use super::flow_control::StreamReceiveWindow;
 use crate::exchange::{ResponsePhase, UploadState};
@@ -21,9 +21,10 @@ pub(crate) struct RequestStreamState {
     pub(crate) head_bytes: usize,
     /// True if any part of the response on this stream was received.
     pub(crate) started: bool,
-    /// True if the response is a success, after which the server continues to read the request.
+    /// True if the response is a success, so that the server continues to read the request
+    /// afterwards.
     pub(crate) reads_on: bool,
-    /// The trailers of a response that ended before its request was sent.
+    /// The trailers of a response that ended before its request was sent completely.
     pub(crate) trailers: Option<Fields>,
     /// The position of the request's first byte, counted from the first byte sent on the
     /// connection.
@@ -31,7 +32,7 @@ pub(crate) struct RequestStreamState {
 }
 
 impl RequestStreamState {
-    /// Returns the number of bytes of the response's body still to come; `None` if unknown.
+    /// Returns the number of bytes of the response's body that have not arrived; `None` if unknown.
     pub(crate) fn remaining_body(&self) -> Option<u64> {
         match self.phase {
             ResponsePhase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
