@@ -78,8 +78,8 @@ impl ResponseHead {
         self
     }
 
-    /// Returns the head of an HTTP/0.9 response. Such a response has no head on the wire: the
-    /// result has version HTTP/1.0, status 200 and no fields.
+    /// Returns a head for an HTTP/0.9 response, which has none on the wire: version HTTP/1.0,
+    /// status 200 and no fields.
     pub(crate) fn without_text() -> ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
@@ -103,7 +103,7 @@ impl ResponseHead {
     }
 
     /// Returns the reason phrase, which is often empty. The peer chooses the text: escape it before
-    /// a terminal sees it.
+    /// you print it on a terminal.
     pub fn reason(&self) -> &[u8] {
         let reason: Range<usize> = self.reason.0 as usize..self.reason.1 as usize;
         &self.fields.raw()[reason]
@@ -120,7 +120,7 @@ impl ResponseHead {
         self.fields.iter_bytes()
     }
 
-    /// Iterates over the header fields whose name has a length for which `is_wanted` returns true.
+    /// Iterates over the header fields for whose name length `is_wanted` returns true.
     pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter_of_length(is_wanted)
     }
@@ -141,7 +141,8 @@ impl ResponseHead {
     /// field is on one line, with a space for each fold (RFC 9112 §5.2).
     ///
     /// HTTP/2 and HTTP/3 have no such text. For them, returns the head in the syntax of HTTP/1:
-    /// `HTTP/2 200 ` or `HTTP/3 200 ` (with the space at the end), then the fields with their names in lower case, all with CR LF.
+    /// `HTTP/2 200 ` or `HTTP/3 200 ` (with the space at the end), then the fields with their names
+    /// in lower case. Each line ends in CR LF.
     pub fn raw(&self) -> &[u8] {
         self.fields.raw()
     }

@@ -4,9 +4,9 @@
 //! values, and shorter codes come first. Only the lengths are therefore listed; codes and decoding
 //! tables are computed from them at compile time.
 //!
-//! Decoding looks up ten bits at once, which finds every letter and digit in one step, and searches
-//! the lengths only for longer codes. Rejected: a state machine over whole bytes, which needs 256
-//! KiB of tables: more than the first-level cache, for strings of some twenty bytes.
+//! The decoder looks up ten bits at once, which finds every letter and digit in one step. Only for
+//! longer codes, it searches the code lengths. Rejected: a state machine over whole bytes, since it
+//! needs tables of 256 KiB: more than the first-level cache, for strings of some twenty bytes.
 
 use alloc::vec::Vec;
 
@@ -24,8 +24,8 @@ const CODE_LENGTHS: [u8; 257] = [
     30,
 ];
 
-/// The error of a string that is not valid Huffman code: it contains EOS, or padding that is longer
-/// than seven bits or not all ones (RFC 7541 §5.2).
+/// The error for a string that is not a valid Huffman code: it contains EOS, or padding that is
+/// longer than seven bits or not all ones (RFC 7541 §5.2).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MalformedHuffman;
 
@@ -155,6 +155,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedHuf
 }
 
 /// Decodes the last bits of a Huffman-coded string: symbols, then at most seven ones as padding.
+/// `bits` contains `held` bits, beginning at the highest.
 fn decode_rest(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
     while held > 0 {
         let padding = u64::MAX << (64 - held);
@@ -172,7 +173,8 @@ fn decode_rest(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Ma
     Ok(())
 }
 
-/// Returns the symbol whose Huffman code is in the highest bits, and the length of that code.
+/// Returns the symbol whose Huffman code begins at the highest bit of `bits`, and the length of
+/// that code.
 fn decode_symbol(bits: u64) -> Result<(u8, u32), MalformedHuffman> {
     let entry = TABLES.short[(bits >> (64 - LOOKUP_BITS)) as usize];
     if entry != 0 {
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_survives_a_round_trip() {
+    fn every_byte_survives_huffman_coding() {
         for byte in 0..=255u8 {
             for before in 0..9 {
                 for behind in 0..9 {
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_ends_are_refused() {
+    fn malformed_huffman_padding_is_refused() {
         assert_eq!(decoded(&[]), Ok(vec![]));
         assert_eq!(decoded(&[0xff]), Err(MalformedHuffman), "eight ones of padding");
         assert_eq!(decoded(&[0x1f, 0xff]), Err(MalformedHuffman), "a letter, then more than seven ones");

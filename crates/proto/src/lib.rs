@@ -1,17 +1,17 @@
-//! haul's HTTP clients as state machines, without I/O.
+//! HTTP/1.1, HTTP/2 and HTTP/3 clients as state machines without I/O.
 //!
-//! A driver passes received bytes to a machine and gets events; it asks the machine for bytes to
+//! A driver passes received bytes to a machine and gets events. It asks the machine for bytes to
 //! send and for the time of the next timeout. A machine opens no socket, reads no clock, starts no
-//! thread, and never waits. A driver may therefore be blocking or not, a test may cut the input
-//! anywhere, and a fuzzer reaches all code.
+//! thread, and never waits. A driver may therefore be blocking or non-blocking, a test may cut the
+//! input anywhere, and a fuzzer reaches all code.
 //!
-//! | in scope | out of scope (whose it is) |
+//! | in scope | out of scope (part that does it) |
 //! |---|---|
 //! | [`h1`]: requests and responses of HTTP/1.1 and 1.0 (and 0.9, where it is allowed), client side | sockets, TLS, timeouts of requests (the engine) |
-//! | [`h2`]: the same side by side on one connection; [`hpack`] | QUIC, for HTTP/3 (the engine) |
-//! | [`h3`]: the same on the streams of a QUIC connection; [`qpack`] | which connection a request uses (the engine) |
-//! | framing: lengths, chunks, trailers, the end of the connection | what a status means: redirects, auth, cookies (the policy) |
-//! | interim responses, `Expect`, tunnels, pipelining | content codings: gzip and its like (the engine) |
+//! | [`h2`]: parallel requests and responses on one connection; [`hpack`] | QUIC, for HTTP/3 (the engine) |
+//! | [`h3`]: requests and responses on the streams of a QUIC connection; [`qpack`] | the choice of a request's connection (the engine) |
+//! | framing: lengths, chunks, trailers, the end of the connection | reactions to a response: redirects, authentication, cookies (the policy) |
+//! | interim responses, `Expect`, tunnels, pipelining | content codings such as gzip (the engine) |
 //! | [limits](ResponseLimits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
 //! | [`link_header`]: the links of a response | resolving their targets (the policy) |
 //! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |

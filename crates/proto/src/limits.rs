@@ -1,7 +1,7 @@
 //! Limits on the data that a peer can make us store or process.
 //!
-//! Every limit answers one way of flooding a client. Exceeding one is a typed error that quotes the
-//! limit, never a truncation: half a head is not a head.
+//! Each limit stops one method of flooding a client. A peer that exceeds a limit causes a typed
+//! error that contains the limit. Data are never truncated instead: half a head is not a head.
 //!
 //! ```
 //! use haul_proto::ResponseLimits;
@@ -23,7 +23,7 @@ pub struct ResponseLimits {
     /// The largest number of fields in one response head.
     ///
     /// Default 5,000. Each field costs 16 bytes of offsets (80 KB at the limit). Hazard: each
-    /// look-up of a field goes through all of them.
+    /// look-up of a field examines all fields.
     pub head_fields: usize,
     /// The largest number of interim (1xx) responses before one final response.
     ///
@@ -49,7 +49,7 @@ pub struct ResponseLimits {
     pub trailer_bytes: usize,
     /// The largest number of fields in the trailer section.
     ///
-    /// Default 1,000, at 16 bytes of offsets each.
+    /// Default 1,000. Each field costs 16 bytes of offsets.
     pub trailer_fields: usize,
 }
 

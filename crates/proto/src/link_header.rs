@@ -1,7 +1,7 @@
 //! The `Link` header field (RFC 8288): links from a response to other resources.
 //!
-//! The parser follows the algorithms of RFC 8288 appendix B. A malformed link ends the list; the
-//! links before it count.
+//! The parser follows the algorithms of RFC 8288 appendix B. At a malformed link, the list ends;
+//! the links before it are returned.
 //!
 //! ```
 //! use haul_proto::link_header::parse_links;
@@ -90,8 +90,8 @@ impl<'a> Link<'a> {
         relations.split(|byte| matches!(byte, b' ' | b'\t')).any(|one| one.eq_ignore_ascii_case(relation.as_bytes()))
     }
 
-    /// Returns the reference to the resource from which the link leads, if it is not the response
-    /// itself (RFC 8288 section 3.2).
+    /// Returns the reference to the resource from which the link leads; `None` if that is the
+    /// response itself (RFC 8288 section 3.2).
     #[must_use]
     pub fn anchor(&self) -> Option<Cow<'a, [u8]>> {
         self.parameter("anchor")
@@ -99,7 +99,7 @@ impl<'a> Link<'a> {
 }
 
 /// An iterator over the names and values of a link's parameters. A parameter without a value has an
-/// empty one. See [`Link::parameters`].
+/// empty value. See [`Link::parameters`].
 #[derive(Clone, Debug)]
 pub struct LinkParameters<'a> {
     rest: &'a [u8],
@@ -128,9 +128,8 @@ impl<'a> Iterator for LinkParameters<'a> {
     }
 }
 
-/// Parses the rest of a quoted string. `text` begins after the opening quote. Returns the value and
-/// the text after the closing quote. Without a closing quote, the string extends to the end of
-/// `text`.
+/// Parses a quoted string after its opening quote. Returns the value and the text after the closing
+/// quote. Without a closing quote, the string extends to the end of `text`.
 fn quoted_text(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let Some(end) = memchr::memchr2(b'"', b'\\', text) else { return (Cow::Borrowed(text), &[]) };
     if text[end] == b'"' {

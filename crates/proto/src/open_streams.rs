@@ -1,9 +1,9 @@
-//! The open streams, found by number, in the order in which they began.
+//! The open streams of a connection, found by identifier, in the order in which they began.
 //!
-//! Numbers rise, so a new one goes to the end of a sorted list, and a look-up is a binary search;
-//! the streams themselves do not move. Rejected: a queue indexed by number, which is one step
-//! faster but grows without bound behind one long download, and a tree, which allocates for each
-//! stream.
+//! Identifiers rise, so that a new stream goes to the end of a sorted list, and a look-up is a
+//! binary search; the streams themselves do not move. Rejected: a queue indexed by identifier,
+//! which is one step faster but grows without bound while one long download is open. Rejected: a
+//! tree, which allocates memory for each stream.
 
 use alloc::vec::Vec;
 
@@ -23,8 +23,8 @@ impl<K, T> Default for OpenStreams<K, T> {
 }
 
 impl<K: Ord + Copy, T> OpenStreams<K, T> {
-    /// Inserts a stream, whose identifier `id` no other open stream has. That is cheap if `id` is
-    /// above all others.
+    /// Inserts a stream with the identifier `id`, which no other open stream has. The insertion is
+    /// cheap if `id` is the highest identifier.
     pub(crate) fn insert(&mut self, id: K, stream: T) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);

@@ -36,8 +36,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Sets whether the empty buffer keeps more capacity than an idle connection needs, because more
-    /// of a body follows.
+    /// Sets whether the buffer may keep more capacity while it is empty than an idle connection
+    /// needs, because more of a body follows.
     pub(crate) fn keep_capacity(&mut self, keeps: bool) {
         self.keeps_capacity = keeps;
         if self.bytes.is_empty() {
@@ -51,7 +51,7 @@ impl OutputBuffer {
         }
     }
 
-    /// Counts `n` bytes that were sent past the buffer, which is empty.
+    /// Counts `n` bytes that were sent without the buffer, which is empty.
     pub(crate) fn count_direct_bytes(&mut self, n: u64) {
         debug_assert!(self.pending().is_empty(), "bytes before these wait");
         self.sent += n;
@@ -72,8 +72,8 @@ impl OutputBuffer {
         self.sent
     }
 
-    /// Returns the position of the next byte to be appended, counted from the first byte of the
-    /// connection.
+    /// Returns the position of the next byte to be appended, counted from the first byte sent on
+    /// the connection.
     pub(crate) fn end_position(&self) -> u64 {
         self.sent + self.pending().len() as u64
     }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn drained_buffer_is_freed() {
+    fn drained_output_buffer_is_freed() {
         let mut output = OutputBuffer::default();
         output.append_buffer().resize(100_000, 0);
         output.advance(100_000);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn drained_buffer_is_freed_after_the_body() {
+    fn output_buffer_is_kept_until_body_ends() {
         let mut output = OutputBuffer::default();
         output.keep_capacity(true);
         output.append_buffer().resize(100_000, 0);

@@ -1,4 +1,4 @@
-//! Integers with a prefix (RFC 7541 §5.1), of HPACK and QPACK.
+//! The prefixed integers of HPACK and QPACK (RFC 7541 §5.1).
 
 use alloc::vec::Vec;
 
@@ -29,8 +29,8 @@ pub(crate) fn encode(value: u64, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
 }
 
 /// Removes an integer from the front of `input` and returns it. Its prefix is the low `prefix` bits
-/// of the first byte. After that byte, at most `longest` bytes (up to 9) may follow: a run of zeros
-/// adds nothing and could go on for ever. On an error, `input` is unchanged.
+/// of the first byte. At most `longest` bytes (up to 9) may follow the first byte: without this
+/// limit, an encoding could be padded with zeros for ever. On an error, `input` is unchanged.
 pub(crate) fn decode(input: &mut &[u8], prefix: u32, longest: u32) -> Result<u64, PrefixIntegerError> {
     let (&first, mut rest) = input.split_first().ok_or(PrefixIntegerError::Truncated)?;
     let full = (1u64 << prefix) - 1;
@@ -70,14 +70,14 @@ mod tests {
 
     /// Encodes and decodes the integers in the examples of RFC 7541, Appendix C.1.
     #[test]
-    fn integers_match_rfc7541_examples() {
+    fn prefixed_integers_match_rfc7541_examples() {
         both(10, 5, &[0x0a]);
         both(1337, 5, &[0x1f, 0x9a, 0x0a]);
         both(42, 8, &[0x2a]);
     }
 
     #[test]
-    fn largest_and_malformed_integers() {
+    fn largest_prefixed_integer_decodes_and_malformed_is_refused() {
         both(0, 1, &[0]);
         both(127, 7, &[0x7f, 0]);
         both(126, 7, &[0x7e]);

@@ -1,7 +1,7 @@
-//! Requests, the same for every HTTP version: their parts, the errors of a caller, and validation.
+//! Requests for all HTTP versions: their parts, the errors of a caller, and validation.
 //!
 //! The caller decides all fields and their order. Text that could break the framing is refused: CR,
-//! LF and NUL are an error before a byte is written. Each version writes the parts in its own way:
+//! LF and NUL are an error before a byte is written. Each version sends the parts as follows:
 //!
 //! | part | HTTP/1.1 | HTTP/2, HTTP/3 |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | `target` | request line | `:path`; an absolute form gives `:scheme` too |
 //! | `scheme` | not sent | `:scheme` |
 //! | `authority` | not sent: the caller gives Host | `:authority`, unless there is a Host |
-//! | `fields` | as given | in lower case, without those of an HTTP/1 connection |
+//! | `fields` | as given | in lower case, without fields that belong to an HTTP/1 connection |
 //!
 //! ```
 //! use haul_proto::time::Timestamp;
@@ -50,10 +50,10 @@ impl BodyLength {
     }
 }
 
-/// A request's head.
+/// The head of a request.
 ///
-/// `Debug` prints the names of the fields but no values and no target, because those hold
-/// credentials. The default is a GET of `/` by https without fields.
+/// `Debug` prints the names of the fields but no values and no target, because these may contain
+/// credentials. The default is a GET of `/` with the scheme https and without fields.
 #[derive(Copy, Clone)]
 pub struct RequestHead<'a> {
     /// The method: a token, in the letter case that the server expects (`GET`). HEAD and CONNECT
@@ -61,8 +61,8 @@ pub struct RequestHead<'a> {
     pub method: &'a str,
     /// The scheme of the target URI: `https` or `http`.
     pub scheme: &'a str,
-    /// The host and port of the target URI, without userinfo. If `fields` has a Host field, its
-    /// value is used in place of this.
+    /// The host and port of the target URI, without userinfo. If `fields` has a Host field, the
+    /// value of that field is used instead.
     pub authority: &'a str,
     /// The request target exactly as HTTP/1.1 sends it (RFC 9112 §3.2): origin-form, absolute-form,
     /// authority-form or `*`.
@@ -78,9 +78,9 @@ pub struct RequestHead<'a> {
     pub expect_continue: bool,
     /// True to send the request as HTTP/1.0 if the connection speaks HTTP/1. Default: false.
     pub http10: bool,
-    /// Names of fields (in lower case) that must never enter an HPACK or QPACK table, because the lengths of
-    /// encrypted blocks could reveal their values (RFC 7541 §7.1.3). Authorization,
-    /// Proxy-Authorization and a Cookie of less than 20 bytes never enter one anyway.
+    /// Names of fields (in lower case) that must never enter an HPACK or QPACK table, because the
+    /// lengths of encrypted blocks could reveal their values (RFC 7541 §7.1.3). Authorization,
+    /// Proxy-Authorization and a Cookie of less than 20 bytes never enter a table in any case.
     pub sensitive: &'a [&'a str],
 }
 
@@ -138,8 +138,8 @@ impl fmt::Debug for RequestHead<'_> {
 pub enum RequestError {
     /// The connection accepts no further request, for this reason.
     Closed(CloseReason),
-    /// HTTP/1.1: [`max_pipeline`](crate::h1::H1Config::max_pipeline) requests are unanswered
-    /// already.
+    /// HTTP/1.1: the number of unanswered requests has reached
+    /// [`max_pipeline`](crate::h1::H1Config::max_pipeline).
     PipelineFull {
         /// The largest number of unanswered requests allowed.
         limit: usize,
@@ -148,15 +148,15 @@ pub enum RequestError {
     BodyPending,
     /// HTTP/1.1: the previous request may turn the connection into a tunnel (CONNECT, Upgrade).
     TunnelPending,
-    /// HTTP/2 and HTTP/3: as many requests are unanswered as allowed at a time.
+    /// HTTP/2 and HTTP/3: the number of unanswered requests has reached its limit.
     TooManyStreams {
-        /// The number of requests allowed at a time. HTTP/2: the peer's limit (100 until the peer
+        /// The largest number of unanswered requests. HTTP/2: the peer's limit (100 until the peer
         /// has sent one), or [`max_streams`](crate::h2::H2Config::max_streams) if that is smaller.
         /// HTTP/3: [`max_streams`](crate::h3::H3Config::max_streams).
         limit: u32,
     },
-    /// HTTP/3: the identifier is not that of a bidirectional QUIC stream which the client opened, or
-    /// the stream carries a request already.
+    /// HTTP/3: the identifier does not belong to a bidirectional QUIC stream that the client
+    /// opened, or the stream carries a request already.
     StreamIdentifier,
     /// HTTP/2: the receive window of a further response does not fit
     /// [`connection_window`](crate::h2::H2Config::connection_window). Release received bytes, or
@@ -200,10 +200,10 @@ pub enum RequestError {
     NoBodyExpected,
     /// The body exceeds its announced length.
     BodyTooLong {
-        /// The number of bytes that were still expected.
+        /// The number of body bytes that the request could still accept.
         expected: u64,
     },
-    /// The body ended before its announced length.
+    /// The caller ended the body before its announced length.
     BodyTooShort {
         /// The number of bytes that are missing.
         missing: u64,
@@ -285,7 +285,7 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
     Ok(())
 }
 
-/// Returns `true` if `is` returns true for any of the bytes. Examines all of them without an early
+/// Returns `true` if `is` returns true for any of the bytes. Examines all bytes without an early
 /// exit, so that the compiler can vectorise the loop.
 pub(crate) fn contains_byte(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     bytes.iter().fold(false, |found, &byte| found | is(byte))

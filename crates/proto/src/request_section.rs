@@ -1,10 +1,10 @@
-//! Writes requests as field sections of HTTP/2 and HTTP/3 (RFC 9113 §8.3, RFC 9114 §4.3), and
-//! validates them for that.
+//! Validates requests for HTTP/2 and HTTP/3 (RFC 9113 §8.3, RFC 9114 §4.3) and writes them as field
+//! sections.
 //!
-//! Names are sent in lower case. Callers give the same fields for every version, so fields that
-//! belong to an HTTP/1 connection are left out (RFC 9113 §8.2.2, RFC 9114 §4.2): Connection and the fields it
-//! names, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but
-//! `trailers`. Host becomes `:authority`.
+//! Names are sent in lower case. Callers give the same fields for every HTTP version, so fields
+//! that belong to an HTTP/1 connection are left out (RFC 9113 §8.2.2, RFC 9114 §4.2): Connection
+//! and the fields that it names, Keep-Alive, Proxy-Connection, Transfer-Encoding, Upgrade,
+//! HTTP2-Settings, and any TE except `trailers`. Host becomes `:authority`.
 
 use crate::field_coding::{FieldIndexing, FieldSectionEncoder};
 use crate::framing::ResponseFramingContext;
@@ -27,8 +27,8 @@ pub(crate) struct ValidatedRequest<'a> {
     nominates: bool,
 }
 
-/// Validates a request for HTTP/2 and HTTP/3 without writing anything. `room` is the peer's limit on the size
-/// of a request head; `None` means no limit.
+/// Validates a request for HTTP/2 and HTTP/3 without writing it. `room` is the peer's limit on the
+/// size of a request head; `None` means no limit.
 pub(crate) fn check_request<'a>(
     request: &RequestHead<'a>,
     room: Option<u32>,
@@ -76,8 +76,8 @@ pub(crate) fn check_request<'a>(
     Ok(facts)
 }
 
-/// Returns the values of `:scheme` and `:path`. The target of a request that a proxy forwards
-/// contains both (RFC 9112 §3.2.2).
+/// Returns the values of `:scheme` and `:path`. If the request's target is in absolute form, for a
+/// proxy that forwards it, both are in the target (RFC 9112 §3.2.2).
 fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
     match request.target.split_once("://") {
         Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
@@ -157,8 +157,8 @@ fn write_fields(
     }
 }
 
-/// Returns the text that an HTTP/2 or HTTP/3 request has in HTTP/1.1: the same fields in the same
-/// order, with `:authority` as Host and without the other pseudo-fields.
+/// Returns the HTTP/1.1 text of an HTTP/2 or HTTP/3 request: the same fields in the same order,
+/// with `:authority` as Host and without all other pseudo-fields.
 ///
 /// ```
 /// use haul_proto::request::{RequestHead, to_http1_text};
@@ -177,7 +177,7 @@ pub fn to_http1_text(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError>
     Ok(text.0)
 }
 
-/// The text of a request's head in HTTP/1.1, as far as its fields were added.
+/// The text of a request head in HTTP/1.1 to which fields are being added.
 struct Http1Text(Vec<u8>);
 
 impl FieldSectionEncoder for Http1Text {
@@ -211,8 +211,8 @@ pub(crate) fn write_trailers(trailers: &[(&str, &[u8])], encoder: &mut impl Fiel
     write_fields(trailers, &[], false, encoder, name);
 }
 
-/// Returns `true` for a field that HTTP/2 and HTTP/3 must not carry, and for Host, whose value is sent as
-/// `:authority`.
+/// Returns `true` for a field that must not be sent in HTTP/2 and HTTP/3, and for Host, whose value
+/// is sent as `:authority`.
 fn is_omitted_in_http2(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
@@ -227,8 +227,8 @@ fn is_omitted_in_http2(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` if a Connection field names this field. Such a field is not sent in HTTP/2 and
-/// HTTP/3. TE is an exception: HTTP/1 requires Connection to name it, and it is kept.
+/// Returns `true` if a Connection field names this field, which is then not sent in HTTP/2 and
+/// HTTP/3. TE is an exception: HTTP/1 requires Connection to name it, and it is sent.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields

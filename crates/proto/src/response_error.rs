@@ -1,4 +1,4 @@
-//! Errors that a peer causes in every HTTP version: exceeded limits, a bad Content-Length, and
+//! Errors that a peer causes in every HTTP version: exceeded limits, an invalid Content-Length, and
 //! early ends.
 
 use crate::close_reason::CloseReason;
@@ -44,8 +44,8 @@ pub enum ResponseError {
     ContentLength(ContentLengthFault),
     /// The peer closed an idle connection, which is not a fault.
     EndedIdle,
-    /// The peer closed before the first byte of an expected response. HTTP/1.1: or after an interim
-    /// response, before the final one.
+    /// The peer closed the connection before the first byte of an expected response. In HTTP/1.1,
+    /// also after an interim response and before the first byte of the final response.
     EndedBeforeResponse,
     /// The connection had ended before this call, for this reason; no more can be read.
     Closed(CloseReason),
@@ -65,7 +65,7 @@ impl ResponseError {
         )
     }
 
-    /// Returns `true` if the error is an end of the connection by which the peer broke no rule.
+    /// Returns `true` if the error is an end of the connection that breaks no rule of the protocol.
     pub(crate) fn is_early_end(self) -> bool {
         matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
     }

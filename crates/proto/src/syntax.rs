@@ -9,8 +9,8 @@ pub(crate) const fn is_tchar(byte: u8) -> bool {
         | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z')
 }
 
-/// The result of [`is_tchar`] for each byte. A look-up in this table takes a quarter of the time of
-/// the comparisons.
+/// The result of [`is_tchar`] for each byte. A look-up in this table takes a quarter of the time
+/// that the comparisons take.
 const TCHARS: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -34,7 +34,7 @@ pub(crate) fn resembles_framing_field(name: &[u8]) -> bool {
     spells(b"contentlength") || spells(b"transferencoding")
 }
 
-/// Returns the text without the spaces and tabs at both ends.
+/// Returns the text without spaces and tabs at both ends.
 pub(crate) fn trim_ows(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = text {
         text = rest;
@@ -45,7 +45,8 @@ pub(crate) fn trim_ows(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Iterates over the elements of a comma-separated list, without empty ones (RFC 9110 §5.6.1.2).
+/// Iterates over the elements of a comma-separated list, without empty elements (RFC 9110
+/// §5.6.1.2).
 pub(crate) fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim_ows).filter(|element| !element.is_empty())
 }
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_are_parsed() {
+    fn decimal_numbers_are_parsed() {
         assert_eq!(parse_decimal(b"18446744073709551615"), Ok(u64::MAX));
         assert_eq!(parse_decimal(b"0"), Ok(0));
         assert_eq!(parse_decimal(b"18446744073709551616"), Err(DecimalFault::TooLarge));
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_skip_empty_elements() {
+    fn comma_separated_lists_skip_empty_elements() {
         let elements: Vec<&[u8]> = list_elements(b" , a,\tb ,,c d, ").collect();
         assert_eq!(elements, [&b"a"[..], b"b", b"c d"]);
     }

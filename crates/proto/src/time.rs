@@ -1,4 +1,4 @@
-//! Time as the machines see it: a number passed in by the caller.
+//! The time type of the state machines: a number that the caller passes in.
 //!
 //! No machine of this crate reads a clock. A driver converts its monotonic clock to a [`Timestamp`]
 //! and passes it in; a test passes any numbers and so has virtual time for free.
@@ -19,8 +19,8 @@ use core::time::Duration;
 
 /// Nanoseconds since an arbitrary start, from a clock that never runs backwards.
 ///
-/// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" is the last
-/// representable moment.
+/// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" becomes the last
+/// representable time.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct Timestamp(pub u64);
 
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arithmetic_saturates() {
+    fn timestamp_arithmetic_saturates() {
         assert_eq!(Timestamp(u64::MAX) + Duration::from_secs(1), Timestamp(u64::MAX));
         assert_eq!(Timestamp(1) + Duration::MAX, Timestamp(u64::MAX));
         assert_eq!(Timestamp(1) - Duration::from_secs(1), Timestamp(0));

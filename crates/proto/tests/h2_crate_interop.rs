@@ -1,5 +1,5 @@
-//! Tests the HTTP/2 machine with the server of the `h2` crate, over a pipe in memory: another
-//! implementation reads our frames and compressed fields, and we read its.
+//! Tests the HTTP/2 machine with the server of the `h2` crate, over an in-memory pipe: each
+//! implementation reads the frames and compressed fields of the other.
 
 use bytes::Bytes;
 use h2::server::{SendResponse, handshake};
@@ -34,7 +34,8 @@ struct ServedResponse {
     retryable: bool,
 }
 
-/// An HTTP/2 client in memory: a connection, the bodies still to send, and the responses received.
+/// An in-memory HTTP/2 client: a connection, the bodies that are still to send, and the responses
+/// received.
 struct MemoryClient {
     conn: H2Machine,
     uploads: BTreeMap<RequestId, (Vec<u8>, usize)>,
@@ -120,8 +121,8 @@ impl MemoryClient {
     }
 }
 
-/// Answers a request as the server: `/N` with N bytes, 8 KiB at a time; a POST with the request's
-/// own body and trailers; `/refuse` with a reset.
+/// Answers a request as the server does: `/N` with N bytes, 8 KiB at a time; a POST with the
+/// request's own body and trailers; `/refuse` with a reset.
 async fn answer(request: http::Request<h2::RecvStream>, mut respond: SendResponse<Bytes>) {
     let path = request.uri().path().to_owned();
     assert_eq!(request.uri().authority().map(|authority| authority.as_str()), Some("example.org"));
@@ -182,7 +183,7 @@ fn run<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn parallel_gets_complete() {
+fn parallel_gets_from_the_h2_crate_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
@@ -203,7 +204,7 @@ fn parallel_gets_complete() {
 }
 
 #[test]
-fn sequential_requests_complete() {
+fn sequential_requests_to_the_h2_crate_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
@@ -217,7 +218,7 @@ fn sequential_requests_complete() {
 }
 
 #[test]
-fn uploads_with_trailers_complete() {
+fn uploads_with_trailers_to_the_h2_crate_complete() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         tokio::spawn(serve(server, usize::MAX));
@@ -239,7 +240,7 @@ fn uploads_with_trailers_complete() {
 }
 
 #[test]
-fn refused_requests_leave_others_alone() {
+fn refused_h2_requests_do_not_affect_others() {
     run(async {
         let (mut pipe, server) = duplex(20_000);
         let serving = tokio::spawn(serve(server, 3));

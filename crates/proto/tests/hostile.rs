@@ -1,5 +1,5 @@
-//! Responses of hostile or broken peers, by class. Each must cause exactly the given error, whether
-//! its bytes arrive at once or one by one.
+//! Tests with HTTP/1 responses of hostile or broken peers, by class of fault. Each must cause
+//! exactly the given error, whether its bytes arrive at once or one by one.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn refused(class: &str, wire: &[u8], error: H1Error) {
 }
 
 #[test]
-fn bad_content_lengths_are_refused() {
+fn invalid_content_lengths_are_refused() {
     let malformed = [
         "-1", "+5", "42s", "0x2a", "4 2", "42;", "", " ", "42,", ",42", "1e3", "٤٢", "42.0", "\"42\"", "_42",
         "42\u{a0}",
@@ -71,7 +71,7 @@ fn bad_content_lengths_are_refused() {
 }
 
 #[test]
-fn bad_transfer_codings_are_refused() {
+fn invalid_transfer_codings_are_refused() {
     let cases: &[(&str, TransferCodingFault)] = &[
         ("Transfer-Encoding: chunked, chunked", TransferCodingFault::Repeated),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", TransferCodingFault::Repeated),
@@ -99,7 +99,7 @@ fn bad_transfer_codings_are_refused() {
 }
 
 #[test]
-fn bad_chunk_framing_is_refused() {
+fn invalid_chunk_framing_is_refused() {
     let cases: &[(&str, &[u8], ChunkFault)] = &[
         ("no size", b"\r\nhello", ChunkFault::Size),
         ("extension without size", b";a\r\n", ChunkFault::Size),
@@ -138,10 +138,10 @@ fn bad_chunk_framing_is_refused() {
     }
 }
 
-/// Sends responses whose framing breaks the RFC but leaves no doubt about the content. The content
-/// is delivered, and the connection is not used again.
+/// Sends responses whose framing breaks the RFC but can be read in one way only. The body is
+/// delivered, and the connection is not reused.
 #[test]
-fn loose_framing_is_delivered_and_ends_the_connection() {
+fn unambiguous_framing_faults_are_tolerated_without_reuse() {
     let chunked = "Transfer-Encoding: chunked";
     let cases: &[(&str, &[u8])] = &[
         (chunked, b"5 \r\nhello\r\n0\r\n\r\n"),
@@ -189,14 +189,14 @@ fn well_formed_chunks_allow_connection_reuse() {
 }
 
 #[test]
-fn the_largest_chunk_size_does_not_overflow() {
+fn largest_chunk_size_does_not_overflow() {
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nabc";
     assert_eq!(body_of(&answer(wire, InputEnd::Open)), b"abc");
     assert_eq!(error_of(wire, InputEnd::Clean), Some(H1Error::EndedInChunks { got: 3 }));
 }
 
 #[test]
-fn malformed_heads_are_refused() {
+fn malformed_h1_heads_are_refused() {
     let line = |line: &[u8]| [b"HTTP/1.1 200 OK\r\nA: b\r\n", line, b"\r\nContent-Length: 0\r\n\r\n"].concat();
     let cases: &[(&str, Vec<u8>, H1Error)] = &[
         ("space before the colon", line(b"Content-Length : 5"), H1Error::Field(FieldLineFault::Name)),
@@ -238,7 +238,7 @@ fn malformed_heads_are_refused() {
 }
 
 #[test]
-fn malformed_trailers_are_refused() {
+fn malformed_h1_trailers_are_refused() {
     let cases: &[(&str, &[u8], FieldLineFault)] = &[
         ("space before the colon", b"A : b\r\n\r\n", FieldLineFault::Name),
         ("no colon", b"A\r\n\r\n", FieldLineFault::Name),
@@ -254,7 +254,7 @@ fn malformed_trailers_are_refused() {
 }
 
 #[test]
-fn floods_end_at_their_limits() {
+fn input_above_the_limits_is_refused() {
     let limits = ResponseLimits {
         head_bytes: 100,
         head_fields: 3,
@@ -290,7 +290,7 @@ fn floods_end_at_their_limits() {
 }
 
 #[test]
-fn input_at_the_limits_is_accepted() {
+fn head_exactly_at_the_limits_is_accepted() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     for (head_bytes, fits) in [(head.len(), true), (head.len() - 1, false)] {
         let limits = ResponseLimits { head_bytes, head_fields: 1, ..ResponseLimits::default() };
@@ -311,7 +311,7 @@ fn input_at_the_limits_is_accepted() {
 }
 
 #[test]
-fn head_over_the_default_limit_is_refused() {
+fn head_over_the_default_limits_is_refused() {
     let wire =
         [&b"HTTP/1.1 200 OK\r\n"[..], &b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(6_000)]
             .concat();
@@ -348,7 +348,7 @@ fn bytes_on_an_idle_connection_close_it() {
 }
 
 #[test]
-fn bytes_after_the_last_response_forbid_reuse() {
+fn bytes_after_the_last_response_prevent_reuse() {
     for wire in [
         &b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"[..],
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\r\n",
@@ -361,7 +361,7 @@ fn bytes_after_the_last_response_forbid_reuse() {
 }
 
 #[test]
-fn response_before_its_request_is_refused() {
+fn response_before_its_request_is_sent_is_refused() {
     let mut conn = H1Machine::new(H1Config::default());
     conn.enqueue(Timestamp(0), &get()).unwrap();
     let mut early = *b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

@@ -1,5 +1,5 @@
-//! Tests of HPACK: the examples of RFC 7541, round trips, another implementation, and malformed
-//! blocks.
+//! Tests of HPACK: the examples of RFC 7541, round trips, comparison with another implementation,
+//! and malformed blocks.
 
 use haul_proto::hpack::{FieldIndexing, HeaderBlock, HpackDecoder, HpackEncoder, HpackError};
 use loona_hpack::decoder::{DecoderError, IntegerDecodingError};
@@ -38,7 +38,7 @@ fn encode(encoder: &mut HpackEncoder, list: &FieldList, indexing: FieldIndexing)
 
 /// Encodes and decodes the examples of RFC 7541, Appendix C.2: single fields.
 #[test]
-fn single_fields_match_rfc7541_examples() {
+fn hpack_single_fields_match_rfc7541_examples() {
     let cases = [
         ("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572", ("custom-key", "custom-header"), false),
         ("040c 2f73 616d 706c 652f 7061 7468", (":path", "/sample/path"), false),
@@ -87,7 +87,7 @@ fn responses() -> Vec<FieldList> {
 
 /// Encodes and decodes the examples of RFC 7541, Appendix C.3 (plain) and C.4 (Huffman-coded).
 #[test]
-fn requests_match_rfc7541_examples() {
+fn hpack_requests_match_rfc7541_examples() {
     let plain = [
         "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
         "8286 84be 5808 6e6f 2d63 6163 6865",
@@ -111,10 +111,10 @@ fn requests_match_rfc7541_examples() {
     }
 }
 
-/// Encodes and decodes the examples of RFC 7541, Appendix C.5 and C.6, whose table of 256 bytes
-/// makes entries leave the table.
+/// Encodes and decodes the examples of RFC 7541, Appendix C.5 and C.6, whose table of 256 bytes is
+/// too small for all entries.
 #[test]
-fn responses_match_rfc7541_examples() {
+fn hpack_responses_match_rfc7541_examples() {
     let plain = [
         "4803 3330 3258 0770 7269 7661 7465 611d 4d6f 6e2c 2032 3120 4f63 7420 3230 3133 2032 303a 3133 3a32 3120 474d
          546e 1768 7474 7073 3a2f 2f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
@@ -145,7 +145,7 @@ fn responses_match_rfc7541_examples() {
 }
 
 #[test]
-fn malformed_blocks_are_refused() {
+fn malformed_hpack_blocks_are_refused() {
     let refused = |hex: &str| decode(&mut HpackDecoder::new(4096), &bytes(hex)).unwrap_err();
     assert_eq!(refused("80"), HpackError::Index { index: 0 });
     assert_eq!(refused("be"), HpackError::Index { index: 62 });
@@ -166,9 +166,10 @@ fn malformed_blocks_are_refused() {
     assert_eq!(decode(&mut lowered, &bytes("20 3fe1 07 82")), Ok(fields(&[(":method", "GET")])), "down and up again");
 }
 
-/// Checks that a smaller size of the dynamic table removes entries at both ends.
+/// Checks that a smaller size of the dynamic table removes entries from the tables of both encoder
+/// and decoder.
 #[test]
-fn smaller_table_size_is_announced() {
+fn smaller_hpack_table_size_is_announced() {
     let list = fields(&[("a", "one"), ("b", "two")]);
     let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
     for limit in [4096, 0, 4096, 60, 40, 100] {
@@ -185,7 +186,7 @@ fn smaller_table_size_is_announced() {
 }
 
 #[test]
-fn sensitive_fields_enter_no_dynamic_table() {
+fn sensitive_fields_enter_no_hpack_table() {
     let list = fields(&[("authorization", "Basic YTpi"), ("x-token", "abc")]);
     let (mut encoder, mut decoder) = (HpackEncoder::new(4096), HpackDecoder::new(4096));
     let first = encode(&mut encoder, &list, FieldIndexing::Never);
@@ -225,7 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn encoded_blocks_are_decoded(session in session(), how in indexing()) {
+    fn encoded_hpack_blocks_are_decoded(session in session(), how in indexing()) {
         let (mut encoder, mut decoder) = (HpackEncoder::new(8192), HpackDecoder::new(10_000));
         for (limit, list) in session {
             encoder.set_peer_limit(limit);
@@ -234,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn encoded_blocks_are_decoded_by_loona_hpack(session in session(), how in indexing()) {
+    fn hpack_blocks_are_decoded_by_loona_hpack(session in session(), how in indexing()) {
         let (mut encoder, mut decoder) = (HpackEncoder::new(4096), loona_hpack::Decoder::new());
         for (limit, list) in session {
             encoder.set_peer_limit(limit);
@@ -252,10 +253,10 @@ proptest! {
         }
     }
 
-    /// Decodes arbitrary bytes as header blocks. The decoder does not panic, and no field line is
-    /// longer than the table or the block allows.
+    /// Decodes arbitrary bytes as header blocks. The decoder must not panic, and no field line may
+    /// be longer than the table or the block allows.
     #[test]
-    fn arbitrary_bytes_never_panic(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
+    fn decoding_arbitrary_hpack_blocks_never_panics(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
         let mut decoder = HpackDecoder::new(512);
         for block in blocks {
             let (mut input, mut text) = (HeaderBlock::new(&block), Vec::new());
@@ -265,9 +266,10 @@ proptest! {
         }
     }
 
-    /// Decodes damaged blocks. The fuzz target `hpack_differential` does the same.
+    /// Decodes damaged blocks with both implementations and compares the results. The fuzz target
+    /// `hpack_differential` does the same.
     #[test]
-    fn damaged_blocks_are_read_as_by_loona_hpack(
+    fn damaged_blocks_are_decoded_as_by_loona_hpack(
         session in session(),
         how in indexing(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),

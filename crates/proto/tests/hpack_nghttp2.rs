@@ -1,7 +1,7 @@
-//! Compares HPACK with libnghttp2, on which most servers and curl are built: each decodes the
-//! other's blocks, session by session, with tables that grow and shrink. libnghttp2 is called
-//! through Python, so that no C is linked. If either is not installed, the test prints so and
-//! passes.
+//! Compares HPACK with libnghttp2, which most servers and curl use: each implementation decodes the
+//! blocks of the other, session by session, with tables that grow and shrink. libnghttp2 is called
+//! through Python, so that no C code is linked. If Python or libnghttp2 is not installed, the test
+//! prints that and passes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -17,8 +17,8 @@ type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 const SESSIONS: usize = 100;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hpack_nghttp2.py");
 
-/// Generates a session of header blocks. For each block, gives the size limit of the dynamic table,
-/// and the fields.
+/// Generates a session of header blocks. Each block has a size limit for the dynamic table, and
+/// fields.
 fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     let name = prop_oneof![
         prop::sample::select(vec![":path", "cookie", "etag", "authorization", "x-a"]).prop_map(str::to_owned),
@@ -34,7 +34,7 @@ fn session() -> impl Strategy<Value = Vec<(u32, FieldList)>> {
     prop::collection::vec((limit, prop::collection::vec(field, 1..12)), 1..12)
 }
 
-/// Returns the sessions of header blocks to compare, equal on every run.
+/// Returns the sessions of header blocks to compare. They are the same in every run.
 fn sessions() -> Vec<Vec<(u32, FieldList)>> {
     let mut runner = TestRunner::deterministic();
     (0..SESSIONS).map(|_| session().new_tree(&mut runner).expect("a session").current()).collect()
@@ -55,7 +55,7 @@ fn pairs(fields: &FieldList) -> String {
     fields.iter().map(|(name, value)| format!("{}={}", hex(name), hex(value))).collect::<Vec<_>>().join(" ")
 }
 
-/// Passes these lines to libnghttp2 and returns the lines of its answer; `None` if libnghttp2 is
+/// Passes these lines to libnghttp2 and returns the lines of its output; `None` if libnghttp2 is
 /// not installed.
 fn nghttp2(what: &str, lines: String) -> Option<Vec<String>> {
     let there = Command::new("python3").args(["-c", "import ctypes; ctypes.CDLL('libnghttp2.so.14')"]).output();
@@ -104,7 +104,7 @@ fn blocks_of_nghttp2_are_decoded() {
 }
 
 #[test]
-fn encoded_blocks_are_decoded_by_nghttp2() {
+fn hpack_blocks_are_decoded_by_nghttp2() {
     let mut lines = String::new();
     for (number, session) in sessions().into_iter().enumerate() {
         let indexing = [FieldIndexing::Add, FieldIndexing::Skip, FieldIndexing::Never][number % 3];

@@ -1,4 +1,4 @@
-//! Checks that the events do not depend on how the input is cut.
+//! Checks that the events of an HTTP/1 machine do not depend on how the input is cut.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn session(wire: &[u8], requests: &[RequestHead<'_>], cuts: &[usize]) -> Vec<H1O
 }
 
 #[test]
-fn cutting_input_once_changes_no_event() {
+fn h1_input_cut_once_gives_the_same_events() {
     for wire in SESSIONS {
         let whole = session(wire, &[get(); 3], &[]);
         for cut in 0..=wire.len() {
@@ -44,17 +44,17 @@ fn cutting_input_once_changes_no_event() {
 }
 
 #[test]
-fn input_byte_by_byte_changes_no_event() {
+fn h1_input_byte_by_byte_gives_same_events() {
     for wire in SESSIONS {
         let cuts: Vec<usize> = (0..wire.len()).collect();
         assert_eq!(session(wire, &[get(); 3], &cuts), session(wire, &[get(); 3], &[]), "{}", wire.escape_ascii());
     }
 }
 
-/// Checks how many complete responses each session has, and which error it ends with. Three
-/// requests wait, so that a connection that stays open ends before the next response.
+/// Checks the number of complete responses in each session, and the error with which it ends. Three
+/// requests are sent, so that a connection that stays open ends before the next response.
 #[test]
-fn sessions_cover_every_kind_of_framing() {
+fn h1_test_sessions_cover_every_kind_of_framing() {
     let outcomes: Vec<(usize, Option<H1Error>)> = SESSIONS
         .iter()
         .map(|wire| {
@@ -87,7 +87,7 @@ fn sessions_cover_every_kind_of_framing() {
 }
 
 #[test]
-fn cutting_a_tunnel_response_changes_no_event() {
+fn tunnel_response_cut_once_gives_same_events() {
     let wire = b"HTTP/1.1 200 Established\r\nVia: x\r\n\r\n\r\nHTTP/1.1 is not read any more";
     let whole = session(wire, &[with_method("CONNECT")], &[]);
     assert!(matches!(&whole[..], [H1Observation::Tunnel(_, _, rest)] if rest.starts_with(b"\r\nHTTP")));
@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_cuts_change_no_event(which in 0..SESSIONS.len(), raw in proptest::collection::vec(any::<u16>(), 0..12)) {
+    fn random_cuts_give_the_same_h1_events(which in 0..SESSIONS.len(), raw in proptest::collection::vec(any::<u16>(), 0..12)) {
         let wire = SESSIONS[which];
         let mut cuts: Vec<usize> = raw.iter().map(|&cut| usize::from(cut) % (wire.len() + 1)).collect();
         cuts.sort_unstable();
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn random_input_gives_equal_events_at_any_cut(
+    fn random_h1_input_gives_same_events_when_cut(
         fragments in proptest::collection::vec(fragment(), 0..16),
         raw in proptest::collection::vec(any::<u16>(), 0..12),
     ) {

@@ -1,5 +1,5 @@
-//! The crate cannot do I/O, because it cannot name `std`. The compiler enforces that; this test
-//! checks that the attributes and features for it stay set.
+//! Checks that the attributes and features that make the crate `no_std` are set. The crate cannot
+//! do I/O, because it cannot name `std`; the compiler enforces that.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
-//! Heads that break off or have a fault: the lines before it, whatever the cuts of the input.
+//! Tests of response heads that are cut off or faulty: the lines before the fault are returned,
+//! however the input is cut. Also tests deviations from RFC 9112 that the user allows.
 
 use haul_proto::ResponseHead;
 use haul_proto::h1::{H1Config, H1Deviations, H1Event, H1Machine, RequestHead};
 use haul_proto::time::Timestamp;
 
-/// Feeds `wire` in pieces of `piece` bytes, and then the end of the input. Returns the lines that are
-/// handed out after the failure; `None` if nothing fails or there are none.
+/// Passes `wire` to a machine in pieces of `piece` bytes, and then the end of the input. Returns
+/// the result of `partial_head` after the failure; `None` if nothing fails or there are no lines.
 fn partial(wire: &[u8], piece: usize) -> Option<ResponseHead> {
     let mut machine = H1Machine::new(H1Config::default());
     machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
@@ -32,7 +33,7 @@ fn partial(wire: &[u8], piece: usize) -> Option<ResponseHead> {
     machine.partial_head(&unused)
 }
 
-/// Returns the same as [`partial`] for every size of the pieces.
+/// Checks that [`partial`] returns the same for every size of the pieces, and returns that as text.
 fn raw(wire: &[u8]) -> Option<String> {
     let text = |head: ResponseHead| String::from_utf8_lossy(head.raw()).into_owned();
     let whole = partial(wire, wire.len().max(1)).map(text);
@@ -43,7 +44,7 @@ fn raw(wire: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn lines_before_a_fault_are_returned() {
+fn head_lines_before_a_fault_are_returned() {
     let good = "HTTP/1.1 200 OK\r\nA: b\r\nC:\r\n";
     for fault in [
         "Content-Length: -6\r\nD: e\r\n\r\n",
@@ -62,13 +63,13 @@ fn lines_before_a_fault_are_returned() {
 }
 
 #[test]
-fn lines_after_an_interim_response_are_returned() {
+fn partial_head_excludes_the_interim_response() {
     let wire = b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nC: d\r\nE\0: f\r\n\r\n";
     assert_eq!(raw(wire).as_deref(), Some("HTTP/1.1 200 OK\r\nC: d\r\n"));
 }
 
 #[test]
-fn input_without_a_head_returns_nothing() {
+fn partial_head_is_none_outside_of_a_head() {
     for wire in [
         &b""[..],
         b"\r\n",
@@ -85,7 +86,7 @@ fn input_without_a_head_returns_nothing() {
 }
 
 #[test]
-fn long_and_numerous_lines_take_bounded_time() {
+fn partial_head_of_many_lines_takes_bounded_time() {
     let many = ["HTTP/1.1 200 OK\r\n".to_owned(), "A: b\r\n".repeat(20_000), "C: \0\r\n\r\n".to_owned()].concat();
     let head = partial(many.as_bytes(), many.len()).expect("the lines within the limits");
     assert!(head.raw().len() < many.len());
@@ -123,7 +124,7 @@ fn tolerant_machine_decodes_repeated_chunked_once() {
 }
 
 #[test]
-fn verbatim_names_stay_on_one_line() {
+fn verbatim_fields_cannot_inject_lines_or_framing() {
     let deviations = H1Deviations { verbatim_fields: true, ..H1Deviations::default() };
     let machine = || H1Machine::new(H1Config { deviations, ..H1Config::default() });
     let send = |fields: &[(&str, &[u8])]| {
@@ -149,7 +150,7 @@ fn verbatim_names_stay_on_one_line() {
 }
 
 #[test]
-fn requests_follow_the_version_of_the_peer() {
+fn requests_follow_the_peers_http_version() {
     for (follows_http10, expected) in [(false, "HTTP/1.1"), (true, "HTTP/1.0")] {
         let deviations = H1Deviations { follows_http10, ..H1Deviations::default() };
         let mut machine = H1Machine::new(H1Config { deviations, ..H1Config::default() });

@@ -1,5 +1,5 @@
-//! Tests of QPACK: the examples of RFC 9204, round trips over streams of any timing, and malformed
-//! sections and instructions.
+//! Tests of QPACK: the examples of RFC 9204, round trips with any timing of the streams, and
+//! malformed sections and instructions.
 
 use haul_proto::qpack::{FieldIndexing, QpackDecoder, QpackEncoder, QpackError, QpackFault};
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ const INSERTIONS: [&str; 4] = [
 
 /// Decodes the session of RFC 9204, Appendix B.
 #[test]
-fn session_matches_rfc9204_examples() {
+fn qpack_session_matches_rfc9204_examples() {
     let mut decoder = QpackDecoder::new(220);
     let section = bytes("0000 510b 2f69 6e64 6578 2e68 746d 6c");
     assert_eq!(decode(&decoder, &section), Ok((0, fields(&[(":path", "/index.html")]))));
@@ -83,7 +83,7 @@ fn session_matches_rfc9204_examples() {
 }
 
 #[test]
-fn instructions_may_be_cut_anywhere() {
+fn qpack_instructions_may_be_cut_anywhere() {
     let wire = bytes(&INSERTIONS.concat());
     let section = bytes("0600 80 81 82 83");
     let mut whole = QpackDecoder::new(220);
@@ -116,10 +116,10 @@ fn request() -> SectionFields {
     ])
 }
 
-/// Sends the request over and over. The first is literal, the second inserts what repeats, the
-/// third refers to it when the peer has acknowledged it.
+/// Sends the same request repeatedly. The first one has literal fields, the second one inserts the
+/// repeated fields, and the third one refers to them once the peer has acknowledged the insertions.
 #[test]
-fn repeated_fields_are_indexed_once_acknowledged() {
+fn repeated_qpack_fields_are_indexed_once_acknowledged() {
     let (mut encoder, mut decoder) = (QpackEncoder::new(4096), QpackDecoder::new(4096));
     encoder.set_peer_limit(4096);
     let first = encode(&mut encoder, 0, &request(), FieldIndexing::Add);
@@ -143,7 +143,7 @@ fn repeated_fields_are_indexed_once_acknowledged() {
 }
 
 #[test]
-fn entries_in_use_are_not_evicted() {
+fn qpack_entries_in_use_are_not_evicted() {
     let (mut encoder, mut decoder) = (QpackEncoder::new(100), QpackDecoder::new(100));
     encoder.set_peer_limit(100);
     let [one, two] = ["a", "b"].map(|value| fields(&[("x-name", &value.repeat(30))]));
@@ -168,7 +168,7 @@ fn entries_in_use_are_not_evicted() {
 }
 
 #[test]
-fn table_stays_unused_without_a_peer_limit() {
+fn qpack_table_stays_unused_without_peer_limit() {
     let mut encoder = QpackEncoder::new(4096);
     let sections: Vec<Vec<u8>> =
         (0..4).map(|stream| encode(&mut encoder, 4 * stream, &request(), FieldIndexing::Add)).collect();
@@ -179,7 +179,7 @@ fn table_stays_unused_without_a_peer_limit() {
 }
 
 #[test]
-fn malformed_sections_are_refused() {
+fn malformed_qpack_sections_are_refused() {
     let mut decoder = QpackDecoder::new(220);
     decoder.on_encoder_stream(&bytes(INSERTIONS[0])).expect("valid");
     let cases = [
@@ -219,7 +219,7 @@ fn malformed_sections_are_refused() {
 }
 
 #[test]
-fn malformed_insertions_are_refused() {
+fn malformed_qpack_insertions_are_refused() {
     let capacity = QpackFault::Capacity { size: 221, limit: 220 };
     let cases = [
         ("3fbe01", capacity),
@@ -246,7 +246,7 @@ fn malformed_insertions_are_refused() {
 }
 
 #[test]
-fn malformed_acknowledgements_are_refused() {
+fn malformed_qpack_acknowledgements_are_refused() {
     let cases = [
         ("00", QpackFault::Increment { increment: 0 }),
         ("05", QpackFault::Increment { increment: 5 }),
@@ -307,7 +307,7 @@ enum Operation {
     Section(SectionFields, FieldIndexing),
     /// Delivers this many bytes of the encoder stream.
     Insertions(usize),
-    /// Decodes the oldest section that was not decoded, or cancels it.
+    /// Decodes the oldest section that was not decoded; cancels it if the value is false.
     Decode(bool),
     /// Delivers this many bytes of the decoder stream.
     Acknowledgements(usize),
@@ -332,9 +332,10 @@ fn deliver(from: &mut Vec<u8>, count: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Each section can be decoded at once and gives the same fields, for any timing of the streams.
+    /// Checks that each section can be decoded at once and gives the same fields, for any timing of
+    /// the streams.
     #[test]
-    fn encoded_sections_are_decoded(
+    fn encoded_qpack_sections_are_decoded(
         operations in prop::collection::vec(operation(), 1..80),
         limit in prop::sample::select(vec![0u32, 40, 100, 300, 4096]),
     ) {
@@ -371,10 +372,10 @@ proptest! {
         }
     }
 
-    /// Decodes arbitrary bytes as instructions and sections. Nothing panics, and no field line is
-    /// longer than the table or the section allows.
+    /// Decodes arbitrary bytes as instructions and sections. The decoder must not panic, and no
+    /// field line may be longer than the table or the section allows.
     #[test]
-    fn arbitrary_bytes_never_panic(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
+    fn decoding_arbitrary_qpack_data_never_panics(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
         let mut decoder = QpackDecoder::new(512);
         decoder.on_encoder_stream(&bytes("3fe103")).expect("valid");
         for piece in &pieces {

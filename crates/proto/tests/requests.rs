@@ -1,4 +1,4 @@
-//! Requests: heads, bodies, Expect, refused requests, pipelining.
+//! Tests of HTTP/1 requests: heads, bodies, Expect, refused requests, pipelining.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn drain(conn: &mut H1Machine) -> Vec<u8> {
 }
 
 #[test]
-fn fields_keep_order_and_spelling() {
+fn request_fields_keep_order_and_spelling() {
     let fields: &[(&str, &[u8])] = &[("hOST", b"h"), ("X-Empty", b""), ("A", b"\xff 1"), ("Cookie", b"a=b; c=d")];
     let mut conn = asked(H1Config::default(), &[]);
     conn.enqueue(Timestamp(0), &RequestHead { target: "http://h/p?q=\u{e9}", fields, ..get() }).unwrap();
@@ -35,7 +35,7 @@ fn fields_keep_order_and_spelling() {
 }
 
 #[test]
-fn framing_fields_are_added_only_where_missing() {
+fn framing_fields_are_added_only_if_missing() {
     let head = |body, fields: &[(&str, &[u8])]| {
         let mut conn = H1Machine::new(H1Config::default());
         conn.enqueue(Timestamp(0), &RequestHead { fields, ..post(body) })
@@ -98,7 +98,7 @@ fn invalid_method_target_and_fields_are_refused() {
 }
 
 #[test]
-fn debug_prints_no_secrets() {
+fn debug_output_of_a_request_has_no_secrets() {
     let fields: &[(&str, &[u8])] = &[("Authorization", b"Bearer sesame")];
     let request = RequestHead { target: "/?key=sesame", fields, ..get() };
     let mut conn = H1Machine::new(H1Config::default());
@@ -109,7 +109,7 @@ fn debug_prints_no_secrets() {
 }
 
 #[test]
-fn head_and_small_body_leave_in_one_slice() {
+fn head_and_small_body_are_one_output_slice() {
     let mut conn = H1Machine::new(H1Config::default());
     conn.enqueue(Timestamp(0), &post(BodyLength::Known(5))).unwrap();
     assert_eq!(conn.body_credit(), Some(5));
@@ -143,7 +143,7 @@ fn chunked_body_and_trailers_are_framed() {
 }
 
 #[test]
-fn unsent_output_is_bounded() {
+fn unsent_request_output_is_bounded() {
     for body in [BodyLength::Known(1 << 20), BodyLength::Chunked] {
         let mut conn = H1Machine::new(H1Config::default());
         conn.enqueue(Timestamp(0), &post(body)).unwrap();
@@ -183,7 +183,7 @@ fn expecting() -> RequestHead<'static> {
 }
 
 #[test]
-fn expect_waits_for_100_continue() {
+fn request_body_waits_for_100_continue() {
     let mut conn = asked(H1Config::default(), &[expecting()]);
     assert_eq!(conn.body_credit(), Some(0));
     assert_eq!(conn.send_body(b"body"), Ok(0));
@@ -198,7 +198,7 @@ fn expect_waits_for_100_continue() {
 }
 
 #[test]
-fn expect_ends_at_its_timeout() {
+fn wait_for_100_continue_ends_at_timeout() {
     let config = H1Config { expect_timeout: Duration::from_millis(300), ..H1Config::default() };
     let mut conn = H1Machine::new(config);
     conn.enqueue(Timestamp(1_000), &expecting()).unwrap();
@@ -212,7 +212,7 @@ fn expect_ends_at_its_timeout() {
 }
 
 #[test]
-fn refusal_during_expect_drops_the_body() {
+fn refusal_before_100_continue_drops_the_body() {
     let mut conn = asked(H1Config::default(), &[expecting()]);
     let seen = feed(&mut conn, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", &[], InputEnd::Open);
     assert_eq!((body_of(&seen), reuse_of(&seen)), (b"no".to_vec(), Some(Err(CloseReason::RequestUnfinished))));
@@ -221,7 +221,7 @@ fn refusal_during_expect_drops_the_body() {
 }
 
 #[test]
-fn closing_success_leaves_expect_to_its_timeout() {
+fn closing_success_does_not_end_the_continue_wait() {
     let config = H1Config { expect_timeout: Duration::from_millis(300), ..H1Config::default() };
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (rest, credit) in [(&b""[..], Some(4)), (b"0\r\n\r\n", None)] {
@@ -248,7 +248,7 @@ fn expect_is_added_once_and_only_with_body() {
 }
 
 #[test]
-fn early_response_forbids_reuse() {
+fn response_before_request_end_prevents_reuse() {
     const NO: &[u8] = b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno";
     // The body was not given in full.
     let mut conn = asked(H1Config::default(), &[post(BodyLength::Known(10))]);
@@ -331,7 +331,7 @@ fn pipelined_responses_are_matched_in_order() {
 }
 
 #[test]
-fn broken_pipeline_leaves_the_rest_for_replay() {
+fn broken_pipeline_reports_unanswered_requests() {
     let mut conn = asked(H1Config::default(), &[get(); 3]);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\naHTTP/1.1 200 OK\r\n\r\n";
     let seen = feed(&mut conn, wire, &[], InputEnd::Open);
@@ -374,7 +374,7 @@ fn enqueue_names_the_reason_for_refusal() {
 }
 
 #[test]
-fn a_connection_serves_many_requests_one_after_another() {
+fn one_connection_serves_many_sequential_requests() {
     let mut conn = H1Machine::new(H1Config::default());
     for number in 0..1_000 {
         assert!(conn.is_idle() && conn.can_enqueue());

@@ -1,5 +1,5 @@
-//! Valid responses: framing, reuse, interim heads, tunnels, and bodies that the driver moves
-//! itself.
+//! Tests of valid HTTP/1 responses: framing, reuse, interim heads, tunnels, and bodies that the
+//! driver moves itself.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn known_length_body_yields_head_body_and_complete() {
 }
 
 #[test]
-fn an_empty_body_completes_after_its_head() {
+fn empty_body_completes_after_its_head() {
     for wire in [
         &b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"[..],
         b"HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n",
@@ -62,8 +62,8 @@ fn chunk_extensions_and_trailers_are_accepted() {
     assert_eq!(seen.last(), Some(&H1Observation::Complete(0, Some(b"Digest: x\r\nB:\r\n\r\n".to_vec()), Ok(()))));
 }
 
-/// Sends heads with lines that real servers produce by mistake, such as nginx's `add_header
-/// "Feature Policy" ...`. The client skips these lines.
+/// Sends heads with lines that real servers send by mistake, such as nginx's `add_header "Feature
+/// Policy" ...`. The client skips these lines.
 #[test]
 fn lines_with_invalid_names_are_skipped() {
     for line in
@@ -90,7 +90,7 @@ fn body_until_close_needs_a_clean_end() {
 }
 
 #[test]
-fn early_ends_name_the_truncated_part() {
+fn early_close_error_names_the_truncated_part() {
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let in_chunks = |body: &[u8]| error_of(&[chunked, body].concat(), InputEnd::Clean);
     assert_eq!(error_of(b"", InputEnd::Clean), Some(H1Error::Response(ResponseError::EndedBeforeResponse)));
@@ -118,7 +118,7 @@ fn early_ends_name_the_truncated_part() {
 }
 
 #[test]
-fn end_right_after_the_body_completes() {
+fn close_right_after_the_body_completes_response() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let head = conn.step(Timestamp(0), &mut wire).unwrap().consumed;
@@ -151,7 +151,7 @@ fn keep_alive_follows_version_and_connection_field() {
 }
 
 #[test]
-fn proxy_connection_field_counts_from_a_proxy() {
+fn proxy_connection_field_counts_only_from_a_proxy() {
     let cases: &[(&str, &str, Result<(), CloseReason>)] = &[
         ("1.1", "Proxy-Connection: close\r\n", Err(CloseReason::ServerClose)),
         ("1.1", "Proxy-Connection: Keep-Alive\r\n", Ok(())),
@@ -172,7 +172,7 @@ fn proxy_connection_field_counts_from_a_proxy() {
 }
 
 #[test]
-fn close_reason_is_known_with_the_head() {
+fn close_reason_is_known_after_the_head() {
     let mut conn = asked(H1Config { max_pipeline: 4, ..H1Config::default() }, &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n";
     conn.step(Timestamp(0), &mut wire).unwrap();
@@ -182,7 +182,7 @@ fn close_reason_is_known_with_the_head() {
 }
 
 #[test]
-fn coding_wins_over_length_and_forbids_reuse() {
+fn transfer_encoding_overrides_content_length_without_reuse() {
     for (version, fields, reason) in [
         ("1.1", "Transfer-Encoding: chunked\r\nContent-Length: 999\r\n", CloseReason::LengthAndCoding),
         ("1.1", "Content-Length: 3\r\ntransfer-encoding:  Chunked \r\n", CloseReason::LengthAndCoding),
@@ -195,7 +195,7 @@ fn coding_wins_over_length_and_forbids_reuse() {
 }
 
 #[test]
-fn identity_coding_is_ignored() {
+fn identity_transfer_coding_is_ignored() {
     let seen = answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nrest", InputEnd::Clean);
     assert_eq!(body_of(&seen), b"rest");
     let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok";
@@ -204,7 +204,7 @@ fn identity_coding_is_ignored() {
 }
 
 #[test]
-fn equal_lengths_count_as_one() {
+fn equal_content_lengths_count_as_one() {
     for fields in ["Content-Length: 2, 2", "Content-Length: 2\r\nContent-Length: 2", "content-length: 02"] {
         let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok");
         let seen = answer(wire.as_bytes(), InputEnd::Open);
@@ -213,7 +213,7 @@ fn equal_lengths_count_as_one() {
 }
 
 #[test]
-fn lenient_heads_are_accepted() {
+fn heads_with_minor_deviations_are_accepted() {
     // LF alone (RFC 9112 §2.2), no reason, empty lines before the status line, folds.
     let wire = b"\r\n\nHTTP/1.1 200\nContent-Length:2\nX-Folded: a\r\n\t b\n\nok";
     let mut conn = asked(H1Config::default(), &[get()]);
@@ -228,7 +228,7 @@ fn lenient_heads_are_accepted() {
 }
 
 #[test]
-fn folded_lines_are_joined() {
+fn folded_header_lines_are_joined() {
     let head = |text: &str| {
         let mut conn = asked(H1Config::default(), &[get()]);
         let mut input = format!("HTTP/1.1 200 OK\r\n{text}Content-Length: 0\r\n\r\n").into_bytes();
@@ -271,7 +271,7 @@ fn head_accessors_return_its_parts() {
 }
 
 #[test]
-fn more_fields_than_fit_the_stack_are_parsed() {
+fn heads_with_thousands_of_fields_are_parsed() {
     let fields: String = (0..4_999).map(|number| format!("X{number}: {number}\r\n")).collect();
     let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
     let mut conn = asked(H1Config::default(), &[get()]);
@@ -281,7 +281,7 @@ fn more_fields_than_fit_the_stack_are_parsed() {
 }
 
 #[test]
-fn interim_heads_come_before_the_final_one() {
+fn interim_heads_come_before_the_final_head() {
     let wire = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
         HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let seen = answer(wire, InputEnd::Open);
@@ -301,7 +301,7 @@ fn interim_heads_come_before_the_final_one() {
 }
 
 #[test]
-fn endless_interim_heads_are_capped() {
+fn number_of_interim_heads_is_limited() {
     let limits = ResponseLimits { interim: 3, ..ResponseLimits::default() };
     let wire = b"HTTP/1.1 102 Processing\r\n\r\n".repeat(4);
     let seen = feed(&mut asked(H1Config { limits, ..H1Config::default() }, &[get()]), &wire, &[], InputEnd::Open);
@@ -317,7 +317,7 @@ fn endless_interim_heads_are_capped() {
 }
 
 #[test]
-fn tunnels_leave_the_rest_to_the_caller() {
+fn bytes_after_a_tunnel_head_are_unread() {
     let connect = with_method("CONNECT");
     let wire = b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\n\r\n\x16\x03\x01";
     let mut conn = asked(H1Config::default(), &[connect]);
@@ -349,7 +349,7 @@ fn tunnels_leave_the_rest_to_the_caller() {
 /// Checks that a field value keeps control bytes other than CR, LF and NUL, as RFC 9110 section 5.5
 /// allows.
 #[test]
-fn control_bytes_in_values_are_kept() {
+fn control_bytes_in_field_values_are_kept() {
     let wire = b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f \r\nY: b\r\nContent-Length: 0\r\n\r\n";
     let mut conn = asked(H1Config::default(), &[get()]);
     let H1Event::Head { head, .. } = conn.step(Timestamp(0), &mut wire.clone()).unwrap().event else {

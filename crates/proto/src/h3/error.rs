@@ -20,7 +20,8 @@ use crate::qpack::QpackError;
 use crate::response_error::ResponseError;
 use core::fmt;
 
-/// The violation by the peer that makes an HTTP/3 connection, or one of its responses, unusable.
+/// The reason why an HTTP/3 connection, or one of its responses, is unusable: a violation by the
+/// peer, or an early end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3Error {
@@ -37,15 +38,15 @@ pub enum H3Error {
         /// The largest length allowed.
         limit: u64,
     },
-    /// The beginnings of incomplete field sections on all streams together exceed
+    /// The buffered parts of incomplete field sections on all streams together exceed
     /// [`H3Config::partial_head_bytes`](super::H3Config::partial_head_bytes).
     PartialHeads {
         /// The largest number of bytes allowed.
         limit: usize,
     },
-    /// A stream that the peer opened or closed is not allowed.
+    /// The peer opened or closed a stream although that is not allowed.
     Stream(H3StreamFault),
-    /// A field section, or an instruction of QPACK, is wrong.
+    /// A field section or a QPACK instruction is invalid.
     Qpack(QpackError),
     /// SETTINGS have an identifier that is reserved or occurs twice (RFC 9114 §7.2.4).
     Setting {
@@ -59,7 +60,7 @@ pub enum H3Error {
     Flood {
         /// The kind of the useless data.
         of: H3FloodKind,
-        /// The limit that was exceeded.
+        /// The limit that the peer exceeded.
         limit: u32,
     },
     /// A field makes its message malformed (RFC 9114 §4.2, §4.3).
@@ -86,7 +87,7 @@ pub enum H3Error {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3FrameFault {
-    /// Frames of this type are not allowed on the stream, or never.
+    /// Frames of this type are not allowed on the stream, or on any stream.
     WrongStream {
         /// The type of the frame.
         kind: u64,
@@ -106,7 +107,8 @@ pub enum H3FrameFault {
     DataBeforeHead,
     /// The frame is DATA or HEADERS and arrived after the trailers.
     AfterTrailers,
-    /// GOAWAY has a number that is no request's, or is larger than the number of an earlier GOAWAY.
+    /// GOAWAY has an id that is not the id of a request, or that is larger than the id in an
+    /// earlier GOAWAY.
     GoAwayId,
 }
 
@@ -129,7 +131,7 @@ pub enum H3StreamFault {
 pub enum H3FloodKind {
     /// Frames whose type RFC 9114 does not define.
     UnknownFrame,
-    /// Unidirectional streams whose type is unknown, or that ended before their type.
+    /// Unidirectional streams whose type is unknown, or that ended before their type was received.
     UnknownStream,
     /// DATA frames without payload.
     EmptyData,
@@ -141,7 +143,8 @@ pub enum H3FloodKind {
     TableChange,
     /// Stream Cancellation instructions on the peer's QPACK decoder stream.
     StreamCancellation,
-    /// QPACK decoder instructions that are unsent because the peer gives no credit for them.
+    /// QPACK decoder instructions that are unsent because the peer gives no flow-control credit for
+    /// their stream.
     Unread,
 }
 
@@ -183,8 +186,7 @@ impl H3Error {
         matches!(self, H3Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
-    /// Returns `true` if the error is that the connection ended, `false` if the peer sent something
-    /// wrong.
+    /// Returns `true` if the connection ended too early, and `false` if the peer sent invalid data.
     pub fn is_early_end(&self) -> bool {
         self.is_before_response() || matches!(self, H3Error::EndedInResponse { .. })
     }

@@ -12,7 +12,7 @@ macro_rules! codes {
             $($(#[$doc])* pub const $name: H3ErrorCode = H3ErrorCode($code);)*
         }
 
-        /// Prints the name of the code as in its RFC.
+        /// Prints the name of the code as its RFC spells it.
         impl fmt::Display for H3ErrorCode {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match *self {
@@ -27,7 +27,7 @@ macro_rules! codes {
 codes! {
     /// The connection or the stream ends without an error.
     NO_ERROR = 0x100 "H3_NO_ERROR";
-    /// The protocol was violated in a way that no other code names.
+    /// The protocol was violated, and no other code is more specific.
     GENERAL_PROTOCOL_ERROR = 0x101 "H3_GENERAL_PROTOCOL_ERROR";
     /// The sender of the code has an internal error.
     INTERNAL_ERROR = 0x102 "H3_INTERNAL_ERROR";
@@ -41,7 +41,7 @@ codes! {
     FRAME_ERROR = 0x106 "H3_FRAME_ERROR";
     /// The recipient of the code causes too much load.
     EXCESSIVE_LOAD = 0x107 "H3_EXCESSIVE_LOAD";
-    /// A stream identifier or push identifier is used in a wrong way.
+    /// A stream identifier or push identifier is invalid or was used incorrectly.
     ID_ERROR = 0x108 "H3_ID_ERROR";
     /// SETTINGS have a wrong value or a reserved identifier.
     SETTINGS_ERROR = 0x109 "H3_SETTINGS_ERROR";

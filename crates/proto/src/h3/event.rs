@@ -29,15 +29,16 @@ use core::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3Event {
-    /// All of the input was consumed, and no events are left.
+    /// All input was consumed, and there is no event to report.
     NeedInput,
     /// The response's next field section needs QPACK table entries that have not arrived. Keep the
-    /// unconsumed input of this stream and read no more of it until [`H3Event::Unblocked`].
+    /// unconsumed input of this stream, and read no more of the stream until
+    /// [`H3Event::Unblocked`].
     Blocked {
         /// The request whose response is blocked.
         id: RequestId,
     },
-    /// The QPACK table entries for a blocked response have arrived: call `step` for its stream
+    /// The QPACK table entries for a blocked response have arrived. Call `step` for its stream
     /// again, with the input that was kept (which may be empty).
     Unblocked {
         /// The request whose response was blocked.
@@ -52,8 +53,8 @@ pub enum H3Event {
         /// The head of the interim response.
         head: ResponseHead,
     },
-    /// The head of the final response. (After 2xx to CONNECT, request body and response body are
-    /// the tunnel.)
+    /// The head of the final response. After a 2xx to CONNECT, the request body and the response
+    /// body are the tunnel.
     Head {
         /// The request that this response answers.
         id: RequestId,
@@ -70,7 +71,8 @@ pub enum H3Event {
         /// The range of these body bytes in the buffer given to `step`. It contains no framing.
         range: Range<usize>,
     },
-    /// The response is complete and has its announced length. No further event has this id.
+    /// The response is complete and has its announced length. No further event has this request's
+    /// id.
     Complete {
         /// The request whose response is complete.
         id: RequestId,
@@ -78,7 +80,7 @@ pub enum H3Event {
         /// (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
     },
-    /// The response ended early. No further event has this id; the connection continues.
+    /// The response ended early. No further event has this request's id; the connection continues.
     Reset {
         /// The request whose response ended early.
         id: RequestId,
@@ -88,16 +90,17 @@ pub enum H3Event {
         /// method (RFC 9114 §4.1.1, §5.2).
         retryable: bool,
     },
-    /// The peer accepts no further requests. Open requests before `first_refused` continue; for
-    /// each other one an [`H3Event::Reset`] follows.
+    /// The peer accepts no further requests. Open requests before `first_refused` continue; an
+    /// [`H3Event::Reset`] follows for each other request.
     GoAway {
-        /// The first request number that the peer has not processed and will not process.
+        /// The first request id that the peer has not processed and will not process.
         first_refused: RequestId,
     },
 }
 
 impl H3Event {
-    /// Returns the request that the event is about; `None` for an event about the connection.
+    /// Returns the id of the request that the event is about; `None` for an event about the
+    /// connection.
     pub fn id(&self) -> Option<RequestId> {
         match self {
             H3Event::NeedInput | H3Event::Settings | H3Event::GoAway { .. } => None,
@@ -115,8 +118,8 @@ impl H3Event {
 /// An event of an HTTP/3 connection, and the number of input bytes that it consumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct H3Step {
-    /// The number of bytes consumed from the start of the stream's input: the next call of `step`
-    /// for this stream begins after them. [`H3Event::NeedInput`] consumes all of them.
+    /// The number of bytes consumed from the start of the stream's input: pass the bytes after them
+    /// to the next call of `step` for this stream. [`H3Event::NeedInput`] consumes all input.
     pub consumed: usize,
     /// The event that the consumed bytes caused.
     pub event: H3Event,

@@ -1,4 +1,4 @@
-//! Field sections: decoding, and the effect on their stream (RFC 9114 §4.1).
+//! Field sections: decodes them and applies them to their streams (RFC 9114 §4.1).
 
 use super::machine::H3Machine;
 use super::{H3Error, H3ErrorCode, H3Event, H3FloodKind, RequestId};
@@ -58,7 +58,7 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Keeps a field section until the peer has made `required` insertions into the QPACK table.
+    /// Keeps a field section until the peer has inserted `required` entries into the QPACK table.
     fn wait_for_insertions(&mut self, id: u64, required: u64, payload: Cow<'_, [u8]>) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let limit = self.config.qpack_blocked_streams;
@@ -73,7 +73,8 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Reports the streams whose field section has waited for insertions that have arrived now.
+    /// Reports the streams that can continue, because the insertions for which their field sections
+    /// waited have arrived.
     pub(crate) fn unblock_streams(&mut self) {
         let inserted = self.decoder.insert_count();
         let (requests, due) = (&self.requests, &mut self.due);

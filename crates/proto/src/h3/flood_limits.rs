@@ -3,8 +3,8 @@
 use super::{H3Error, H3FloodKind};
 use crate::flood_counts::Flood;
 
-/// Limits on HTTP/3 frames without progress. For each kind, this many frames may arrive in ten
-/// seconds, and one more for each frame that made progress.
+/// Limits on HTTP/3 frames that make no progress. For each kind, this number of frames may arrive
+/// in ten seconds, and one more for each frame that made progress.
 ///
 /// Such frames cost no memory. Only [`H3FloodLimits::unread`] is a limit on memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -26,8 +26,8 @@ pub struct H3FloodLimits {
     /// The number of Stream Cancellation instructions on the peer's QPACK decoder stream. Default
     /// 1,000.
     pub stream_cancellation: u32,
-    /// The maximum number of bytes of QPACK decoder instructions that wait because the peer gives
-    /// no flow-control credit for them, whatever their age. Default 32,768.
+    /// The maximum number of bytes of QPACK decoder instructions that are unsent because the peer
+    /// gives no flow-control credit for their stream, whatever their age. Default 32,768.
     pub unread: u32,
 }
 
@@ -46,7 +46,7 @@ impl Default for H3FloodLimits {
     }
 }
 
-/// The number of kinds of floods.
+/// The number of variants of [`H3FloodKind`].
 pub(crate) const H3_FLOOD_KINDS: usize = H3FloodKind::Unread as usize + 1;
 
 impl H3FloodLimits {

@@ -74,7 +74,7 @@ impl H3FrameHeader {
     }
 }
 
-/// The part of a frame that a stream has next in its input.
+/// The part of a frame that comes next in the input of a stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum H3FrameReadState {
     /// A frame header. `partial` contains the bytes of the header that have arrived.
@@ -83,13 +83,13 @@ pub(crate) enum H3FrameReadState {
     /// The payload of a frame that is buffered until it is complete. `partial` contains the bytes
     /// that have arrived.
     Payload(H3FrameHeader),
-    /// Payload of DATA, this many bytes.
+    /// Payload of DATA, with the number of bytes that have not arrived.
     Data(u64),
-    /// Payload to skip, this many bytes.
+    /// Payload to skip, with the number of bytes that have not arrived.
     Skip(u64),
 }
 
-/// The position of a stream's reader within the frames of the stream.
+/// The state of reading the frames of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct H3FrameReader {
     pub(crate) state: H3FrameReadState,
@@ -97,7 +97,7 @@ pub(crate) struct H3FrameReader {
 }
 
 impl H3FrameReader {
-    /// Returns `true` between two frames.
+    /// Returns `true` if the input so far ends exactly at the end of a frame.
     pub(crate) fn is_at_boundary(&self) -> bool {
         let is_header =
             matches!(self.state, H3FrameReadState::Header | H3FrameReadState::Data(0) | H3FrameReadState::Skip(0));
@@ -105,7 +105,7 @@ impl H3FrameReader {
     }
 
     /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header if it is
-    /// complete. The state does not change.
+    /// complete. The reader's state does not change.
     pub(crate) fn read_header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
         if self.partial.is_empty() {
             let mut rest = input;
@@ -123,8 +123,8 @@ impl H3FrameReader {
         (input.len(), None)
     }
 
-    /// Buffers bytes of a payload with this length. Returns the number of bytes consumed, and the
-    /// payload if it is complete.
+    /// Buffers bytes of a payload that has `length` bytes in all. Returns the number of bytes
+    /// consumed, and the payload if it is complete.
     pub(crate) fn buffer_payload(&mut self, length: u64, input: &[u8]) -> (usize, Option<Vec<u8>>) {
         let missing = length as usize - self.partial.len();
         let take = missing.min(input.len());

@@ -1,13 +1,13 @@
-//! The state machine of an HTTP/3 connection: accepts requests, returns events.
+//! The state machine of an HTTP/3 connection. It accepts requests and returns events.
 //!
 //! A driver calls, in this order: [`H3Machine::enqueue`] with the identifier of a QUIC stream that
 //! it has opened, with [`H3Machine::send_body`] and [`H3Machine::finish_body`] as
 //! [`H3Machine::body_credit`] allows; then [`H3Machine::next_output`], and
-//! [`H3Machine::advance_output`] for the bytes that QUIC took; then [`H3Machine::step`] with the
-//! bytes that a stream delivered, until [`H3Event::NeedInput`]; and [`H3Machine::next_command`] for
-//! streams to reset. `receive.rs` reads requests' streams, `field_sections.rs` their heads,
-//! `peer_streams.rs` the server's own streams, `upload.rs` has request bodies; [`h3`](super) has
-//! the state diagram and an example.
+//! [`H3Machine::advance_output`] for the bytes that QUIC accepted; then [`H3Machine::step`] with
+//! the bytes that a stream delivered, until [`H3Event::NeedInput`]; and [`H3Machine::next_command`]
+//! for streams to reset. `receive.rs` reads the streams of requests, `field_sections.rs` processes
+//! their heads, `peer_streams.rs` reads the server's own streams, and `upload.rs` sends request
+//! bodies. The state diagram and an example are in [`h3`](super).
 
 use super::flood_limits::H3_FLOOD_KINDS;
 use super::frame::{self, H3FrameReader, setting, stream_type};
@@ -30,11 +30,11 @@ use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The size in bytes of the QPACK table with which the client compresses requests. A larger table
-/// would help only with very many different cookies.
+/// The size in bytes of the client's own QPACK table, with which it compresses requests. A larger
+/// table would help only with very many different cookies.
 const ENCODER_TABLE_SIZE: u32 = 4096;
 
-/// The client's side of one HTTP/3 connection, without I/O.
+/// The client's side of an HTTP/3 connection, as a state machine without I/O.
 #[derive(Debug)]
 pub struct H3Machine {
     pub(crate) config: H3Config,
@@ -49,16 +49,17 @@ pub struct H3Machine {
     pub(crate) due: VecDeque<H3Event>,
     pub(crate) commands: VecDeque<H3Command>,
     pub(crate) closing: Option<CloseReason>,
-    /// The lowest stream identifier that the peer's GOAWAY refuses; no limit before a GOAWAY.
+    /// The lowest stream identifier that the peer's GOAWAY refuses; the largest number before a
+    /// GOAWAY.
     pub(crate) first_refused: u64,
-    /// The streams whose field section waits for QPACK insertions.
+    /// The identifiers of the streams whose field section waits for QPACK insertions.
     pub(crate) blocked: Vec<u64>,
-    /// The number of buffered bytes of field sections, on all streams.
+    /// The number of buffered bytes of field sections on all streams together.
     pub(crate) buffered: usize,
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
     pub(crate) hint: FieldSectionSizeHint,
-    /// Scratch space for a field name in lower case, and for a field section.
+    /// Scratch space for field names in lower case. `section` is scratch space for field sections.
     pub(crate) name: Vec<u8>,
     pub(crate) section: Vec<u8>,
 }
@@ -107,7 +108,7 @@ impl H3Machine {
     }
 
     /// Returns `true` if [`H3Machine::enqueue`] would accept a valid request now. The peer's limit
-    /// on QUIC streams does not count here.
+    /// on QUIC streams is not considered.
     pub fn can_enqueue(&self) -> bool {
         self.enqueue_error().is_none()
     }
@@ -124,8 +125,9 @@ impl H3Machine {
     }
 
     /// Appends a request head to the output of `stream`, the identifier of a bidirectional QUIC
-    /// stream that the driver has opened. Returns the request's number, which is the same. If the
-    /// request is refused, the connection is unchanged, and the stream may carry another request.
+    /// stream that the driver has opened. Returns the request's id, which is that identifier. If
+    /// the request is refused, the connection is unchanged, and the stream may carry another
+    /// request.
     pub fn enqueue(
         &mut self,
         now: Timestamp,
@@ -198,10 +200,10 @@ impl H3Machine {
     /// the stream that earlier calls did not consume; `fin` is true if `input` reaches the end of
     /// the stream. A stream that the server opened needs no announcement.
     ///
-    /// Call `step` until [`H3Event::NeedInput`], when all of the input is consumed, or until
-    /// [`H3Event::Blocked`], when the rest must be kept. An event may concern another request than
-    /// that of `stream`. Input of a stream that is over is consumed and ignored. After an error no
-    /// more can be read ([`ResponseError::Closed`]): close the QUIC connection with
+    /// Call `step` until [`H3Event::NeedInput`], when all input is consumed, or until
+    /// [`H3Event::Blocked`], when the rest must be kept. An event may concern a request on another
+    /// stream than `stream`. Input of a stream that has ended is consumed and ignored. After an
+    /// error no more input can be read ([`ResponseError::Closed`]): close the QUIC connection with
     /// [`H3Error::code`]; [`H3Machine::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Timestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
         if self.has_failed_or_ended() {
@@ -222,8 +224,8 @@ impl H3Machine {
         result
     }
 
-    /// Returns the next event that is due without input, for example after
-    /// [`H3Machine::on_stream_reset`] or [`H3Machine::send_body`].
+    /// Returns the next event that needs no input, for example after [`H3Machine::on_stream_reset`]
+    /// or [`H3Machine::send_body`].
     pub fn next_event(&mut self) -> Option<H3Event> {
         self.due.pop_front()
     }
@@ -233,15 +235,16 @@ impl H3Machine {
         !self.due.is_empty()
     }
 
-    /// Returns the next reset to carry out on a QUIC stream. Call this after every round of calls.
-    /// The stream may have ended meanwhile; the command has no effect then.
+    /// Returns the next command for a QUIC stream: to reset it or to stop reading it. Call this
+    /// after every round of calls. If the stream has ended in the meantime, the command has no
+    /// effect.
     pub fn next_command(&mut self) -> Option<H3Command> {
         self.commands.pop_front()
     }
 
     /// Cancels a response: resets its stream in both directions with this code, usually
-    /// [`H3ErrorCode::REQUEST_CANCELLED`]. No event with this id follows. Returns `true` if the
-    /// request was open.
+    /// [`H3ErrorCode::REQUEST_CANCELLED`]. No event with the id of this request follows. Returns
+    /// `true` if the request was open.
     pub fn reset(&mut self, id: RequestId, code: H3ErrorCode) -> bool {
         let is_open = self.abandon(id.0, code).is_some();
         // Its last events may be due already.
@@ -250,7 +253,7 @@ impl H3Machine {
         is_open || self.due.len() < before
     }
 
-    /// Removes a request, and returns its state if it was open. If the stream is not over, it is
+    /// Removes a request, and returns its state if it was open. If the stream has not ended, it is
     /// reset in both directions.
     pub(crate) fn abandon(&mut self, id: u64, code: H3ErrorCode) -> Option<H3RequestStream> {
         let stream = self.remove_request(id)?;
@@ -261,7 +264,7 @@ impl H3Machine {
         Some(stream)
     }
 
-    /// Removes a request from the list of open ones. The output of its stream remains.
+    /// Removes a request from the open requests. The output of its stream remains.
     pub(crate) fn remove_request(&mut self, id: u64) -> Option<H3RequestStream> {
         let stream = self.requests.remove(id)?;
         self.holding -= u32::from(stream.hold_until.is_some());
@@ -272,14 +275,14 @@ impl H3Machine {
         Some(stream)
     }
 
-    /// Resets the sending half of a request's stream, unless the request was sent to its end.
+    /// Resets the sending half of a request's stream, unless the request was sent completely.
     pub(crate) fn abandon_upload(&mut self, id: u64, code: H3ErrorCode) {
         if self.outputs.drop_request(id) {
             self.commands.push_back(H3Command::ResetStream { id: RequestId(id), code });
         }
     }
 
-    /// Stops the receiving half of a request's stream.
+    /// Stops reading a request's stream, with STOP_SENDING.
     pub(crate) fn abandon_response(&mut self, id: u64, code: H3ErrorCode) {
         self.commands.push_back(H3Command::StopSending { stream: id, code });
         self.decoder.cancel_stream(id, self.outputs.decoder.buffer.append_buffer());
@@ -294,7 +297,7 @@ impl H3Machine {
         }
     }
 
-    /// Records that the QUIC connection is over. Pass all input to [`H3Machine::step`] first.
+    /// Records that the QUIC connection has ended. Pass all input to [`H3Machine::step`] first.
     ///
     /// The result is always an error that names the truncated part ([`ResponseError::EndedIdle`] if
     /// nothing was lost).
@@ -313,8 +316,8 @@ impl H3Machine {
         error
     }
 
-    /// Sends GOAWAY, unless the connection is closing already, and accepts no further requests.
-    /// Open requests continue.
+    /// Sends GOAWAY, unless the connection is closing already. The connection then accepts no
+    /// further requests; open requests continue.
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
@@ -322,7 +325,7 @@ impl H3Machine {
         }
     }
 
-    /// Iterates over the requests without a complete response, in the order of their numbers.
+    /// Iterates over the ids of the requests without a complete response, in rising order.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.requests.ids().map(RequestId)
     }
@@ -332,7 +335,7 @@ impl H3Machine {
         self.requests.get(id.0).is_some_and(|stream| stream.started)
     }
 
-    /// Returns `true` if QUIC has accepted at least one byte of this open request. If QUIC has
+    /// Returns `true` if QUIC has accepted at least one byte of this open request. If it has
     /// accepted none, the request may be sent on another connection, whatever its method.
     pub fn has_sent_any_of(&self, id: RequestId) -> bool {
         self.requests.get(id.0).is_some() && self.outputs.has_sent_any_of(id.0)
@@ -355,8 +358,9 @@ impl H3Machine {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }
 
-    /// Returns the time of the next timeout, when [`H3Machine::handle_timeout`] has to be called.
-    /// `None` without a timeout. Timeouts exist for bodies that wait for `100 Continue`.
+    /// Returns the time of the next timeout, or `None` if there is none. Call
+    /// [`H3Machine::handle_timeout`] at that time. Only bodies that wait for `100 Continue` have
+    /// timeouts.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.has_failed_or_ended() || self.holding == 0 {
             return None;

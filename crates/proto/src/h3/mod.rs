@@ -1,10 +1,11 @@
-//! HTTP/3, client side (RFC 9114): requests out, responses in, each on a QUIC stream of its own.
+//! HTTP/3, client side (RFC 9114): writes requests and reads their responses, each exchange on its
+//! own QUIC stream.
 //!
 //! The interface is like that of [`h2`](crate::h2), with the same types for heads and ids. The
-//! differences come from QUIC, which the driver has. A request's id is the identifier of its QUIC
-//! stream, which the driver opens. [`H3Machine::step`] reads the input of one stream, and
-//! [`H3Machine::next_output`] says what to write to which stream. There are no windows here: a
-//! driver that reads no more of a stream stops its peer.
+//! differences come from QUIC, which the driver implements. A request's id is the identifier of its
+//! QUIC stream, which the driver opens. [`H3Machine::step`] reads the input of one stream, and
+//! [`H3Machine::next_output`] returns bytes and the stream to write them to. There are no
+//! flow-control windows here: QUIC stops the peer if the driver reads no more of a stream.
 //!
 //! # States of a request
 //!
@@ -118,8 +119,8 @@ pub struct H3Config {
     ///
     /// Default 16. Hazard: with 0, a peer can use a table entry only after a round trip.
     pub qpack_blocked_streams: u32,
-    /// The largest number of open requests. The peer's limit on QUIC streams is the driver's matter.
-    /// Default 1,000; each open request costs about 300 bytes.
+    /// The largest number of open requests. The driver takes care of the peer's limit on QUIC
+    /// streams. Default 1,000; each open request costs about 300 bytes.
     pub max_streams: u32,
     /// The largest number of bytes of incomplete or blocked field sections, on all streams
     /// together. Default 4,194,304 (4 MiB).

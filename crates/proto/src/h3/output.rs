@@ -1,4 +1,5 @@
-//! The bytes to send on the client's unidirectional streams and on its request streams.
+//! The output of an HTTP/3 connection: the bytes to send on the client's unidirectional streams and
+//! on its request streams.
 
 use super::machine::H3Machine;
 use super::{H3Output, H3SendStream, RequestId};
@@ -7,59 +8,60 @@ use crate::output_buffer::OutputBuffer;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The output of a stream that lasts as long as the connection.
+/// The output of a critical stream, which lasts as long as the connection.
 #[derive(Default, Debug)]
 pub(crate) struct CriticalOutput {
     pub(crate) buffer: OutputBuffer,
     is_blocked: bool,
 }
 
-/// The sending half of a request's stream.
+/// The output of a request's stream.
 #[derive(Default, Debug)]
 pub(crate) struct RequestOutput {
     buffer: OutputBuffer,
     /// True if the stream ends after the bytes in the buffer.
     fin: bool,
     is_blocked: bool,
-    /// True if the stream is in the list of streams that have bytes to send.
+    /// True if the request is in [`H3Outputs::ready`].
     is_ready: bool,
 }
 
-/// The outputs of all streams.
+/// The outputs of all streams of a connection.
 #[derive(Default, Debug)]
 pub(crate) struct H3Outputs {
     pub(crate) control: CriticalOutput,
     pub(crate) encoder: CriticalOutput,
     pub(crate) decoder: CriticalOutput,
     requests: OpenStreams<u64, RequestOutput>,
-    /// The requests that have something to send and are not blocked, in the order in which they
-    /// send next.
+    /// The ids of the requests that have bytes to send and are not blocked, in the order in which
+    /// they send next.
     ready: VecDeque<u64>,
 }
 
 impl H3Outputs {
-    /// Returns the number of requests that have not been sent to their end.
+    /// Returns the number of requests that have not been sent completely.
     pub(crate) fn unsent_requests(&self) -> usize {
         self.requests.len()
     }
 
-    /// Adds a request's stream.
+    /// Adds an empty output for a request's stream.
     pub(crate) fn add_request(&mut self, id: u64) {
         self.requests.insert(id, RequestOutput::default());
     }
 
-    /// Returns the number of bytes of this request that wait to be sent; `None` if the request was
-    /// sent to its end.
+    /// Returns the number of unsent bytes of this request; `None` if the request was sent
+    /// completely.
     pub(crate) fn pending_bytes(&self, id: u64) -> Option<usize> {
         self.requests.get(id).map(|request| request.buffer.pending().len())
     }
 
-    /// Returns `true` if QUIC took a byte of this request.
+    /// Returns `true` if QUIC has accepted at least one byte of this request.
     pub(crate) fn has_sent_any_of(&self, id: u64) -> bool {
         self.requests.get(id).is_none_or(|request| request.buffer.sent_bytes() > 0)
     }
 
-    /// Appends to the output of a request by `write`. `fin` ends the stream.
+    /// Appends the bytes that `write` appends to the output of a request. `fin` ends the stream
+    /// after them.
     pub(crate) fn append(&mut self, id: u64, fin: bool, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(request) = self.requests.get_mut(id) else { return };
         write(request.buffer.append_buffer());
@@ -70,7 +72,7 @@ impl H3Outputs {
         }
     }
 
-    /// Drops the output of a request. Returns `true` if the request was not sent to its end.
+    /// Drops the output of a request. Returns `true` if the request was not sent completely.
     pub(crate) fn drop_request(&mut self, id: u64) -> bool {
         let Some(request) = self.requests.remove(id) else { return false };
         if request.is_ready {
@@ -118,8 +120,7 @@ impl H3Outputs {
         }
     }
 
-    /// Removes a request from the list of streams that have bytes to send. In most cases, it is the
-    /// first in the list.
+    /// Removes a request from `ready`. In most cases, it is the first one there.
     fn remove_from_ready(&mut self, id: u64) {
         if self.ready.front() == Some(&id) {
             self.ready.pop_front();
@@ -144,9 +145,9 @@ impl H3Outputs {
 }
 
 impl H3Machine {
-    /// Returns the next bytes to write, and the stream on which to write them. `None` if no bytes
-    /// wait, or if they wait only for blocked streams. The control stream and the QPACK streams
-    /// come first, then the requests in turn.
+    /// Returns the next bytes to write, with the stream to write them to. Returns `None` if no
+    /// bytes wait, or if bytes wait only for blocked streams. The control stream and the QPACK
+    /// streams come first, then the requests by turns.
     pub fn next_output(&self) -> Option<H3Output<'_>> {
         if self.has_failed_or_ended() { None } else { self.outputs.next_output() }
     }
@@ -164,8 +165,8 @@ impl H3Machine {
         }
     }
 
-    /// Records that QUIC accepts no more bytes of this stream at present. Its output is left out
-    /// until [`H3Machine::unblock_output`].
+    /// Records that QUIC accepts no more bytes of this stream at present.
+    /// [`H3Machine::next_output`] skips the stream until [`H3Machine::unblock_output`].
     pub fn block_output(&mut self, stream: H3SendStream) {
         self.set_blocked(stream, true);
     }
@@ -186,7 +187,7 @@ impl H3Machine {
         }
     }
 
-    /// Returns `true` if [`H3Machine::next_output`] has something to write.
+    /// Returns `true` if [`H3Machine::next_output`] would return bytes or the end of a stream.
     pub fn has_output(&self) -> bool {
         self.next_output().is_some()
     }

@@ -23,12 +23,13 @@ pub(crate) struct H3PeerSettings {
 /// The state of one unidirectional stream of the server.
 #[derive(Debug)]
 enum ServerStream {
-    /// The bytes of a stream whose type has not arrived completely.
+    /// The type of the stream has not arrived completely. The vector contains the bytes received so
+    /// far.
     Typeless(Vec<u8>),
     Control(H3FrameReader),
     QpackEncoder,
     QpackDecoder,
-    /// The stream has an unknown type, and its bytes are ignored.
+    /// The stream has an unknown type. Its bytes are ignored.
     Unwanted,
 }
 
@@ -50,8 +51,8 @@ impl ServerStreams {
 }
 
 impl H3Machine {
-    /// Reads from a unidirectional stream of the server until an event is due or `input` is used up.
-    /// Returns the number of bytes consumed.
+    /// Reads from a unidirectional stream of the server until there is an event or `input` is used
+    /// up. Returns the number of bytes consumed.
     pub(crate) fn receive_uni_stream(
         &mut self,
         now: Timestamp,
@@ -145,7 +146,7 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Reads frames of the control stream until an event is due. Returns the rest of the input.
+    /// Reads frames of the control stream until there is an event. Returns the rest of the input.
     fn receive_control<'a>(
         &mut self,
         now: Timestamp,
@@ -267,7 +268,7 @@ impl H3Machine {
     }
 }
 
-/// Returns the integer that is the whole payload of a frame.
+/// Returns the integer in a frame whose payload is a single integer.
 fn decode_single_integer(kind: u64, mut payload: &[u8]) -> Result<u64, H3Error> {
     let value = varint::decode(&mut payload).filter(|_| payload.is_empty());
     value.ok_or(H3Error::Frame(H3FrameFault::Layout { kind }))

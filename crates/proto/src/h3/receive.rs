@@ -1,4 +1,4 @@
-//! The receiving half of a request's stream: frames and bodies.
+//! The receiving half of a request's stream: frames and response bodies.
 //!
 //! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut. A
 //! field section is decoded in place if it is complete in the input, else from a buffer.
@@ -91,8 +91,8 @@ impl H3Machine {
         }
     }
 
-    /// Begins a frame whose header has been read. Returns the number of bytes of `behind`, the
-    /// input after the header, that were consumed.
+    /// Begins a frame whose header has been read. `behind` is the input after the header. Returns
+    /// the number of bytes of `behind` that were consumed.
     fn begin_frame(
         &mut self,
         now: Timestamp,
@@ -175,7 +175,8 @@ impl H3Machine {
         Ok(consumed)
     }
 
-    /// Resets this response if the buffered field sections of all responses exceed their limit.
+    /// Resets the response on stream `id` if the buffered field sections of all responses exceed
+    /// their limit.
     pub(crate) fn abandon_if_over_limit(&mut self, id: u64) {
         let limit = self.config.partial_head_bytes;
         if self.buffered > limit {
@@ -208,7 +209,7 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Returns an error if the body of stream `id`, ending here, would have another length than its
+    /// Returns an error if the body of stream `id` ends here and its length differs from its
     /// Content-Length.
     pub(crate) fn content_length_error(&self, id: u64) -> Option<H3Error> {
         match self.requests.get(id)?.phase {
@@ -236,7 +237,7 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Ends a request whose response has ended and is malformed.
+    /// Ends a request whose response ended but is incomplete, and reports the error as an event.
     fn reset_for_incomplete_response(&mut self, id: u64, error: H3Error) {
         if self.remove_request(id).is_some() {
             self.abandon_upload(id, error.code());
@@ -245,8 +246,8 @@ impl H3Machine {
         }
     }
 
-    /// Ends the response on stream `id`. Reports that the exchange is complete if its request was
-    /// sent completely, too.
+    /// Ends the response on stream `id`. If its request was sent completely, too, reports that the
+    /// exchange is complete.
     pub(crate) fn complete_response(&mut self, id: u64) {
         let Some(stream) = self.requests.get_mut(id) else { return };
         let is_unfinished = matches!(stream.upload, UploadState::Known { .. } | UploadState::Open);
@@ -262,8 +263,8 @@ impl H3Machine {
         self.remove_finished_request(id);
     }
 
-    /// Reports the completion of a response that ended before its request was sent, once the caller
-    /// has given all of the request.
+    /// Reports the completion of a response that ended before its request was sent. Called once the
+    /// caller has supplied the whole request.
     pub(crate) fn complete_before_request(&mut self, id: u64) {
         if self.requests.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended) {
             self.remove_finished_request(id);

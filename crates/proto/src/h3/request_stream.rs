@@ -16,24 +16,25 @@ pub(crate) struct H3RequestStream {
     pub(crate) phase: ResponsePhase,
     pub(crate) reader: H3FrameReader,
     /// The number of QPACK insertions that must arrive before the field section in `reader.partial`
-    /// can be decoded. `None` if no field section waits.
+    /// can be decoded. `None` if no field section waits for insertions.
     pub(crate) waits_for: Option<u64>,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
     /// True if any part of the response on this stream was received.
     pub(crate) started: bool,
-    /// True if the response is a success, after which the server continues to read the request.
+    /// True if the response is a success, so that the server continues to read the request
+    /// afterwards.
     pub(crate) reads_on: bool,
-    /// True if the stream is a tunnel, which only DATA may follow (RFC 9114 §4.4).
+    /// True if the stream is a tunnel, on which only DATA frames are allowed (RFC 9114 §4.4).
     pub(crate) is_tunnel: bool,
     /// True if the trailer section has arrived.
     pub(crate) is_trailed: bool,
-    /// The trailers of a response whose stream or request has not ended.
+    /// The trailers of a response, kept until its stream and its request have ended.
     pub(crate) trailers: Option<Fields>,
 }
 
 impl H3RequestStream {
-    /// Returns the number of buffered bytes of a field section.
+    /// Returns the number of buffered bytes of a field section on this stream.
     pub(crate) fn buffered_bytes(&self) -> usize {
         use super::frame::H3FrameReadState;
         match self.reader.state {

@@ -1,4 +1,4 @@
-//! Request bodies: DATA frames, and the end of the stream.
+//! Sends request bodies: DATA frames, and the end of the stream.
 
 use super::frame::{self, kind};
 use super::machine::H3Machine;
@@ -6,9 +6,9 @@ use super::{RequestError, RequestId};
 use crate::exchange::UploadState;
 use crate::request_section;
 
-/// The maximum number of unsent bytes in the output of a request. Above it, no more bytes of its
-/// body are accepted. QUIC sends about 45 KiB in one system call, and a body is passed on as soon
-/// as QUIC accepts it.
+/// The maximum number of unsent bytes in the output of a request; with more, no further bytes of
+/// its body are accepted. QUIC sends about 45 KiB in one system call, and the driver passes body
+/// bytes on as soon as QUIC accepts them.
 pub(crate) const OUTPUT_LIMIT: usize = 32 * 1024;
 
 impl H3Machine {

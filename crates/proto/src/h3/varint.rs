@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 /// The largest integer that can be encoded.
 pub(crate) const MAX_VALUE: u64 = (1 << 62) - 1;
 
-/// Appends an integer in the shortest form.
+/// Appends an integer in the shortest encoding.
 pub(crate) fn encode(value: u64, out: &mut Vec<u8>) {
     let value = value.min(MAX_VALUE);
     match value {
@@ -16,8 +16,9 @@ pub(crate) fn encode(value: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Removes an integer from the front of `input` and returns it. `None` if it is incomplete; `input`
-/// is unchanged then. A longer form than necessary is allowed.
+/// Removes an integer from the front of `input` and returns it. If the integer is incomplete,
+/// returns `None` and leaves `input` unchanged. An encoding that is longer than necessary is
+/// accepted.
 pub(crate) fn decode(input: &mut &[u8]) -> Option<u64> {
     let &first = input.first()?;
     let length = 1 << (first >> 6);
@@ -33,7 +34,7 @@ mod tests {
 
     /// Encodes and decodes the integers in the examples of RFC 9000, Appendix A.1.
     #[test]
-    fn integers_match_rfc9000_examples() {
+    fn quic_integers_match_rfc9000_examples() {
         let examples: [(u64, &[u8]); 4] = [
             (151_288_809_941_952_652, &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c]),
             (494_878_333, &[0x9d, 0x7f, 0x3e, 0x7d]),
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_survive_a_round_trip() {
+    fn limits_of_quic_integers_survive_a_round_trip() {
         for value in [0, 63, 64, 16_383, 16_384, (1 << 30) - 1, 1 << 30, MAX_VALUE] {
             let mut out = vec![];
             encode(value, &mut out);

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct HeaderBlock<'a> {
     rest: &'a [u8],
-    /// True if a field of the block was decoded. After that, the block may not change the size of
+    /// True if a field of the block was decoded. Afterwards the block must not change the size of
     /// the dynamic table.
     begun: bool,
 }
@@ -33,8 +33,8 @@ pub struct HpackDecoder {
 
 impl HpackDecoder {
     /// Creates a decoder. `limit` is the largest size in bytes that the peer may give the dynamic
-    /// table (`SETTINGS_HEADER_TABLE_SIZE`), and also its size at the start. The memory grows with
-    /// the entries, up to about twice that.
+    /// table (`SETTINGS_HEADER_TABLE_SIZE`), and also the table's initial size. The memory grows
+    /// with the entries, up to about twice `limit`.
     pub fn new(limit: u32) -> HpackDecoder {
         HpackDecoder { table: DynamicTable::new(limit as usize), limit }
     }
@@ -49,9 +49,9 @@ impl HpackDecoder {
     /// Decodes the next field of the header block. Appends it to `out` as `name: value` and CR LF,
     /// and returns the positions of name and value in `out`; `None` at the end of the block.
     ///
-    /// Only the coding is checked, not the field. Decode every block of a connection to its end, in
-    /// order, even if its fields are not wanted. If a block is skipped, the tables of the two ends
-    /// differ from then on.
+    /// Only the encoding is checked, not the field. Decode every block of a connection to its end,
+    /// in order, even if its fields are not wanted. If a block is skipped, the tables of the two
+    /// ends differ from then on.
     pub fn next_line(
         &mut self,
         block: &mut HeaderBlock<'_>,
@@ -116,7 +116,8 @@ impl HpackDecoder {
     }
 }
 
-/// Removes an integer of up to 32 bits from the front of `input` and returns it.
+/// Removes an HPACK integer of up to 32 bits from the front of `input` and returns it. Its prefix
+/// has `prefix` bits.
 fn integer(input: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
     // Five bytes of seven bits hold 32 bits.
     let value = prefix_integer::decode(input, prefix, 5)?;

@@ -1,4 +1,4 @@
-//! Encodes fields into blocks (RFC 7541 §6, §7.1).
+//! Encodes fields into header blocks (RFC 7541 §6, §7.1).
 
 use super::static_table;
 use crate::dynamic_table::DynamicTable;
@@ -91,7 +91,7 @@ impl HpackEncoder {
     }
 }
 
-/// A header block that is being appended to `out`.
+/// A header block to which fields are being appended in `out`.
 pub(crate) struct OpenHeaderBlock<'a> {
     encoder: &'a mut HpackEncoder,
     out: &'a mut Vec<u8>,

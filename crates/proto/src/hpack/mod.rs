@@ -7,15 +7,15 @@
 //!               └─ the same entries, if every block is decoded, in order ┘
 //! ```
 //!
-//! The decoder writes its lines straight into the buffer that becomes a
-//! [`ResponseHead`](crate::ResponseHead), so a field is copied once: from the block, or from a
-//! table. Both tables keep all entries in one buffer; an insertion or an eviction moves two
-//! numbers. (Rejected: one allocation an entry, which costs two allocations for each new field of
-//! each response.)
+//! The decoder writes its lines directly into the buffer that becomes a
+//! [`ResponseHead`](crate::ResponseHead), so that a field is copied once: from the block, or from a
+//! table. The tables of encoder and decoder keep all entries in one buffer; an insertion or an
+//! eviction changes two numbers. Rejected: one allocation for each entry, since each new field of
+//! each response would cost two allocations.
 //!
 //! The decoder does not limit the length of a field section: one byte can name a table entry of
-//! 4,096 bytes again and again. The caller counts after each line and applies its own limit. A line
-//! is never longer than a table entry or 8/5 of the block.
+//! 4,096 bytes again and again. The caller counts the bytes after each line and applies its own
+//! limit. A line is never longer than a table entry or 8/5 of the block.
 //!
 //! ```
 //! use haul_proto::hpack::{HeaderBlock, HpackDecoder, HpackEncoder, FieldIndexing};
@@ -75,7 +75,8 @@ pub enum HpackError {
         /// The largest size of the dynamic table allowed, in bytes.
         limit: u32,
     },
-    /// The block changes the size of the dynamic table after a field (RFC 7541 §4.2).
+    /// The block changes the size of the dynamic table after a field, which is too late (RFC 7541
+    /// §4.2).
     LateTableSize,
     /// The allowed size of the dynamic table was lowered, but the block does not begin with the
     /// required change of size (RFC 7541 §4.2).

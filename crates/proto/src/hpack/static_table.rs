@@ -2,7 +2,8 @@
 
 use crate::field_coding::StaticTableMatch;
 
-/// The entries of the static table in the order of the appendix. The first entry has index 1.
+/// The entries of the static table in the order of RFC 7541, Appendix A. The first entry has index
+/// 1.
 pub(super) const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_fields_are_found() {
+    fn static_hpack_names_and_fields_are_found() {
         assert_eq!(find(b":method", b"POST"), StaticTableMatch::Field(3));
         assert_eq!(find(b":method", b"PUT"), StaticTableMatch::Name(2));
         assert_eq!(find(b":path", b"/x"), StaticTableMatch::Name(4));

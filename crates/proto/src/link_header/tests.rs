@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns the links of a field as `target name=value ...`, so that a test can compare them.
+/// Returns the links of a field in the notation `target name=value ...`, for comparison.
 fn shown(value: &str) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     parse_links(value.as_bytes())
@@ -23,7 +23,7 @@ fn next_of(value: &str) -> Option<String> {
 }
 
 #[test]
-fn examples_of_rfc_8288_are_parsed() {
+fn link_examples_of_rfc_8288_are_parsed() {
     let previous = "<http://example.com/TheBook/chapter2>; rel=\"previous\"; title=\"previous chapter\"";
     assert_eq!(shown(previous), ["http://example.com/TheBook/chapter2 rel=previous title=previous chapter"]);
     assert_eq!(shown("</>; rel=\"http://example.net/foo\""), ["/ rel=http://example.net/foo"]);
@@ -40,7 +40,7 @@ fn examples_of_rfc_8288_are_parsed() {
 }
 
 #[test]
-fn relation_is_found_in_all_spellings() {
+fn link_relation_is_found_in_all_spellings() {
     for field in [
         "<n>; rel=next",
         "<n>;rel=\"next\"",
@@ -63,7 +63,7 @@ fn relation_is_found_in_all_spellings() {
 }
 
 #[test]
-fn other_relations_are_not_next() {
+fn links_with_other_relations_are_not_next() {
     for field in [
         "",
         "n; rel=next",
@@ -96,14 +96,14 @@ fn malformed_link_ends_the_list() {
 }
 
 #[test]
-fn quoted_pairs_are_unescaped() {
+fn quoted_pairs_in_link_parameters_are_unescaped() {
     assert_eq!(shown(r#"<a>; t="\"\\x\,""#), [r#"a t="\x,"#]);
     assert_eq!(shown(r#"<a>; t="x\"#), ["a t=x"]);
     assert_eq!(shown(r#"<a>; t="\"#), ["a t="]);
 }
 
 #[test]
-fn large_fields_take_linear_time() {
+fn large_link_fields_take_linear_time() {
     // A quadratic parser would take minutes.
     for piece in ["<a>;rel=x,", "<", ";", "<a>;", "\"", "<a>;a=\"", "<a>;a=\"\\", ",", "<a>;a=b;"] {
         let field = piece.repeat(2_000_000 / piece.len());
@@ -112,7 +112,7 @@ fn large_fields_take_linear_time() {
     }
 }
 
-/// Writes links so that a conforming parser finds them again.
+/// Writes links in such a way that a conforming parser finds them again.
 fn written(links: &[(String, Vec<(String, String)>)]) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let parameter = |(name, value): &(String, String)| format!(" ;\t{name}=\"{}\"", quoted(value));
@@ -124,7 +124,7 @@ fn written(links: &[(String, Vec<(String, String)>)]) -> String {
 
 proptest! {
     #[test]
-    fn written_links_are_read_again(
+    fn written_links_are_parsed_back(
         given in prop::collection::vec(
             ("[!-=?-~]{0,8}", prop::collection::vec(("[a-z*]{1,4}", "[ -~\u{e4}]{0,8}"), 0..4)), 0..4
         )
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_to_an_end(field in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn link_iteration_over_any_bytes_ends(field in prop::collection::vec(any::<u8>(), 0..64)) {
         for link in parse_links(&field) {
             prop_assert!(!link.target().contains(&b'>'));
             let _ = (link.has_relation("next"), link.anchor(), link.parameters().count());
@@ -150,7 +150,7 @@ proptest! {
 }
 
 #[test]
-fn every_prefix_is_read_without_panic() {
+fn every_prefix_of_a_link_field_is_parsed() {
     let field = r#"<a>; rel="x \" y"; anchor="b" , <c>;rel=next"#;
     let all = shown(field);
     for end in 0..field.len() {

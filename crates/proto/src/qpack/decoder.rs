@@ -1,5 +1,5 @@
-//! Decodes field sections into field lines (RFC 9204 §4.5), and carries out the peer's insertions
-//! (§4.3).
+//! Decodes field sections into field lines (RFC 9204 §4.5), and executes the insertions that the
+//! peer requests (§4.3).
 
 use super::instruction::{self, EncoderInstruction, InstructionName};
 use super::{QpackError, QpackFault, integer, static_table};
@@ -17,9 +17,9 @@ pub struct EncodedFieldSection<'a> {
 }
 
 impl EncodedFieldSection<'_> {
-    /// Returns the Required Insert Count: the section can be decoded as soon as that many entries
-    /// have been inserted ([`QpackDecoder::insert_count`]). If it is not 0, a decoded section must
-    /// be acknowledged.
+    /// Returns the Required Insert Count: the section can be decoded as soon as this number of
+    /// entries has been inserted ([`QpackDecoder::insert_count`]). If it is not 0, a decoded
+    /// section must be acknowledged.
     pub fn required_insert_count(&self) -> u64 {
         self.required
     }
@@ -33,16 +33,16 @@ pub struct QpackDecoder {
     limit: u32,
     /// The first bytes of an instruction that has not arrived completely.
     partial: Vec<u8>,
-    /// Scratch space for the name and the value of a new entry.
+    /// Scratch space for the name and the value of an entry to insert.
     entry: Vec<u8>,
-    /// The number of insertions that the peer knows to have arrived.
+    /// The number of insertions that were acknowledged to the peer.
     acknowledged: u64,
 }
 
 impl QpackDecoder {
     /// Creates a decoder. `limit` is the largest capacity in bytes that the peer may give the
     /// dynamic table (`SETTINGS_QPACK_MAX_TABLE_CAPACITY`). The memory grows with the entries, up
-    /// to about twice that; an incomplete instruction occupies up to eight times that.
+    /// to about twice `limit`; an incomplete instruction occupies up to eight times `limit`.
     pub fn new(limit: u32) -> QpackDecoder {
         let (table, partial, entry) = (DynamicTable::new(0), Vec::new(), Vec::new());
         QpackDecoder { table, limit, partial, entry, acknowledged: 0 }
@@ -53,8 +53,9 @@ impl QpackDecoder {
         self.table.insert_count()
     }
 
-    /// Carries out the instructions in `input`, the next bytes of the peer's encoder stream, and
-    /// returns their number. All input is consumed. After an error, the connection must end.
+    /// Executes the instructions in `input`, the next bytes of the peer's encoder stream, and
+    /// returns the number of instructions. All input is consumed. After an error, the connection
+    /// must end.
     pub fn on_encoder_stream(&mut self, input: &[u8]) -> Result<u32, QpackError> {
         self.process_instructions(input).map_err(QpackError::EncoderStream)
     }
@@ -130,8 +131,8 @@ impl QpackDecoder {
         Ok(())
     }
 
-    /// Begins to decode a complete field section. If it requires more insertions than
-    /// [`QpackDecoder::insert_count`], wait for them and begin again.
+    /// Begins to decode a complete field section. If the section requires more insertions than
+    /// [`QpackDecoder::insert_count`], wait for the insertions and begin again.
     pub fn begin_section<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackError> {
         self.decode_prefix(section).map_err(QpackError::Section)
     }
@@ -172,7 +173,7 @@ impl QpackDecoder {
     /// Decodes the next field of the section. Appends it to `out` as `name: value` and CR LF, and
     /// returns the positions of name and value in `out`; `None` at the end of the section.
     ///
-    /// Only the coding is checked, not the field.
+    /// Only the encoding is checked, not the field.
     pub fn next_line(
         &self,
         section: &mut EncodedFieldSection<'_>,
@@ -248,9 +249,9 @@ impl QpackDecoder {
         declared.and_then(|absolute| self.table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
     }
 
-    /// Appends a Section Acknowledgment to `out`, the client's decoder stream. Call this when a
-    /// section of this stream whose [`EncodedFieldSection::required_insert_count`] is `required`
-    /// was decoded; no acknowledgement is necessary if that is 0.
+    /// Appends a Section Acknowledgment to `out`, the client's decoder stream. Call this after
+    /// decoding a section of this stream. `required` is its
+    /// [`EncodedFieldSection::required_insert_count`]; no acknowledgement is necessary if it is 0.
     pub fn acknowledge_section(&mut self, stream: u64, required: u64, out: &mut Vec<u8>) {
         if required > 0 {
             self.acknowledged = self.acknowledged.max(required);
@@ -259,7 +260,7 @@ impl QpackDecoder {
     }
 
     /// Appends a Stream Cancellation to `out`, the client's decoder stream. Call this when a stream
-    /// is reset, or no longer read, before all of its sections were decoded.
+    /// is reset, or is no longer read, before all its sections were decoded.
     pub fn cancel_stream(&self, stream: u64, out: &mut Vec<u8>) {
         // Without a table, the peer cannot have referred to it (RFC 9204 §2.2.2.2).
         if self.limit > 0 {
@@ -267,8 +268,8 @@ impl QpackDecoder {
         }
     }
 
-    /// Appends an Insert Count Increment to `out`, the client's decoder stream, if entries were
-    /// inserted that no acknowledgement has reported.
+    /// Appends an Insert Count Increment to `out`, the client's decoder stream, if some insertions
+    /// have not been acknowledged yet.
     pub fn acknowledge_insertions(&mut self, out: &mut Vec<u8>) {
         let increment = self.table.insert_count() - self.acknowledged;
         if increment > 0 {
@@ -289,8 +290,8 @@ fn entry_at_relative_index(table: &DynamicTable, base: u64, index: u64) -> Resul
     absolute.and_then(|absolute| table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
 }
 
-/// Appends the string at the front of `input` to `out`. Its length has a prefix of `prefix` bits;
-/// the bit above says whether the string is Huffman-coded.
+/// Appends the string at the front of `input` to `out`. The length of the string has a prefix of
+/// `prefix` bits; the bit above the prefix tells whether the string is Huffman-coded.
 fn string(input: &mut &[u8], prefix: u32, out: &mut Vec<u8>) -> Result<(), QpackFault> {
     let &first = input.first().ok_or(QpackFault::Truncated)?;
     let length = integer(input, prefix)?;

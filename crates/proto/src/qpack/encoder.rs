@@ -9,20 +9,20 @@ use crate::prefix_integer;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The number of fields that the encoder remembers as sent once.
+/// The number of fields that the encoder remembers because they were sent once.
 const REMEMBERED_FIELDS: usize = 64;
 
-/// The maximum number of unacknowledged sections. Above it, further sections refer to no dynamic
-/// entry. A peer that never acknowledges costs 24 KiB.
+/// The maximum number of unacknowledged sections. If it is reached, further sections refer to no
+/// dynamic entry. A peer that never acknowledges costs 24 KiB.
 const MAX_UNACKNOWLEDGED_SECTIONS: usize = 1024;
 
 /// A section that refers to dynamic entries, and that the peer has not acknowledged.
 #[derive(Copy, Clone, Debug)]
 struct UnacknowledgedSection {
     stream: u64,
-    /// The number of insertions that the peer must have made to decode the section.
+    /// The number of entries that the peer must have inserted to decode the section.
     required: u64,
-    /// The lowest absolute index to which the section refers.
+    /// The lowest absolute index of a dynamic entry to which the section refers.
     lowest: u64,
 }
 
@@ -44,14 +44,14 @@ pub struct QpackEncoder {
     table: DynamicTable,
     /// The largest capacity in bytes that the dynamic table may have, even if the peer allows more.
     own: u32,
-    /// The capacity that the peer allows.
+    /// The table capacity in bytes that the peer allows.
     peer_limit: u64,
     announced: bool,
     /// The number of insertions that the peer has acknowledged.
     known_received: u64,
     unacknowledged: VecDeque<UnacknowledgedSection>,
     open: UnfinishedSection,
-    /// Hashes of fields that were sent once and are not in a table.
+    /// Hashes of the fields that were sent once and are not in a table.
     seen: [u32; REMEMBERED_FIELDS],
     next_seen: usize,
     instructions: Vec<u8>,
@@ -86,8 +86,8 @@ impl QpackEncoder {
         self.table.resize(limit.min(u64::from(self.own)) as usize);
     }
 
-    /// Returns the bytes for the client's encoder stream that were made since the last call. They
-    /// must be sent in order.
+    /// Returns the bytes to send on the client's encoder stream. The caller sends them in order and
+    /// removes them.
     pub fn encoder_stream_output(&mut self) -> &mut Vec<u8> {
         &mut self.instructions
     }
@@ -127,7 +127,8 @@ impl QpackEncoder {
         encode_string(value, 0, 7, &mut self.open.lines);
     }
 
-    /// Ends the section, and appends it to `out`. It must be sent on the QUIC stream `stream`.
+    /// Ends the section, and appends it to `out`. The section must be sent on the QUIC stream
+    /// `stream`.
     pub fn finish_section(&mut self, stream: u64, out: &mut Vec<u8>) {
         let UnfinishedSection { required, lowest, base, .. } = self.open;
         match lowest {
@@ -143,8 +144,9 @@ impl QpackEncoder {
         out.extend_from_slice(&self.open.lines);
     }
 
-    /// Returns the absolute index of the newest entry with this name and value. (A reference to the
-    /// name alone would keep an entry in use whose value does not occur any more.)
+    /// Returns the absolute index of the newest entry with this name and value. A reference to an
+    /// entry's name alone is never used: it would keep an entry whose value does not occur any
+    /// more.
     fn find(&self, name: &[u8], value: &[u8]) -> Option<u64> {
         let place = self.table.iter().position(|entry| entry == (name, value))?;
         Some(self.table.insert_count() - 1 - place as u64)
@@ -162,7 +164,8 @@ impl QpackEncoder {
         self.open.base - 1 - index
     }
 
-    /// Inserts a field if it is sent for the second time and evicts no entry that is in use.
+    /// Inserts a field into the table if it is sent for the second time and its insertion evicts no
+    /// entry that is in use.
     fn insert_if_repeated(&mut self, name: &[u8], value: &[u8], static_name: Option<u64>) {
         let size = name.len() + value.len() + ENTRY_OVERHEAD;
         if size > self.table.max() {
@@ -193,9 +196,9 @@ impl QpackEncoder {
         self.table.insert(name, value);
     }
 
-    /// Reads the instructions in `input`, the next bytes of the peer's decoder stream, and returns
-    /// the number of Stream Cancellations. All input is consumed. After an error, the connection
-    /// must end.
+    /// Processes the instructions in `input`, the next bytes of the peer's decoder stream, and
+    /// returns the number of Stream Cancellations. All input is consumed. After an error, the
+    /// connection must end.
     pub fn on_decoder_stream(&mut self, input: &[u8]) -> Result<u32, QpackError> {
         self.process_instructions(input).map_err(QpackError::DecoderStream)
     }
@@ -230,7 +233,8 @@ impl QpackEncoder {
         Ok(cancellations)
     }
 
-    /// Carries out an instruction of the peer's decoder. Returns 1 for a Stream Cancellation.
+    /// Executes an instruction of the peer's decoder. Returns 1 for a Stream Cancellation,
+    /// otherwise 0.
     fn apply(&mut self, instruction: DecoderInstruction) -> Result<u32, QpackFault> {
         match instruction {
             DecoderInstruction::SectionAcknowledgment(stream) => {

@@ -4,11 +4,11 @@ use super::{QpackFault, integer};
 use crate::huffman;
 use alloc::vec::Vec;
 
-/// The factor by which the coded form of a string may exceed the capacity of the table. The longest
-/// Huffman code has 30 bits for a byte.
+/// The factor by which an encoded string may be longer than the capacity of the table. The longest
+/// Huffman code needs 30 bits for a byte.
 const MAX_CODING_FACTOR: usize = 4;
 
-/// A string of an instruction, still in its coded form.
+/// A string of an instruction, not yet decoded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct InstructionString<'a> {
     coded: &'a [u8],
@@ -25,7 +25,7 @@ impl InstructionString<'_> {
     }
 }
 
-/// The name of an entry that is inserted.
+/// The name of an entry to insert.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum InstructionName<'a> {
     /// The name of the static entry with this index.
@@ -43,13 +43,13 @@ pub(super) enum EncoderInstruction<'a> {
         name: InstructionName<'a>,
         value: InstructionString<'a>,
     },
-    /// Inserts the dynamic entry with this index once more; 0 is the newest.
+    /// Inserts a copy of the dynamic entry with this index; 0 is the newest.
     Duplicate(u64),
 }
 
 /// Removes an instruction from the front of `input` and returns it. Fails with
-/// [`QpackFault::Truncated`] if it is incomplete. `capacity` is the present size of the dynamic
-/// table, which bounds the length of strings.
+/// [`QpackFault::Truncated`] if the instruction is incomplete. `capacity` is the present capacity
+/// of the dynamic table in bytes, which bounds the length of strings.
 pub(super) fn encoder_instruction<'a>(
     input: &mut &'a [u8],
     capacity: usize,
@@ -87,14 +87,14 @@ fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<Inst
 pub(super) enum DecoderInstruction {
     /// A section of this stream was decoded.
     SectionAcknowledgment(u64),
-    /// The sections of this stream that were not acknowledged will not be decoded.
+    /// The unacknowledged sections of this stream will not be decoded.
     StreamCancellation(u64),
     /// The number of further insertions that have arrived.
     InsertCountIncrement(u64),
 }
 
 /// Removes an instruction from the front of `input` and returns it. Fails with
-/// [`QpackFault::Truncated`] if it is incomplete.
+/// [`QpackFault::Truncated`] if the instruction is incomplete.
 pub(super) fn decoder_instruction(input: &mut &[u8]) -> Result<DecoderInstruction, QpackFault> {
     let &first = input.first().ok_or(QpackFault::Truncated)?;
     Ok(match first {

@@ -7,16 +7,17 @@
 //!              └◀───────────────(decoder stream: acknowledgements, cancellations)─────────────┘
 //! ```
 //!
-//! Streams of QUIC arrive in any order, so a section may refer to insertions that have not arrived.
-//! The decoder then reports the number of insertions that it needs, and the caller waits for them.
-//! The encoder refers only to entries that its peer has acknowledged. So no section of it ever has
-//! to wait, and the peer's limit on blocked streams does not matter.
+//! Data of different QUIC streams arrive in any order, so a section may refer to insertions that
+//! have not arrived. The decoder then reports the number of insertions that it needs, and the
+//! caller waits for them. The encoder refers only to entries that its peer has acknowledged. Its
+//! sections therefore never have to wait, and the peer's limit on blocked streams does not matter.
 //!
 //! The encoder inserts a field when it is sent for the second time. A connection for one request
 //! inserts nothing, and its encoder stream is never opened.
 //!
 //! The decoder does not limit the length of a field section: one byte can name a table entry of
-//! 4,096 bytes again and again. The caller counts after each line and applies its own limit.
+//! 4,096 bytes again and again. The caller counts the bytes after each line and applies its own
+//! limit.
 //!
 //! ```
 //! use haul_proto::qpack::{FieldIndexing, QpackDecoder, QpackEncoder};
@@ -53,8 +54,8 @@ use crate::huffman::MalformedHuffman;
 use crate::prefix_integer::{self, PrefixIntegerError};
 use core::fmt;
 
-/// The largest number of bytes after the first one of an integer. They hold 63 bits; QPACK requires
-/// 62 (RFC 9204 §4.1.1).
+/// The largest number of bytes that follow the first byte of an integer. They hold 63 bits; QPACK
+/// requires 62 (RFC 9204 §4.1.1).
 const LONGEST_INTEGER: u32 = 9;
 
 /// An error in the peer's QPACK data. Each variant ends the connection with its own error code (RFC
@@ -64,13 +65,13 @@ const LONGEST_INTEGER: u32 = 9;
 pub enum QpackError {
     /// A field section cannot be decoded.
     Section(QpackFault),
-    /// An instruction on the peer's encoder stream cannot be carried out.
+    /// An instruction on the peer's encoder stream is invalid.
     EncoderStream(QpackFault),
-    /// An instruction on the peer's decoder stream is wrong.
+    /// An instruction on the peer's decoder stream is invalid.
     DecoderStream(QpackFault),
 }
 
-/// The reason why a field section or an instruction of QPACK is wrong.
+/// The reason why a field section or an instruction of QPACK is invalid.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QpackFault {
@@ -87,7 +88,8 @@ pub enum QpackFault {
     /// A Huffman-coded string contains EOS, or has padding that is longer than seven bits or not
     /// all ones.
     Huffman,
-    /// The Required Insert Count or the Base of a section is impossible (RFC 9204 §4.5.1).
+    /// The Required Insert Count or the Base of a section has an impossible value (RFC 9204
+    /// §4.5.1).
     Prefix,
     /// More streams wait for insertions than the decoder allows.
     BlockedStreams {
@@ -161,7 +163,7 @@ impl fmt::Display for QpackFault {
     }
 }
 
-/// Removes an integer from the front of `input` and returns it.
+/// Removes a QPACK integer from the front of `input` and returns it. Its prefix has `prefix` bits.
 fn integer(input: &mut &[u8], prefix: u32) -> Result<u64, QpackFault> {
     Ok(prefix_integer::decode(input, prefix, LONGEST_INTEGER)?)
 }

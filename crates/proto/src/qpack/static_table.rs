@@ -2,7 +2,8 @@
 
 use crate::field_coding::StaticTableMatch;
 
-/// The entries of the static table in the order of the appendix. The first entry has index 0.
+/// The entries of the static table in the order of RFC 9204, Appendix A. The first entry has index
+/// 0.
 #[rustfmt::skip]
 pub(super) const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b":authority", b""),
@@ -111,9 +112,10 @@ const LONGEST_NAME: usize = 32;
 
 /// The entries of the static table, arranged by the lengths of their names.
 struct EntriesByNameLength {
-    /// The indices of the entries. Entries of one length are in the order of the table.
+    /// The indices of the entries by rising name length. Entries with names of the same length are
+    /// in the order of the table.
     indices: [u8; ENTRIES.len()],
-    /// For each length, the position in `indices` of its first entry.
+    /// For each name length, the position in `indices` of the first entry with that length.
     first: [u8; LONGEST_NAME + 2],
 }
 
@@ -166,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_fields_are_found() {
+    fn static_qpack_names_and_fields_are_found() {
         assert_eq!(find(b":method", b"POST"), StaticTableMatch::Field(20));
         assert_eq!(find(b":method", b"PATCH"), StaticTableMatch::Name(15));
         assert_eq!(find(b":authority", b"h"), StaticTableMatch::Name(0));

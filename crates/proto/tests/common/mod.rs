@@ -1,4 +1,5 @@
-//! A driver in memory: it passes input to an HTTP/1 machine in pieces and records the events.
+//! An in-memory driver for HTTP/1 tests: it passes input to an HTTP/1 machine in pieces and records
+//! the events.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use haul_proto::h1::{BodyFraming, CloseReason, H1Config, H1Error, H1Event, H1Machine, RequestHead, RequestId};
@@ -18,7 +19,7 @@ pub(crate) enum H1Observation {
     Error(H1Error),
 }
 
-/// The state of the input's end: not reached, proper, or without close_notify.
+/// The manner in which the input ends: not at all, properly, or without close_notify.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InputEnd {
     Open,
@@ -34,7 +35,7 @@ pub(crate) fn with_method(method: &'static str) -> RequestHead<'static> {
     RequestHead { method, fields: &[("Host", b"h")], ..RequestHead::default() }
 }
 
-/// Returns an HTTP/1 connection on which these requests are enqueued and sent.
+/// Returns an HTTP/1 connection on which these requests were enqueued and sent.
 pub(crate) fn asked(config: H1Config, requests: &[RequestHead<'_>]) -> H1Machine {
     let mut conn = H1Machine::new(H1Config { max_pipeline: requests.len(), ..config });
     for request in requests {
@@ -132,8 +133,8 @@ pub(crate) fn body_of(seen: &[H1Observation]) -> Vec<u8> {
     bodies.collect::<Vec<_>>().concat()
 }
 
-/// Returns `Ok` if the connection can be reused after its last complete response, else the reason
-/// why not. `None` if no response is complete.
+/// Returns `Ok` if the connection can be reused after its last complete response, otherwise the
+/// reason why not. Returns `None` if no response is complete.
 pub(crate) fn reuse_of(seen: &[H1Observation]) -> Option<Result<(), CloseReason>> {
     seen.iter().rev().find_map(|event| match event {
         H1Observation::Complete(_, _, reuse) => Some(*reuse),

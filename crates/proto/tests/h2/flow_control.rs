@@ -1,4 +1,5 @@
-//! Compares flow control with a model of the peer, which counts windows from our frames alone.
+//! Compares HTTP/2 flow control with a model of the peer, which counts the windows from the
+//! client's frames alone.
 
 use super::peer::{
     DATA, END, HEADERS, SETTINGS, WINDOW_UPDATE, data, get, headers, padded, sent, settings, settings_ack,
@@ -12,12 +13,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 enum WindowOp {
     Ask,
-    /// Sends DATA on a stream. The values are the number that chooses the stream, the share (of
-    /// 255) of what its windows allow, and whether the frame is padded.
+    /// Sends DATA on a stream. The values are a number that selects the stream, the fraction (in
+    /// 255ths) of the bytes that its windows allow, and whether the frame is padded.
     Send(u8, u8, bool),
     End(u8),
-    /// Releases received bytes of a stream. The values are the number that chooses the stream, and
-    /// the share (of 255) of its unreleased bytes.
+    /// Releases received bytes of a stream. The values are a number that selects the stream, and
+    /// the fraction (in 255ths) of its unreleased bytes.
     Release(u8, u8),
     Cancel(u8),
     Later(u16),
@@ -47,8 +48,8 @@ struct WindowModel {
     /// The flow-control window of the connection: the number of bytes that the peer may send.
     window: i64,
     windows: BTreeMap<u32, i64>,
-    /// For each stream, also an ended one, the number of bytes delivered to the client and not
-    /// released.
+    /// For each stream, open or ended, the number of bytes that were delivered to the client and
+    /// not released.
     held: BTreeMap<u32, u64>,
 }
 
@@ -192,10 +193,11 @@ impl WindowModel {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Checks three rules. The peer may never send more than the memory budget. Unreleased bytes of
-    /// one stream do not stop the others. All streams continue once everything is released.
+    /// Checks three rules. The client never allows the peer to send more than the memory budget.
+    /// Unreleased bytes of one stream do not stop other streams. All streams continue once all
+    /// bytes are released.
     #[test]
-    fn peer_stays_within_the_windows(
+    fn receive_windows_bound_memory_without_stalling_streams(
         ops in prop::collection::vec(op(), 0..150),
         stream_window in 1u32..70_000,
         connection_window in 65_535u32..300_000,
@@ -221,7 +223,7 @@ proptest! {
     /// Checks that request bodies never exceed the peer's flow-control windows, and that every body
     /// is sent completely once the windows are open.
     #[test]
-    fn bodies_respect_the_peers_windows(
+    fn request_bodies_respect_the_peers_windows(
         lengths in prop::collection::vec(0u64..150_000, 1..5),
         steps in prop::collection::vec((0usize..5, 1u32..40_000, any::<bool>(), 0u32..70_000), 0..60),
     ) {
@@ -290,7 +292,7 @@ proptest! {
 /// Receives a thousand responses whose bodies are never released, and checks that the buffered
 /// bytes stay within the window.
 #[test]
-fn unreleased_bodies_stay_within_the_window() {
+fn unreleased_response_bodies_stay_within_the_window() {
     let total = 4 << 20;
     let config = H2Config { connection_window: total, stream_window: 4_096, ..H2Config::default() };
     let mut model = WindowModel::new(config);

@@ -1,5 +1,5 @@
-//! Hostile or broken peers, by class. Each must cause exactly the given error, whether its bytes
-//! arrive at once or one by one.
+//! Tests with hostile or broken HTTP/2 peers, by class of fault. Each must cause exactly the given
+//! error, whether its bytes arrive at once or one by one.
 
 use super::peer::{
     CONTINUATION, DATA, END, GOAWAY, H2Observation, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM,
@@ -17,7 +17,7 @@ use haul_proto::time::Timestamp;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
-/// Asserts that the connection ends with this error when it receives these bytes.
+/// Asserts that the connection ends with `error` when it receives these bytes.
 fn refused_raw(class: &str, wire: &[u8], error: H2Error) {
     let cuts: Vec<usize> = (1..wire.len()).collect();
     for cuts in [&[][..], &cuts] {
@@ -40,7 +40,7 @@ fn refused(class: &str, wire: &[Vec<u8>], error: H2Error) {
     refused_raw(class, &[settings(&[]), wire.concat()].concat(), error);
 }
 
-/// Asserts that a response of these frames ends with this error, and that the connection continues.
+/// Asserts that a response with these frames ends with `error`, and that the connection continues.
 fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: H2Error) {
     let wire = [settings(&[]), wire.concat(), headers(3, END, OK)].concat();
     let cuts: Vec<usize> = (1..wire.len()).collect();
@@ -58,7 +58,7 @@ fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: H2Error
 }
 
 #[test]
-fn other_protocols_are_refused() {
+fn other_protocols_are_refused_as_http2() {
     refused_raw("HTTP/1", b"HTTP/1.1 200 OK\r\n\r\n", H2Error::NotHttp2 { http1: true });
     refused_raw("another protocol", b"220 mail.example.org ESMTP", H2Error::NotHttp2 { http1: false });
     refused_raw("no preface", &headers(1, END, OK), H2Error::NotHttp2 { http1: false });
@@ -66,7 +66,7 @@ fn other_protocols_are_refused() {
 }
 
 #[test]
-fn invalid_frame_sizes_are_refused() {
+fn invalid_h2_frame_sizes_are_refused() {
     let size = |kind, length| H2Error::FrameSize { kind, length };
     refused("SETTINGS of 5", &[frame(SETTINGS, 0, 0, &[0; 5])], size(SETTINGS, 5));
     refused("a long ack", &[frame(SETTINGS, 1, 0, &[0; 6])], size(SETTINGS, 6));
@@ -81,7 +81,7 @@ fn invalid_frame_sizes_are_refused() {
 }
 
 #[test]
-fn misplaced_frames_are_refused() {
+fn misplaced_h2_frames_are_refused() {
     let fault = H2Error::Frame;
     for kind in [DATA, HEADERS] {
         refused("stream 0", &[frame(kind, 0, 0, &[0; 4])], fault(FrameFault::StreamZero));
@@ -111,7 +111,7 @@ fn misplaced_frames_are_refused() {
 }
 
 #[test]
-fn excessive_padding_is_refused() {
+fn excessive_h2_padding_is_refused() {
     let fault = H2Error::Frame(FrameFault::Padding);
     let head = headers(1, 0, OK);
     refused("DATA of padding", &[head.clone(), frame(DATA, PADDED, 1, &[3, 0, 0])], fault);
@@ -122,7 +122,7 @@ fn excessive_padding_is_refused() {
 }
 
 #[test]
-fn window_violations_are_refused() {
+fn flow_control_window_violations_are_refused() {
     let head = headers(1, 0, OK);
     let config = H2Config { connection_window: 1, stream_window: 20_000, ..H2Config::default() };
     for (class, count, stream) in [("a stream's", 2, 20_000), ("the connection's", 4, 65_535)] {
@@ -148,16 +148,15 @@ fn window_violations_are_refused() {
 }
 
 #[test]
-fn impossible_settings_are_refused() {
+fn h2_settings_out_of_range_are_refused() {
     for (id, value) in [(2, 1), (2, 9), (4, 0x8000_0000), (5, 16_383), (5, 0x100_0000)] {
         refused("a setting", &[settings(&[(id, value)])], H2Error::Setting { id, value });
     }
 }
 
-/// For each limit of `FloodLimits`, sends one useless frame more than the limit allows, which ends
-/// the connection.
+/// Sends one useless frame more than each limit of `FloodLimits` allows, which ends the connection.
 #[test]
-fn floods_end_at_their_limits() {
+fn useless_h2_frames_end_connection_at_their_limits() {
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
     let flood = |of, limit| H2Error::Flood { of, limit };
     let head = headers(1, 0, OK);
@@ -180,7 +179,7 @@ fn floods_end_at_their_limits() {
 }
 
 #[test]
-fn unread_acknowledgements_are_bounded() {
+fn h2_acknowledgements_the_peer_does_not_read_are_bounded() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let mut wire = [settings(&[]), vec![frame(PING, 0, 0, &[0; 8]); 900].concat()].concat();
     let mut now = Timestamp(0);
@@ -204,7 +203,7 @@ fn unread_acknowledgements_are_bounded() {
 }
 
 #[test]
-fn reset_streams_do_not_bypass_limits() {
+fn reset_stream_has_no_larger_window() {
     let config = H2Config { stream_window: 20_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 1);
     answer(&mut conn, &[headers(1, 0, OK)]);
@@ -215,7 +214,7 @@ fn reset_streams_do_not_bypass_limits() {
 }
 
 #[test]
-fn malformed_heads_are_refused() {
+fn malformed_h2_heads_reset_the_stream() {
     let field = |fault| H2Error::Field(fault);
     let with_ok = |name: &'static str, value: &'static str| headers(1, END, &[(":status", "200"), (name, value)]);
     let cases: &[(&str, &str, FieldFault)] = &[
@@ -259,7 +258,7 @@ fn malformed_heads_are_refused() {
 }
 
 #[test]
-fn length_mismatches_are_refused() {
+fn content_length_mismatches_reset_the_stream() {
     let says = |length: &'static str, flags| headers(1, flags, &[(":status", "200"), ("content-length", length)]);
     let differ = |expected, got| H2Error::Length { expected, got };
     reset_for("too long", "GET", &[says("5", 0), data(1, 0, b"hel"), data(1, END, b"lo!")], differ(5, 6));
@@ -285,7 +284,7 @@ fn length_mismatches_are_refused() {
 }
 
 #[test]
-fn truncated_body_is_delivered_before_its_error() {
+fn truncated_h2_body_is_delivered_before_its_error() {
     let head = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
     let wire = [settings(&[]), head, data(1, END, b"hell")].concat();
     let mut conn = asked(H2Config::default(), &get(), 1);
@@ -295,7 +294,7 @@ fn truncated_body_is_delivered_before_its_error() {
 }
 
 #[test]
-fn large_heads_are_refused() {
+fn h2_heads_and_trailers_above_limits_are_refused() {
     let long = "v".repeat(60_000);
     let fields: Vec<(&str, &str)> = [(":status", "200")].into_iter().chain(vec![("x", &*long); 6]).collect();
     let whole = block(&fields);
@@ -329,7 +328,7 @@ fn large_heads_are_refused() {
 }
 
 #[test]
-fn endless_interim_heads_are_refused() {
+fn h2_interim_heads_above_the_limit_are_refused() {
     let wire = vec![headers(1, 0, &[(":status", "102")]); 65];
     reset_for("65 interim heads", "GET", &wire, H2Error::Response(ResponseError::TooManyInterim { limit: 64 }));
     let limits = ResponseLimits { head_bytes: 1_000, interim: 1_000, ..ResponseLimits::default() };
@@ -341,7 +340,7 @@ fn endless_interim_heads_are_refused() {
 }
 
 #[test]
-fn broken_compression_ends_the_connection() {
+fn invalid_hpack_block_ends_the_connection() {
     let block = |bytes: &[u8]| [frame(HEADERS, WHOLE | END, 1, bytes)];
     refused("an index", &block(&[0xbe]), H2Error::Hpack(hpack::HpackError::Index { index: 62 }));
     refused("cut", &block(&[0x88, 0x40, 9, b'x']), H2Error::Hpack(hpack::HpackError::Truncated));
@@ -352,7 +351,7 @@ fn broken_compression_ends_the_connection() {
 /// Checks that the HPACK table stays equal to the peer's if a head is refused or its stream is
 /// closed.
 #[test]
-fn compression_survives_refused_heads() {
+fn hpack_table_stays_correct_after_refused_heads() {
     let entry = [&[0x40, 1, b'x', 1, b'y'][..]].concat();
     let bad = [&[0x88][..], &block(&[("UPPER", "case")]), &entry].concat();
     let late = [&[0x88][..], &[0x40, 1, b'z', 1, b'w']].concat();
@@ -371,7 +370,7 @@ fn compression_survives_refused_heads() {
 }
 
 #[test]
-fn input_just_within_the_limits_is_accepted() {
+fn h2_input_just_within_the_limits_is_accepted() {
     let mut conn: H2Machine = asked(H2Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,

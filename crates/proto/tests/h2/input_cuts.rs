@@ -1,4 +1,5 @@
-//! Checks that events and output do not depend on how the input is cut.
+//! Checks that the events and the output of an HTTP/2 machine do not depend on how the input is
+//! cut.
 
 use super::peer::{
     CONTINUATION, END, H2Observation, HEADERS, PADDED, PING, PRIORITY, WHOLE, asked, block, data, feed, frame, get,
@@ -73,7 +74,7 @@ fn session(wire: &[u8], cuts: &[usize]) -> (Vec<H2Observation>, Vec<u8>) {
 }
 
 #[test]
-fn cutting_input_once_changes_no_event() {
+fn h2_input_cut_once_gives_the_same_events() {
     for (number, wire) in sessions().iter().enumerate() {
         let whole = session(wire, &[]);
         for cut in 0..=wire.len() {
@@ -83,7 +84,7 @@ fn cutting_input_once_changes_no_event() {
 }
 
 #[test]
-fn input_byte_by_byte_changes_no_event() {
+fn h2_input_byte_by_byte_gives_same_events() {
     for (number, wire) in sessions().iter().enumerate() {
         let cuts: Vec<usize> = (0..wire.len()).collect();
         assert_eq!(session(wire, &cuts), session(wire, &[]), "session {number}");
@@ -91,7 +92,7 @@ fn input_byte_by_byte_changes_no_event() {
 }
 
 #[test]
-fn sessions_cover_every_kind_of_frame() {
+fn h2_test_sessions_cover_every_frame_type() {
     let seen: Vec<Vec<H2Observation>> = sessions().iter().map(|wire| session(wire, &[]).0).collect();
     let complete =
         |seen: &[H2Observation]| seen.iter().filter(|event| matches!(event, H2Observation::Complete(..))).count();
@@ -141,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_frames_give_equal_events_at_any_cut(
+    fn random_h2_frames_give_same_events_when_cut(
         frames in prop::collection::vec(any_frame(), 0..16),
         raw in prop::collection::vec(any::<u16>(), 0..16),
     ) {

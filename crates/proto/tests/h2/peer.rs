@@ -1,4 +1,5 @@
-//! Frames of a scripted peer, and a driver in memory that records the events of an HTTP/2 machine.
+//! Frames of a scripted HTTP/2 peer, and an in-memory driver that records the events of an HTTP/2
+//! machine.
 
 use haul_proto::h2::{
     BodyFraming, BodyLength, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestHead, RequestId, ResetReason,
@@ -126,7 +127,7 @@ pub(crate) fn get() -> RequestHead<'static> {
     with("GET", BodyLength::None)
 }
 
-/// Returns an HTTP/2 connection on which `request` is enqueued and sent `count` times.
+/// Returns an HTTP/2 connection on which `request` was enqueued and sent `count` times.
 pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -> H2Machine {
     let mut conn = H2Machine::new(config);
     for _ in 0..count {
@@ -150,8 +151,8 @@ pub(crate) enum H2Observation {
     Error(H2Error),
 }
 
-/// Passes `wire` to the connection in pieces and returns the events. Each number in `cuts` (rising)
-/// is an offset at which a new piece begins. Bodies are released at once.
+/// Passes `wire` to the connection in pieces and returns the events. Each number in `cuts` (in
+/// rising order) is an offset at which a new piece begins. Bodies are released at once.
 pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2Observation> {
     let mut seen: Vec<H2Observation> = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Requests: how they are encoded, their bodies, and which are refused.
+//! Tests of HTTP/2 requests: their encoding, their bodies, and the reasons to refuse them.
 
 use super::peer::{
     CONTINUATION, DATA, END, H2Observation, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
@@ -21,7 +21,8 @@ fn text(decoder: &mut HpackDecoder, bytes: &[u8]) -> (String, Vec<String>) {
     (String::from_utf8(out).expect("text").replace("\r\n", "\n"), secret)
 }
 
-/// Returns the head of a request, encoded and decoded again, and the names of its sensitive fields.
+/// Encodes the head of a request, decodes it again, and returns it with the names of its sensitive
+/// fields.
 fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
     let mut conn = H2Machine::new(H2Config::default());
     conn.enqueue(Timestamp(0), request).expect("a valid request");
@@ -32,7 +33,7 @@ fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
 }
 
 #[test]
-fn heads_are_encoded() {
+fn h2_request_heads_are_encoded() {
     let fields: &[(&str, &[u8])] = &[
         ("User-Agent", b"haul"),
         ("X-Trimmed", b" a b\t"),
@@ -73,7 +74,7 @@ fn heads_are_encoded() {
 }
 
 #[test]
-fn repeated_head_is_short() {
+fn repeated_h2_request_head_is_short() {
     let fields: &[(&str, &[u8])] = &[("User-Agent", b"haul/0.1"), ("Accept", b"*/*"), ("X-A", b"some value")];
     let mut conn = asked(H2Config::default(), &RequestHead { fields, ..get() }, 1);
     conn.enqueue(Timestamp(0), &RequestHead { fields, target: "/", ..get() }).expect("valid");
@@ -81,7 +82,7 @@ fn repeated_head_is_short() {
 }
 
 #[test]
-fn refused_requests_change_nothing() {
+fn refused_h2_requests_leave_the_connection_unchanged() {
     let field = |name: &'static str, value: &'static [u8]| -> &'static [(&'static str, &'static [u8])] {
         Box::leak(Box::new([("ok", &b""[..]), (name, value)]))
     };
@@ -120,7 +121,7 @@ fn refused_requests_change_nothing() {
 }
 
 #[test]
-fn large_head_is_sent_with_continuation() {
+fn large_h2_head_is_sent_with_continuation() {
     let value = vec![b'~'; 40_000];
     let mut conn = asked(H2Config::default(), &RequestHead { fields: &[("x", &value)], ..get() }, 0);
     conn.enqueue(Timestamp(0), &RequestHead { fields: &[("x", &value)], ..get() }).expect("valid");
@@ -132,7 +133,7 @@ fn large_head_is_sent_with_continuation() {
 }
 
 #[test]
-fn a_small_body_goes_with_its_head() {
+fn small_h2_body_follows_its_head_in_output() {
     let mut conn = asked(H2Config::default(), &get(), 0);
     let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(3))).expect("valid");
     assert_eq!(conn.body_credit(id), Some(3));
@@ -151,7 +152,7 @@ fn a_small_body_goes_with_its_head() {
 }
 
 #[test]
-fn unknown_length_body_ends_with_trailers() {
+fn h2_body_of_unknown_length_ends_with_trailers() {
     let mut conn = asked(H2Config::default(), &get(), 0);
     let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Chunked)).expect("valid");
     assert_eq!(conn.send_body(id, &[7; 20_000]), Ok(20_000));
@@ -168,7 +169,7 @@ fn unknown_length_body_ends_with_trailers() {
 }
 
 #[test]
-fn peer_windows_bound_a_request_body() {
+fn peer_windows_bound_an_h2_request_body() {
     let mut conn = asked(H2Config::default(), &get(), 0);
     let id = conn.enqueue(Timestamp(0), &with("POST", BodyLength::Known(200_000))).expect("valid");
     assert_eq!(conn.send_body(id, &[0; 100_000]).map(|taken| taken > 60_000), Ok(true), "64 KiB wait at most");
@@ -189,7 +190,7 @@ fn peer_windows_bound_a_request_body() {
 }
 
 #[test]
-fn body_waits_for_100_continue() {
+fn h2_body_waits_for_100_continue() {
     let config = H2Config { expect_timeout: Duration::from_nanos(10), ..H2Config::default() };
     let request = RequestHead { expect_continue: true, ..with("POST", BodyLength::Known(3)) };
     let (a, b, c) = (RequestId(1), RequestId(3), RequestId(5));
@@ -208,7 +209,7 @@ fn body_waits_for_100_continue() {
 }
 
 #[test]
-fn an_early_answer_ends_the_upload() {
+fn early_error_response_ends_the_h2_upload() {
     let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(9)), 1);
     let seen = answer(&mut conn, &[headers(1, END, &[(":status", "413")])]);
     assert_eq!(seen.last(), Some(&complete(1)), "the answer counts");
@@ -217,7 +218,7 @@ fn an_early_answer_ends_the_upload() {
 }
 
 #[test]
-fn an_early_success_does_not_end_the_upload() {
+fn early_success_does_not_end_the_h2_upload() {
     let (id, ok) = (RequestId(1), headers(1, END, &[(":status", "200")]));
     let answered = |length| {
         let mut conn = asked(H2Config::default(), &with("PUT", length), 1);
@@ -245,7 +246,7 @@ fn an_early_success_does_not_end_the_upload() {
 }
 
 #[test]
-fn connect_opens_a_tunnel() {
+fn h2_connect_opens_a_tunnel() {
     let mut conn = asked(H2Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
     let seen =
         answer(&mut conn, &[headers(1, 0, &[(":status", "200"), ("content-length", "3")]), data(1, 0, b"hello")]);
@@ -255,7 +256,7 @@ fn connect_opens_a_tunnel() {
 }
 
 #[test]
-fn encoder_table_size_follows_peer_settings() {
+fn hpack_encoder_table_size_follows_peer_settings() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     feed(&mut conn, &settings(&[(1, 0)]), &[]);
     sent(&mut conn);

@@ -1,4 +1,4 @@
-//! Responses, alone and several at once.
+//! Tests of HTTP/2 responses, alone and in parallel.
 
 use super::peer::{
     END, GOAWAY, H2Observation, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data, feed,
@@ -16,7 +16,7 @@ use std::time::Duration;
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 #[test]
-fn first_output_is_preface_and_settings() {
+fn first_h2_output_is_preface_and_settings() {
     let conn = H2Machine::new(H2Config::default());
     assert!(conn.output().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     let frames = super::peer::frames(conn.output());
@@ -28,7 +28,7 @@ fn first_output_is_preface_and_settings() {
 }
 
 #[test]
-fn body_framing_follows_content_length_and_end_stream() {
+fn h2_body_framing_follows_content_length_and_end_stream() {
     let mut conn = asked(H2Config::default(), &get(), 5);
     let seen = answer(
         &mut conn,
@@ -64,7 +64,7 @@ fn body_framing_follows_content_length_and_end_stream() {
 }
 
 #[test]
-fn heads_have_version_status_and_fields() {
+fn h2_response_heads_have_version_status_and_fields() {
     let mut conn = asked(H2Config::default(), &with("HEAD", BodyLength::None), 1);
     let wire = [settings(&[]), headers(1, END, &[(":status", "418"), ("x-a", " 1\t"), ("x-a", "")])].concat();
     let mut wire = wire;
@@ -78,7 +78,7 @@ fn heads_have_version_status_and_fields() {
 }
 
 #[test]
-fn response_to_head_completes_without_end_of_stream() {
+fn h2_response_to_head_completes_without_end_stream() {
     let says = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
     let expected = [head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::None), complete(1)];
     let trailers = headers(1, END, &[("a", "b")]);
@@ -93,7 +93,7 @@ fn response_to_head_completes_without_end_of_stream() {
 }
 
 #[test]
-fn interim_heads_precede_the_final_one() {
+fn h2_interim_heads_precede_the_final_head() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let early = [(":status", "103"), ("link", "</x>")];
     let seen = answer(&mut conn, &[headers(1, 0, &early), headers(1, 0, &early), headers(1, END, OK)]);
@@ -103,7 +103,7 @@ fn interim_heads_precede_the_final_one() {
 }
 
 #[test]
-fn requests_stay_within_the_peers_limit() {
+fn number_of_h2_requests_respects_the_peers_limit() {
     let mut conn = asked(H2Config::default(), &get(), 100);
     assert!(!conn.can_enqueue());
     assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
@@ -119,7 +119,7 @@ fn requests_stay_within_the_peers_limit() {
 }
 
 #[test]
-fn requests_stay_within_the_windows() {
+fn number_of_h2_requests_respects_the_window() {
     let config = H2Config { connection_window: 1 << 20, stream_window: 400_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 2);
     assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::NoWindow));
@@ -128,7 +128,7 @@ fn requests_stay_within_the_windows() {
 }
 
 #[test]
-fn refused_and_reset_requests_are_reported() {
+fn refused_and_reset_h2_requests_are_reported() {
     let mut conn = asked(H2Config::default(), &get(), 3);
     let seen = answer(
         &mut conn,
@@ -149,7 +149,7 @@ fn refused_and_reset_requests_are_reported() {
 }
 
 #[test]
-fn refused_request_with_a_response_is_not_repeated() {
+fn refused_request_with_a_response_is_not_retryable() {
     let mut conn = asked(H2Config::default(), &get(), 2);
     let head = |stream| headers(stream, 0, OK);
     let seen = answer(
@@ -162,7 +162,7 @@ fn refused_request_with_a_response_is_not_repeated() {
 }
 
 #[test]
-fn goaway_lets_earlier_requests_finish() {
+fn received_goaway_lets_earlier_requests_finish() {
     let mut conn = asked(H2Config::default(), &get(), 4);
     let last = 0x7fff_ffff;
     let seen = answer(&mut conn, &[headers(1, 0, OK), go_away(last, ErrorCode::NO_ERROR)]);
@@ -180,7 +180,7 @@ fn goaway_lets_earlier_requests_finish() {
 }
 
 #[test]
-fn sent_goaway_lets_requests_finish() {
+fn sent_goaway_lets_open_requests_finish() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     conn.go_away();
     conn.go_away();
@@ -190,7 +190,7 @@ fn sent_goaway_lets_requests_finish() {
 }
 
 #[test]
-fn frames_crossing_a_reset_are_ignored() {
+fn frames_sent_before_a_reset_are_ignored() {
     let mut conn = asked(H2Config::default(), &get(), 2);
     answer(&mut conn, &[headers(1, 0, OK), data(1, 0, b"some")]);
     assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
@@ -210,7 +210,7 @@ fn frames_crossing_a_reset_are_ignored() {
 }
 
 #[test]
-fn reset_within_a_frame_drops_its_events() {
+fn stream_reset_within_a_frame_drops_later_events() {
     let mut conn = asked(H2Config::default(), &get(), 2);
     let mut wire = [settings(&[]), headers(1, 0, OK), data(1, END, b"0123456789"), headers(3, END, OK)].concat();
     let cut = wire.len() - headers(3, END, OK).len() - 4;
@@ -234,7 +234,7 @@ fn reset_within_a_frame_drops_its_events() {
 }
 
 #[test]
-fn pings_and_settings_are_acknowledged() {
+fn h2_pings_and_settings_are_acknowledged() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let seen = answer(&mut conn, &[frame(PING, 0, 0, b"abcdefgh"), settings(&[(1, 0), (5, 20_000)])]);
     assert_eq!(seen, [H2Observation::Settings(100)]);
@@ -245,7 +245,7 @@ fn pings_and_settings_are_acknowledged() {
 }
 
 #[test]
-fn timeouts_follow_the_settings() {
+fn h2_timeouts_follow_the_configuration() {
     let config = H2Config {
         settings_timeout: Duration::from_nanos(100),
         keepalive: Some(Duration::from_nanos(30)),
@@ -275,7 +275,7 @@ fn timeouts_follow_the_settings() {
 }
 
 #[test]
-fn early_ends_name_the_truncated_part() {
+fn early_h2_close_error_names_truncated_part() {
     let mut conn = asked(H2Config::default(), &get(), 2);
     assert!(conn.has_sent_any_of(RequestId(1)) && !conn.response_started(RequestId(1)));
     assert_eq!(conn.end_of_input(), H2Error::Response(ResponseError::EndedBeforeResponse));

@@ -1,5 +1,5 @@
-//! Peers that break the protocol or flood the client: every violation is a typed error with its
-//! code.
+//! Tests with HTTP/3 peers that break the protocol or flood the client: each violation is a typed
+//! error with its code.
 
 use super::peer::{
     CANCEL_PUSH, CONTROL, DATA, DECODER, ENCODER, GOAWAY, H3Observation, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, Piece,
@@ -17,7 +17,7 @@ use haul_proto::{ResponseError, ResponseLimits};
 const OK: [(&str, &str); 1] = [(":status", "200")];
 
 /// Passes the pieces to a connection with two requests. Checks that the last event is this error,
-/// with this code, and that the connection is over.
+/// with this code, and that the connection has ended.
 #[track_caller]
 fn refused(what: &str, pieces: &[Piece], error: H3Error, code: H3ErrorCode) {
     let mut conn = asked(H3Config::default(), &get(), 2);
@@ -41,7 +41,7 @@ fn on_request(frames: &[Vec<u8>]) -> Vec<Piece> {
 }
 
 #[test]
-fn frames_on_wrong_streams_are_refused() {
+fn h3_frames_on_wrong_streams_are_refused() {
     let unexpected = H3ErrorCode::FRAME_UNEXPECTED;
     let wrong = |kind| H3Error::Frame(H3FrameFault::WrongStream { kind });
     for kind in [DATA, HEADERS, PUSH_PROMISE, MAX_PUSH_ID, 2, 6, 8, 9] {
@@ -56,7 +56,7 @@ fn frames_on_wrong_streams_are_refused() {
 }
 
 #[test]
-fn frames_out_of_order_are_refused() {
+fn h3_frames_out_of_order_are_refused() {
     let unexpected = H3ErrorCode::FRAME_UNEXPECTED;
     let early = H3Error::Frame(H3FrameFault::DataBeforeHead);
     let late = H3Error::Frame(H3FrameFault::AfterTrailers);
@@ -69,7 +69,7 @@ fn frames_out_of_order_are_refused() {
 }
 
 #[test]
-fn truncated_frames_end_the_connection() {
+fn truncated_h3_frames_end_the_connection() {
     let truncated = H3Error::Frame(H3FrameFault::Truncated);
     for frames in [
         vec![headers(&OK), vec![0]],
@@ -86,7 +86,7 @@ fn truncated_frames_end_the_connection() {
 }
 
 #[test]
-fn bad_settings_are_refused() {
+fn invalid_h3_settings_are_refused() {
     let first = |frames: &[Vec<u8>]| vec![(CONTROL, [vec![0], frames.concat()].concat(), false)];
     let missing = H3Error::Frame(H3FrameFault::MissingSettings);
     for kind in [GOAWAY, DATA, 0x21] {
@@ -110,7 +110,7 @@ fn bad_settings_are_refused() {
 }
 
 #[test]
-fn bad_go_aways_are_refused() {
+fn invalid_h3_goaways_are_refused() {
     let fault = H3Error::Frame(H3FrameFault::GoAwayId);
     for id in [1, 2, 3] {
         refused("no request's", &on_control(&[frame(GOAWAY, &[id])]), fault, H3ErrorCode::ID_ERROR);
@@ -124,7 +124,7 @@ fn bad_go_aways_are_refused() {
 }
 
 #[test]
-fn bad_streams_are_refused() {
+fn disallowed_h3_server_streams_are_refused() {
     let creation = H3ErrorCode::STREAM_CREATION_ERROR;
     let bidirectional = H3Error::Stream(H3StreamFault::ServerBidirectional);
     refused("a bidirectional stream", &[(1, vec![0], false)], bidirectional, creation);
@@ -148,7 +148,7 @@ fn bad_streams_are_refused() {
 }
 
 #[test]
-fn unknown_streams_are_stopped_and_ignored() {
+fn h3_streams_of_unknown_type_are_ignored() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     let grease = [varint(0x21 + 0x1f * 7), b"anything".to_vec()].concat();
     let pieces = [(15, grease, false), (15, vec![0; 50], false), (15, vec![], true), (19, vec![], true)];
@@ -161,7 +161,7 @@ fn unknown_streams_are_stopped_and_ignored() {
 }
 
 #[test]
-fn floods_end_the_connection() {
+fn useless_h3_data_end_connection_at_their_limits() {
     let flood = |of, limit| H3Error::Flood { of, limit };
     let load = H3ErrorCode::EXCESSIVE_LOAD;
     let many = |frame: Vec<u8>, count: usize| vec![frame; count];
@@ -186,7 +186,7 @@ fn floods_end_the_connection() {
 }
 
 #[test]
-fn long_unknown_frames_are_skipped() {
+fn long_h3_frames_of_unknown_type_are_skipped() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     let long = frame(0x21, &[0; 100_000]);
     let seen = answer(&mut conn, 0, &[long.clone(), headers(&OK), long, data(b"x")], true);
@@ -194,7 +194,7 @@ fn long_unknown_frames_are_skipped() {
 }
 
 #[test]
-fn endless_interim_responses_reset_the_stream() {
+fn h3_interim_responses_above_limit_reset_the_stream() {
     let mut conn = asked(H3Config::default(), &get(), 2);
     let seen = answer(&mut conn, 0, &vec![headers(&[(":status", "102")]); 65], false);
     assert_eq!(seen.len(), 65);
@@ -204,7 +204,7 @@ fn endless_interim_responses_reset_the_stream() {
 }
 
 #[test]
-fn oversized_sections_reset_only_their_stream() {
+fn oversized_h3_sections_reset_only_their_stream() {
     let limits = ResponseLimits {
         head_bytes: 500,
         head_fields: 3,
@@ -238,7 +238,7 @@ fn oversized_sections_reset_only_their_stream() {
 }
 
 #[test]
-fn malformed_fields_reset_only_their_stream() {
+fn malformed_h3_fields_reset_only_their_stream() {
     let cases: &[(&[(&str, &str)], FieldFault)] = &[
         (&[OK[0], ("", "x")], FieldFault::Name),
         (&[OK[0], ("a b", "x")], FieldFault::Name),
@@ -267,7 +267,7 @@ fn malformed_fields_reset_only_their_stream() {
 }
 
 #[test]
-fn bad_content_lengths_reset_only_their_stream() {
+fn invalid_content_length_resets_only_its_stream() {
     for (values, fault) in [
         (vec!["x"], ContentLengthFault::Malformed),
         (vec!["1", "2"], ContentLengthFault::Conflicting),
@@ -283,7 +283,7 @@ fn bad_content_lengths_reset_only_their_stream() {
 }
 
 #[test]
-fn malformed_compression_ends_the_connection() {
+fn invalid_qpack_data_end_the_connection() {
     let section_fault = |fault| H3Error::Qpack(QpackError::Section(fault));
     let failed = H3ErrorCode::QPACK_DECOMPRESSION_FAILED;
     refused("empty", &on_request(&[frame(HEADERS, &[])]), section_fault(QpackFault::Truncated), failed);
@@ -300,7 +300,7 @@ fn malformed_compression_ends_the_connection() {
 }
 
 #[test]
-fn answered_uploads_stay_bounded() {
+fn answered_but_unsent_uploads_count_as_open_requests() {
     let request = RequestHead { method: "POST", authority: "h", body: BodyLength::Known(1_000), ..get() };
     let mut conn = H3Machine::new(H3Config { max_streams: 3, ..H3Config::default() });
     for number in 0..3 {

@@ -1,4 +1,5 @@
-//! Checks that events and output do not depend on how the input is cut.
+//! Checks that the events and the output of an HTTP/3 machine do not depend on how the input is
+//! cut.
 
 use super::peer::{
     CONTROL, DECODER, ENCODER, GOAWAY, H3Observation, HEADERS, Piece, asked, capacity, commands, control, data, feed,
@@ -59,7 +60,7 @@ fn session(pieces: &[Piece], size: usize) -> SessionResult {
 }
 
 #[test]
-fn cutting_input_changes_no_event() {
+fn h3_input_in_small_parts_gives_same_events() {
     for (number, pieces) in sessions().iter().enumerate() {
         let whole = session(pieces, usize::MAX);
         for size in 1..80 {
@@ -69,7 +70,7 @@ fn cutting_input_changes_no_event() {
 }
 
 #[test]
-fn cutting_each_piece_once_changes_no_event() {
+fn h3_pieces_cut_once_give_same_events() {
     for (number, pieces) in sessions().iter().enumerate() {
         let whole = session(pieces, usize::MAX);
         for (place, (stream, bytes, fin)) in pieces.iter().enumerate() {
@@ -85,7 +86,7 @@ fn cutting_each_piece_once_changes_no_event() {
 }
 
 #[test]
-fn sessions_cover_every_kind_of_event() {
+fn h3_test_sessions_cover_every_kind_of_event() {
     let seen: Vec<Vec<H3Observation>> = sessions().iter().map(|pieces| session(pieces, usize::MAX).0).collect();
     let complete =
         |seen: &[H3Observation]| seen.iter().filter(|event| matches!(event, H3Observation::Complete(..))).count();
@@ -122,7 +123,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_input_gives_equal_events_at_any_cut(
+    fn random_h3_input_gives_same_events_when_cut(
         pieces in prop::collection::vec(any_piece(), 0..16),
         size in 1usize..30,
     ) {

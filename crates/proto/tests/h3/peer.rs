@@ -1,4 +1,5 @@
-//! Frames of a scripted peer, and a driver in memory that records the events of an HTTP/3 machine.
+//! Frames of a scripted HTTP/3 peer, and an in-memory driver that records the events of an HTTP/3
+//! machine.
 
 use haul_proto::h3::{
     BodyFraming, BodyLength, H3Command, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3ResetReason,
@@ -38,7 +39,7 @@ pub(crate) fn settings(entries: &[(u64, u64)]) -> Vec<u8> {
     frame(SETTINGS, &payload)
 }
 
-/// Returns the beginning of the server's control stream: its type and SETTINGS.
+/// Returns the first bytes of the server's control stream: its type and SETTINGS.
 pub(crate) fn control(entries: &[(u64, u64)]) -> Vec<u8> {
     [varint(0), settings(entries)].concat()
 }
@@ -70,7 +71,7 @@ pub(crate) fn section(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// Returns an instruction that inserts this entry.
+/// Returns a QPACK instruction that inserts this entry.
 pub(crate) fn insertion(name: &str, value: &str) -> Vec<u8> {
     let mut out = Vec::new();
     integer(name.len(), 5, 0x40, &mut out);
@@ -80,7 +81,7 @@ pub(crate) fn insertion(name: &str, value: &str) -> Vec<u8> {
     out
 }
 
-/// Returns an instruction that sets the capacity of the dynamic table.
+/// Returns a QPACK instruction that sets the capacity of the dynamic table.
 pub(crate) fn capacity(size: usize) -> Vec<u8> {
     let mut out = Vec::new();
     integer(size, 5, 0x20, &mut out);
@@ -103,7 +104,8 @@ pub(crate) fn get() -> RequestHead<'static> {
     with("GET", BodyLength::None)
 }
 
-/// Takes all output, and returns the bytes of each stream and whether it ended.
+/// Removes all output from the connection. Returns the bytes of each stream, and whether the stream
+/// ended.
 pub(crate) fn sent(conn: &mut H3Machine) -> BTreeMap<H3SendStream, (Vec<u8>, bool)> {
     let mut taken: BTreeMap<H3SendStream, (Vec<u8>, bool)> = BTreeMap::new();
     while let Some(output) = conn.next_output() {
@@ -117,7 +119,7 @@ pub(crate) fn sent(conn: &mut H3Machine) -> BTreeMap<H3SendStream, (Vec<u8>, boo
     taken
 }
 
-/// Returns the bytes that the machine sent on a request's stream, and whether it ended.
+/// Removes the output of a request's stream. Returns its bytes, and whether the stream ended.
 pub(crate) fn sent_request(conn: &mut H3Machine, id: u64) -> (Vec<u8>, bool) {
     sent(conn).remove(&H3SendStream::Request(RequestId(id))).unwrap_or_default()
 }
@@ -134,7 +136,7 @@ pub(crate) fn stop_sending(stream: u64, code: H3ErrorCode) -> H3Command {
     H3Command::StopSending { stream, code }
 }
 
-/// Returns an HTTP/3 connection on which `request` is enqueued and sent `count` times, on the
+/// Returns an HTTP/3 connection on which `request` was enqueued and sent `count` times, on the
 /// streams 0, 4, and so on.
 pub(crate) fn asked(config: H3Config, request: &RequestHead<'_>, count: u64) -> H3Machine {
     let mut conn = H3Machine::new(config);
@@ -159,7 +161,8 @@ pub(crate) enum H3Observation {
     Error(H3Error),
 }
 
-/// A piece of peer input: the stream ID, the bytes, and true if the stream ends after them.
+/// A piece of the peer's input: the stream identifier, the bytes, and true if the stream ends after
+/// them.
 pub(crate) type Piece = (u64, Vec<u8>, bool);
 
 /// Passes the pieces to the connection, each cut into parts of at most `size` bytes, and returns
@@ -246,12 +249,12 @@ fn observation(event: H3Event) -> H3Observation {
     }
 }
 
-/// Returns the events that are due without input.
+/// Returns the events that need no input.
 pub(crate) fn due(conn: &mut H3Machine) -> Vec<H3Observation> {
     std::iter::from_fn(|| conn.next_event()).map(observation).collect()
 }
 
-/// Passes these frames of a response to request `id` to the connection, and returns the events.
+/// Passes these frames of the response to request `id` to the connection, and returns the events.
 /// `fin` ends the response.
 pub(crate) fn answer(conn: &mut H3Machine, id: u64, frames: &[Vec<u8>], fin: bool) -> Vec<H3Observation> {
     feed(conn, &[(id, frames.concat(), fin)], usize::MAX)

@@ -1,4 +1,4 @@
-//! Responses that wait for the QPACK table, and the bounds on what they occupy.
+//! Tests of responses that wait for the QPACK table, and of the limits on their memory.
 
 use super::peer::{
     ENCODER, H3Observation, HEADERS, answer, asked, body, capacity, commands, complete, data, feed, frame, get, head,
@@ -11,7 +11,8 @@ use haul_proto::h3::{
 use haul_proto::qpack::{QpackError, QpackFault};
 use haul_proto::time::Timestamp;
 
-/// HEADERS with the static `:status: 200` and the first dynamic entry.
+/// Returns a HEADERS frame with `:status: 200` from the static table and the first entry of the
+/// dynamic table.
 fn dynamic_head() -> Vec<u8> {
     frame(HEADERS, &[2, 0, 0xd9, 0x80])
 }
@@ -25,7 +26,7 @@ fn decoder_output(conn: &mut H3Machine) -> Vec<u8> {
 }
 
 #[test]
-fn insertion_unblocks_waiting_responses() {
+fn qpack_insertion_unblocks_waiting_responses() {
     let mut conn = asked(H3Config::default(), &get(), 3);
     let now = Timestamp(0);
     let wire = [dynamic_head(), data(b"hello")].concat();
@@ -51,7 +52,7 @@ fn insertion_unblocks_waiting_responses() {
 }
 
 #[test]
-fn too_many_blocked_streams_end_the_connection() {
+fn too_many_qpack_blocked_streams_end_the_connection() {
     let config = H3Config { qpack_blocked_streams: 2, ..H3Config::default() };
     let mut conn = asked(config, &get(), 4);
     for id in [0, 4] {
@@ -66,7 +67,7 @@ fn too_many_blocked_streams_end_the_connection() {
 }
 
 #[test]
-fn reset_of_a_blocked_stream_cancels_it() {
+fn reset_of_a_qpack_blocked_stream_cancels_it() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     assert!(answer(&mut conn, 0, &[dynamic_head()], true).is_empty());
     conn.on_stream_reset(Timestamp(0), 0, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
@@ -75,7 +76,7 @@ fn reset_of_a_blocked_stream_cancels_it() {
 }
 
 #[test]
-fn incomplete_heads_share_a_limit() {
+fn incomplete_h3_heads_share_a_size_limit() {
     let config = H3Config { partial_head_bytes: 1_000, ..H3Config::default() };
     let mut conn = asked(config, &get(), 4);
     let long = headers(&[(":status", "200"), ("x-long", &"v".repeat(600))]);
@@ -93,7 +94,7 @@ fn incomplete_heads_share_a_limit() {
 }
 
 #[test]
-fn unread_acknowledgements_are_bounded() {
+fn qpack_acknowledgements_the_peer_does_not_read_are_bounded() {
     let config = H3Config { floods: H3FloodLimits { unread: 50, ..H3FloodLimits::default() }, ..H3Config::default() };
     let mut conn = asked(config, &get(), 1);
     conn.block_output(H3SendStream::QpackDecoder);
@@ -106,7 +107,7 @@ fn unread_acknowledgements_are_bounded() {
 }
 
 #[test]
-fn table_changes_are_counted() {
+fn number_of_qpack_table_changes_is_limited() {
     let config =
         H3Config { floods: H3FloodLimits { table_change: 100, ..H3FloodLimits::default() }, ..H3Config::default() };
     let mut conn = asked(config, &get(), 1);
@@ -116,7 +117,7 @@ fn table_changes_are_counted() {
 }
 
 #[test]
-fn expanding_section_is_stopped_at_the_limit() {
+fn expanding_qpack_section_is_stopped_at_the_limit() {
     let mut conn = asked(H3Config::default(), &get(), 2);
     let value = "v".repeat(4_000);
     let wire = [vec![2], capacity(4_096), insertion("x", &value)].concat();

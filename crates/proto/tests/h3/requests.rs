@@ -1,4 +1,4 @@
-//! Requests: their bytes, bodies, trailers, `Expect`, and the order of output.
+//! Tests of HTTP/3 requests: their bytes, bodies, trailers, `Expect`, and the order of output.
 
 use super::peer::{
     CONTROL, DECODER, H3Observation, answer, asked, commands, complete, control, data, due, feed, frame, get, headers,
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const ID: RequestId = RequestId(0);
 
-/// Decodes a section that refers to no dynamic entry.
+/// Decodes a QPACK section that refers to no dynamic entry.
 fn fields(section: &[u8]) -> String {
     let decoder = QpackDecoder::new(0);
     let (mut section, mut text) = (decoder.begin_section(section).expect("a prefix"), Vec::new());
@@ -22,7 +22,7 @@ fn fields(section: &[u8]) -> String {
 }
 
 #[test]
-fn request_is_one_headers_frame() {
+fn h3_request_is_one_headers_frame() {
     let mut conn = H3Machine::new(H3Config::default());
     let request = RequestHead {
         target: "/a?b",
@@ -73,7 +73,7 @@ fn streams_that_cannot_carry_a_request_are_refused() {
 }
 
 #[test]
-fn known_length_body_ends_with_its_last_byte() {
+fn h3_body_of_known_length_ends_stream() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(5)), 1);
     assert_eq!(conn.body_credit(ID), Some(5));
     assert_eq!(conn.send_body(ID, b"hello!"), Err(RequestError::BodyTooLong { expected: 5 }));
@@ -88,7 +88,7 @@ fn known_length_body_ends_with_its_last_byte() {
 }
 
 #[test]
-fn body_of_unknown_length_may_have_trailers() {
+fn h3_body_of_unknown_length_may_have_trailers() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 2);
     assert_eq!(conn.send_body(ID, b"x"), Ok(1));
     assert_eq!(conn.finish_body(ID, &[("Host", b"h")]), Err(RequestError::FramingField { index: 0 }));
@@ -101,7 +101,7 @@ fn body_of_unknown_length_may_have_trailers() {
 }
 
 #[test]
-fn buffered_output_of_a_body_is_bounded() {
+fn buffered_output_of_an_h3_body_is_bounded() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 2);
     let taken = conn.send_body(ID, &[7; 100_000]).expect("some");
     assert_eq!((taken, conn.body_credit(ID)), (32 * 1024, Some(0)));
@@ -132,7 +132,7 @@ fn blocked_critical_streams_do_not_stop_requests() {
 }
 
 #[test]
-fn expect_delays_the_body() {
+fn h3_body_waits_for_100_continue() {
     let request = RequestHead { expect_continue: true, ..with("PUT", BodyLength::Known(1)) };
     let mut conn = asked(H3Config::default(), &request, 3);
     let timeout = Timestamp(0) + Duration::from_secs(1);
@@ -148,7 +148,7 @@ fn expect_delays_the_body() {
 }
 
 #[test]
-fn early_success_waits_for_the_request() {
+fn early_h3_success_completes_after_its_request() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 3);
     let ok = [headers(&[(":status", "200")])];
     assert_eq!(answer(&mut conn, 0, &ok, true).len(), 1, "the head alone");
@@ -171,7 +171,7 @@ fn early_success_waits_for_the_request() {
 }
 
 #[test]
-fn refused_content_is_abandoned() {
+fn early_error_response_ends_the_h3_upload() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
     assert_eq!(answer(&mut conn, 0, &[headers(&[(":status", "401")])], true).last(), Some(&complete(0)));
     assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)]);
@@ -179,7 +179,7 @@ fn refused_content_is_abandoned() {
 }
 
 #[test]
-fn repeated_requests_use_the_table() {
+fn repeated_h3_requests_use_the_qpack_table() {
     let mut conn = H3Machine::new(H3Config::default());
     let seen = feed(&mut conn, &[(CONTROL, control(&[(1, 4_096), (7, 0)]), false)], 99);
     assert_eq!(seen, [H3Observation::Settings]);
@@ -206,7 +206,7 @@ fn repeated_requests_use_the_table() {
 }
 
 #[test]
-fn sent_request_needs_no_reset() {
+fn completely_sent_h3_request_needs_no_reset() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     assert!(conn.reset(ID, H3ErrorCode::REQUEST_CANCELLED));
     assert_eq!(commands(&mut conn), [stop_sending(0, H3ErrorCode::REQUEST_CANCELLED)]);

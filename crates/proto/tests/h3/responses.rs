@@ -1,4 +1,4 @@
-//! Responses: heads, bodies, trailers, interim responses, ends, and GOAWAY.
+//! Tests of HTTP/3 responses: heads, bodies, trailers, interim responses, ends, and GOAWAY.
 
 use super::peer::{
     CONTROL, GOAWAY, H3Observation, HEADERS, answer, asked, body, commands, complete, control, data, due, feed, frame,
@@ -14,7 +14,7 @@ use haul_proto::time::Timestamp;
 const OK: [(&str, &str); 2] = [(":status", "200"), ("server", "x")];
 
 #[test]
-fn response_yields_head_body_and_trailers() {
+fn h3_response_yields_head_body_and_trailers() {
     let mut conn = asked(H3Config::default(), &get(), 2);
     assert_eq!(feed(&mut conn, &[(CONTROL, control(&[(0x33, 1)]), false)], 99), [H3Observation::Settings]);
     let first = [
@@ -45,7 +45,7 @@ fn response_yields_head_body_and_trailers() {
 }
 
 #[test]
-fn responses_without_a_body_complete() {
+fn h3_responses_without_a_body_complete() {
     for (status, framing) in [("204", BodyFraming::None), ("304", BodyFraming::None), ("500", BodyFraming::Length(0))] {
         let mut conn = asked(H3Config::default(), &get(), 1);
         let fields = if status == "500" {
@@ -59,7 +59,7 @@ fn responses_without_a_body_complete() {
 }
 
 #[test]
-fn head_response_completes_at_its_head() {
+fn h3_response_to_head_completes_after_head() {
     for fin in [true, false] {
         let mut conn = asked(H3Config::default(), &with("HEAD", BodyLength::None), 1);
         let frames = [headers(&[(":status", "200"), ("content-length", "9")])];
@@ -71,7 +71,7 @@ fn head_response_completes_at_its_head() {
 }
 
 #[test]
-fn connect_response_opens_a_tunnel() {
+fn h3_connect_response_opens_a_tunnel() {
     let mut conn = asked(H3Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
     let seen = answer(&mut conn, 0, &[headers(&[(":status", "200"), ("content-length", "1")]), data(b"tunnel")], false);
     assert_eq!(seen[1], body(0, b"tunnel"), "a tunnel has no length");
@@ -79,7 +79,7 @@ fn connect_response_opens_a_tunnel() {
 }
 
 #[test]
-fn headers_in_a_tunnel_are_refused() {
+fn headers_in_an_h3_tunnel_are_refused() {
     let fault = H3Error::Frame(H3FrameFault::WrongStream { kind: HEADERS });
     assert_eq!(fault.code(), H3ErrorCode::FRAME_UNEXPECTED);
     for size in [1, usize::MAX] {
@@ -96,7 +96,7 @@ fn headers_in_a_tunnel_are_refused() {
 }
 
 #[test]
-fn bodies_of_wrong_length_reset_only_their_stream() {
+fn h3_bodies_of_wrong_length_reset_only_their_stream() {
     let length = |expected, got| H3Error::Length { expected, got };
     let announced = [(":status", "200"), ("content-length", "5")];
     for (frames, error) in [
@@ -116,7 +116,7 @@ fn bodies_of_wrong_length_reset_only_their_stream() {
 }
 
 #[test]
-fn peer_resets_say_whether_to_retry() {
+fn reset_by_h3_peer_tells_whether_to_retry() {
     for (code, retryable) in [(H3ErrorCode::REQUEST_REJECTED, true), (H3ErrorCode::INTERNAL_ERROR, false)] {
         let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
         assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()));
@@ -129,7 +129,7 @@ fn peer_resets_say_whether_to_retry() {
 }
 
 #[test]
-fn go_away_refuses_later_requests() {
+fn received_h3_goaway_refuses_later_requests() {
     let mut conn = asked(H3Config::default(), &get(), 3);
     let wire = [control(&[]), frame(GOAWAY, &varint(1 << 60)), frame(GOAWAY, &varint(8))].concat();
     assert_eq!(
@@ -152,7 +152,7 @@ fn go_away_refuses_later_requests() {
 }
 
 #[test]
-fn connection_end_names_what_is_lost() {
+fn h3_connection_end_error_names_truncated_part() {
     let idle = H3Error::Response(ResponseError::EndedIdle);
     let mut conn = asked(H3Config::default(), &get(), 0);
     assert_eq!(conn.on_connection_end(), idle);
@@ -169,7 +169,7 @@ fn connection_end_names_what_is_lost() {
 }
 
 #[test]
-fn cancelled_request_yields_no_more_events() {
+fn cancelled_h3_request_yields_no_more_events() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(9)), 2);
     answer(&mut conn, 0, &[headers(&OK), data(b"x")], false);
     assert!(conn.reset(RequestId(0), H3ErrorCode::REQUEST_CANCELLED));
@@ -183,7 +183,7 @@ fn cancelled_request_yields_no_more_events() {
 }
 
 #[test]
-fn first_settings_may_come_after_a_response() {
+fn h3_settings_may_arrive_after_a_response() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
     let step = conn.step(Timestamp(0), CONTROL, &[&[0][..], &settings(&[(6, 20)])].concat(), false).expect("valid");
