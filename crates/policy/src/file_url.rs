@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn scheme_must_be_exactly_file() {
+    fn file_url_scheme_must_match_exactly() {
         for url in ["file", "files:///a", "fil\u{e9}:///a", "", " file:///a"] {
             assert!(!is_file_url(url), "{url}");
         }

@@ -13,7 +13,7 @@
 //! assert_eq!(from_disposition(b"attachment; filename=\"../../.bashrc\"").as_deref(), Some("_bashrc"));
 //! ```
 //!
-//! Left out: creating the file (O_EXCL, never through a symlink), which is the engine's.
+//! Left out: creating the file (O_EXCL, never through a symlink), which the engine does.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn decoded_names_stay_in_their_directory() {
+    fn decoded_file_names_stay_in_their_directory() {
         for (url, expected) in [
             ("http://h/a%20b%C3%A9.txt", Some("a b\u{e9}.txt")),
             ("http://h/x-1:2.3.pkg", Some("x-1:2.3.pkg")),

@@ -38,8 +38,8 @@ pub const INDEX_FILE_NAME: &str = "index.html";
 const MAX_DEPTH: usize = 64;
 const MAX_PATH: usize = 3072;
 
-/// The largest length in bytes of the text after the last value of a component for which shortening
-/// keeps that text, such as a file extension.
+/// The largest length in bytes of a text after the last value of a component, such as a file
+/// extension, that is kept when the component is shortened.
 const MAX_ENDING: usize = 32;
 
 /// The largest length in bytes of the name in a placeholder.
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_take_precedence_over_url_parts() {
+    fn table_columns_take_precedence_over_url_parts() {
         let target = Target::parse("http://h/x").unwrap();
         let column = |name: &str| -> Option<Cow<'static, [u8]>> {
             match name {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn component_of_two_long_values_is_shortened() {
+    fn file_name_of_two_long_values_is_shortened() {
         let made = |template: &str, last: char| {
             filled(template, &format!("http://h/{}?{}{last}", "n".repeat(150), "q".repeat(150)))
         };

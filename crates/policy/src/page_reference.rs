@@ -14,9 +14,9 @@
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! References are read as browsers read them (WHATWG URL): blanks at both ends and line breaks within
-//! are left out, backslashes before the query are slashes, spaces, quotation marks and other bytes
-//! that a URL cannot have are percent-encoded, and `http:/x` on an http page is a path.
+//! References are read as browsers read them (WHATWG URL). Blanks at both ends, and line breaks,
+//! are removed. Backslashes before the query become slashes. Spaces, quotation marks and other
+//! bytes that a URL cannot have are percent-encoded. `http:/x` on an http page is a path.
 
 use std::borrow::Cow;
 

@@ -95,15 +95,16 @@ pub struct JobQueue<T, K = Origin> {
     ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
-    /// Paused hosts without waiting or running jobs, and other hosts that are remembered for a
-    /// time, by that time.
+    /// Hosts without jobs that are remembered until a certain time, because of their pause or their
+    /// cap; sorted by that time.
     resting: BTreeSet<(MonotonicTime, u32)>,
     /// Delayed jobs, each with the time until which it waits, and the index of its host.
     delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of slots that are lent: added to the total cap while jobs wait for silent hosts.
+    /// The number of lent slots, by which the total cap is raised while jobs wait for hosts that do
+    /// not answer.
     lent: usize,
     pushes: u64,
 }

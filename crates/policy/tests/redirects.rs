@@ -21,7 +21,7 @@ fn next(rules: &RedirectRules, status: u16, method: &str) -> (String, bool) {
 }
 
 #[test]
-fn status_decides_the_next_method() {
+fn redirect_status_decides_the_next_method() {
     let rules = RedirectRules::default();
     let table = [
         (301, "GET", "GET", true),

@@ -37,7 +37,8 @@ pub enum BodyLength {
     /// The request has no body, and no Content-Length or Transfer-Encoding field. (For a POST
     /// without content use [`BodyLength::Known`] with 0, see RFC 9110 §8.6.)
     None,
-    /// The body has this many bytes. A Content-Length field is added unless the caller gave one.
+    /// The body has this length in bytes. A Content-Length field is added unless the caller gave
+    /// one.
     Known(u64),
     /// The body has an unknown number of bytes. HTTP/1.1 adds `Transfer-Encoding: chunked` unless
     /// the caller gave it.

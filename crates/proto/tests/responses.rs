@@ -254,7 +254,7 @@ fn folded_header_lines_are_joined() {
 }
 
 #[test]
-fn head_accessors_return_its_parts() {
+fn response_head_accessors_return_its_parts() {
     let mut conn = asked(H1Config::default(), &[get()]);
     let mut wire =
         b"HTTP/1.0 299 Tr\xc3\xa8s bien\r\nSet-Cookie: a=1\r\nserver:x \r\nSET-COOKIE: b=2\r\nE:\r\n\r\n".to_vec();
@@ -317,7 +317,7 @@ fn number_of_interim_heads_is_limited() {
 }
 
 #[test]
-fn bytes_after_a_tunnel_head_are_unread() {
+fn bytes_after_tunnel_head_stay_for_the_caller() {
     let connect = with_method("CONNECT");
     let wire = b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\n\r\n\x16\x03\x01";
     let mut conn = asked(H1Config::default(), &[connect]);
@@ -360,7 +360,7 @@ fn control_bytes_in_field_values_are_kept() {
 }
 
 #[test]
-fn direct_body_is_moved_by_the_driver() {
+fn driver_may_move_body_bytes_itself() {
     let mut conn = asked(H1Config::default(), &[get()]);
     assert_eq!(conn.direct_body(), None);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123";
@@ -377,7 +377,7 @@ fn direct_body_is_moved_by_the_driver() {
 }
 
 #[test]
-fn direct_body_needs_a_known_length() {
+fn driver_moves_only_bodies_of_known_length() {
     for wire in [
         &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
         b"HTTP/1.1 200 OK\r\n\r\n",

@@ -17,7 +17,7 @@ fn parsed(field: &str) -> Vec<AltSvcOffer> {
 }
 
 #[test]
-fn field_values_are_parsed() {
+fn alt_svc_field_values_are_parsed() {
     let one = |field: &str| parsed(field).pop();
     let is = |protocol, host: &str, port, max_age, persist| {
         Some(AltSvcOffer { protocol, host: host.to_owned(), port, max_age, persist })
@@ -93,7 +93,7 @@ fn processes_merge_alt_svc_changes_into_the_file() {
 }
 
 #[test]
-fn store_drops_alternatives_over_its_limit() {
+fn alt_svc_store_drops_alternatives_over_its_limit() {
     let mut known = AltSvcStore::new();
     for i in 0..2 * MAX_ENTRIES {
         known.on_field(

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn authority_is_lowercase_without_default_port() {
+    fn signed_authority_is_lowercase_without_default_port() {
         let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00", "k", Some("authority")).unwrap();
         for (url, host, expected) in [
             ("https://h/", "H.Example:443", "h.example"),

@@ -324,7 +324,7 @@ mod tests {
 
     /// Compares with published signatures: curl's test cases, AWS's test suite, S3's documentation.
     #[test]
-    fn signatures_match_published_examples() {
+    fn sigv4_signatures_match_published_examples() {
         let target = somewhere();
         let curls = ("user", "secret");
         for (url, expected) in [
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn path_is_normalized_except_for_s3() {
+    fn sigv4_path_is_normalized_except_for_s3() {
         for (path, expected) in [
             ("/", "/"),
             ("//", "/"),
@@ -421,7 +421,7 @@ mod tests {
     /// Checks that a date and a content hash in the request's fields are signed unchanged instead
     /// of computed.
     #[test]
-    fn signature_uses_date_and_hash_of_the_request() {
+    fn sigv4_uses_date_and_hash_from_the_request() {
         let target = somewhere();
         let url = "https://examplebucket.s3.amazonaws.com/test.txt";
         let made = |fields: &[(&str, &[u8])], content, unix| {
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_fields_are_sorted_merged_and_trimmed() {
+    fn sigv4_fields_are_sorted_merged_and_trimmed() {
         let target = somewhere();
         let fields: [(&str, &[u8]); 4] =
             [("X-B", b"  two   words\t"), ("x-a", b"1"), ("X-b", b"more"), ("Content-Type", b"text/plain")];
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_sorted_and_encoded_canonically() {
+    fn sigv4_queries_are_sorted_and_encoded() {
         for (query, expected) in [
             ("", ""),
             ("a", "a="),
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn region_and_service_default_to_host_labels() {
+    fn sigv4_region_and_service_default_to_host_labels() {
         let target = somewhere();
         let begins = |option, url| {
             let made = signed(option, ("a/b", "p"), url, &get(&target))?;

@@ -21,7 +21,7 @@ fn read(fields: &[&str]) -> String {
 }
 
 #[test]
-fn challenges_are_parsed() {
+fn auth_challenges_are_parsed() {
     for (fields, expected) in [
         (&["Basic realm=\"a, b\""][..], "Basic(realm=a, b)"),
         (&["basic"], "Basic()"),
@@ -49,7 +49,7 @@ fn challenges_are_parsed() {
 }
 
 #[test]
-fn parameter_without_comma_belongs_to_its_challenge() {
+fn challenge_parameter_without_comma_is_accepted() {
     for (field, expected) in [
         ("Digest realm=\"r\" nonce=\"n\" qop=auth", "Digest(realm=r,nonce=n,qop=auth)"),
         ("Digest realm=\"r\"nonce=n qop=\"auth\", Basic realm=x", "Digest(realm=r,nonce=n,qop=auth) Basic(realm=x)"),
@@ -85,7 +85,7 @@ fn chosen(fields: &[&str], allowed: AllowedAuthSchemes) -> Result<ChosenAuthSche
 }
 
 #[test]
-fn strongest_allowed_scheme_is_chosen() {
+fn strongest_allowed_auth_scheme_is_chosen() {
     let digest = "Digest realm=r, nonce=n, algorithm=SHA-256";
     let all = &["Basic realm=x", digest, "Bearer", "NTLM"][..];
     let bearer = AllowedAuthSchemes { bearer: true, ..AllowedAuthSchemes::ANY };

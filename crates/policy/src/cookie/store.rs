@@ -11,10 +11,11 @@ use super::{
 };
 use crate::target::Target;
 
-/// A store for cookies of any number of hosts, at most [`MAX_COOKIES`].
+/// A store for at most [`MAX_COOKIES`] cookies of any number of hosts.
 ///
 /// Reading takes `&self`, so that many threads can read a shared jar at the same time. Eviction
-/// therefore depends on the time a cookie was last *set*, not on the time it was last sent.
+/// therefore depends on the time at which a cookie was last *set*, not on the time at which it was
+/// last sent.
 #[derive(Clone, Debug, Default)]
 pub struct CookieStore {
     /// Cookies by registrable domain. The map is sorted, so that eviction and files do not depend
@@ -366,8 +367,9 @@ fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     }
 }
 
-/// Parses a `Set-Cookie:` line of a cookie file, which curl accepts. There is no request that tells
-/// the cookie's host: without a Domain, the cookie belongs to `host`, if the caller knows one.
+/// Parses a `Set-Cookie:` line of a cookie file, which curl accepts. A cookie without Domain
+/// belongs to `host`, because a file does not tell which host sent the cookie. If `host` is `None`,
+/// such a cookie is refused.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
         set_cookie::parse(field, now, CookieFileStyle::Curl)?;

@@ -62,7 +62,7 @@ fn cookie_name_and_value_are_parsed_like_browsers() {
 }
 
 #[test]
-fn domain_attributes_set_the_scope() {
+fn cookie_domain_attribute_sets_the_scope() {
     for (host, domain, gets, not) in [
         ("www.a.example", "", "www.a.example", "x.www.a.example"),
         ("www.a.example", "a.example", "other.a.example", "ba.example"),
@@ -87,7 +87,7 @@ fn domain_attributes_set_the_scope() {
 }
 
 #[test]
-fn foreign_and_public_domains_are_refused() {
+fn cookies_for_foreign_and_public_domains_are_refused() {
     use CookieError::{Domain, ForeignDomain, PublicSuffix};
     for (host, domain, why) in [
         ("www.a.example", "b.example", ForeignDomain),
@@ -124,7 +124,7 @@ fn foreign_and_public_domains_are_refused() {
 }
 
 #[test]
-fn path_attributes_set_the_scope() {
+fn cookie_path_attribute_sets_the_scope() {
     for (url, path, gets, not) in [
         ("https://h/a/b/c", "", "https://h/a/b/x", "https://h/a/"),
         ("https://h/a/b/", "", "https://h/a/b", "https://h/a"),
@@ -146,7 +146,7 @@ fn path_attributes_set_the_scope() {
 }
 
 #[test]
-fn expiry_follows_max_age_and_expires() {
+fn cookie_expiry_follows_max_age_and_expires() {
     let end = |attributes: &str| {
         let jar = jar_of("https://h/", &[&format!("n=v{attributes}")]);
         jar.iter().next().map(|cookie| cookie.parts().expires)
@@ -208,7 +208,7 @@ fn plain_http_cannot_hide_a_secure_cookie() {
 }
 
 #[test]
-fn name_prefixes_are_enforced() {
+fn cookie_name_prefixes_are_enforced() {
     let https = "https://h.example/";
     for (cookie, why) in [
         ("__Secure-a=1", Some(CookieError::SecurePrefix)),
@@ -308,7 +308,7 @@ fn set_cookie_cannot_inject_a_line_end() {
 }
 
 #[test]
-fn netscape_files_are_read_and_written() {
+fn netscape_cookie_files_are_read_and_written() {
     let text = b"# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\ts\t1\n\
         b.example\tFALSE\t/p\tTRUE\t1900000000\tt\t2\r\n#HttpOnly_c.example\tFALSE\t/\tFALSE\t0\tu\t3 4\n\
         d.example\tFALSE\tFALSE\t0\tnopath\t5\ne.example\tFALSE\t/\tFALSE\t0\tempty\n\
@@ -348,7 +348,7 @@ fn netscape_files_are_read_and_written() {
 }
 
 #[test]
-fn lwp_files_are_read_and_written() {
+fn lwp_cookie_files_are_read_and_written() {
     let mut jar = jar_of(
         "https://www.a.example/",
         &["a=\"q\\\"; domain=a.example; max-age=60; HttpOnly; SameSite=strict", "b=c d; Secure"],
@@ -448,7 +448,7 @@ fn curl_style_limits_the_cookies_before_sorting() {
 }
 
 #[test]
-fn curl_style_ignores_a_paths_trailing_slash() {
+fn curl_style_ignores_trailing_slash_of_cookie_path() {
     let site = target("https://h.example/p");
     let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
@@ -464,14 +464,14 @@ fn curl_style_ignores_a_paths_trailing_slash() {
 }
 
 #[test]
-fn curl_style_removes_only_one_trailing_slash() {
+fn curl_style_removes_one_slash_from_cookie_path() {
     let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
 
 #[test]
-fn curl_style_rounds_the_longest_expiry_to_minutes() {
+fn curl_style_rounds_longest_cookie_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
         let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
         let minute = NOW / 60 * 60;

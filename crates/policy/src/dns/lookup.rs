@@ -51,7 +51,7 @@ pub struct OutgoingQuery {
 /// The state of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsLookupState {
-    /// The response to at least one query is missing.
+    /// The lookup waits for at least one response.
     Waiting,
     /// The name exists and has these addresses.
     Found {

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn source_other_than_files_and_dns_needs_system() {
+    fn other_host_sources_need_the_system_resolver() {
         for services in [
             "files mdns4_minimal [NOTFOUND=return] dns",
             "files resolve [!UNAVAIL=return] dns",

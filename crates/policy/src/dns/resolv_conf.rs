@@ -149,8 +149,8 @@ impl ResolvConf {
         config
     }
 
-    /// Applies the words of an `options` line. The environment variable `RES_OPTIONS` contains such
-    /// words, too.
+    /// Applies the words of an `options` line, or of the environment variable `RES_OPTIONS`, which
+    /// has the same syntax.
     pub fn apply_options<'a>(&mut self, options: impl IntoIterator<Item = &'a str>) {
         for option in options {
             let (name, value) = option.split_once(':').unwrap_or((option, ""));
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_beyond_the_third_are_ignored() {
+    fn name_servers_beyond_the_third_are_ignored() {
         let config = ResolvConf::parse(
             "nameserver 1.1.1.1\nnameserver ::1\nnameserver bad\nnameserver fe80::1%eth0\nnameserver 4.4.4.4\n",
         );

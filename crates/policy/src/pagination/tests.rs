@@ -33,7 +33,8 @@ impl Listing {
         Self { chain: PageChain::new(&rules, &at).unwrap(), rules, at }
     }
 
-    /// Returns the URL after a page with these properties, or the end of the listing.
+    /// Returns the URL that follows a page, or the end of the listing. `change` sets the properties
+    /// of the page.
     fn step(&mut self, change: impl FnOnce(&mut FinishedPage<'_>)) -> Result<String, PaginationError> {
         let at = self.at.clone();
         let mut page = FinishedPage::new(&at, 200);
@@ -250,7 +251,7 @@ fn page_value_of_unexpected_type_is_an_error() {
 }
 
 #[test]
-fn only_the_default_page_limit_is_an_error() {
+fn only_default_page_limit_ends_with_an_error() {
     let mut listing = Listing::of(counting("page"), "http://h/");
     for _ in 1..DEFAULT_MAX_PAGES {
         listing.count();

@@ -95,7 +95,7 @@ impl PartTracker {
     }
 
     /// Returns the end of the unclaimed missing bytes that start at `at`: the next present byte, or
-    /// the start of the next claim other than `own`.
+    /// the start of the next claim. The claim `own` is ignored.
     fn end_of_free_bytes(&self, at: u64, own: Option<usize>) -> u64 {
         // A part that was finished while another waited at its start may have been joined with what
         // lies before it.

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn obvious_gain_is_decided_after_100_ms() {
+    fn obvious_speed_gain_is_decided_after_100_ms() {
         let settles_by = |rate: u64| {
             let mut splitter = probing(6, 5_000_000);
             splitter.on_first_part(MonotonicTime(0));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_limited_connections_all_stay_in_simulation() {
+    fn simulated_rate_limited_server_keeps_all_connections() {
         for each in [1_000_000, 20_000_000, 90_000_000] {
             let (connections, ms) = simulate(each * 30, |_, n| (each * n as u64, true));
             assert_eq!(connections.last(), Some(&6), "{each}");

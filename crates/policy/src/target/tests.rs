@@ -334,7 +334,7 @@ fn references_resolve_as_in_browsers_and_curl() {
 }
 
 #[test]
-fn parse_near_equals_parse() {
+fn parse_near_gives_same_target_as_parse() {
     let origins = [
         "http://h.example",
         "http://h.example:8080",

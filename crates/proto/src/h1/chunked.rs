@@ -115,7 +115,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Processes one byte of the chunked framing, i.e. one that is not payload.
+    /// Processes one byte of the chunked framing, which is not part of the payload.
     fn decode_framing_byte(&mut self, limits: &ResponseLimits, byte: u8) -> Result<(), H1Error> {
         let fault = |fault| Err(H1Error::Chunk(fault));
         if matches!(self.state, ChunkState::Size | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf) {

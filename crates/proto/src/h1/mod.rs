@@ -87,7 +87,7 @@ pub(crate) use parse::parse_stored_head;
 use crate::ResponseLimits;
 use core::time::Duration;
 
-/// The settings of one HTTP/1 connection.
+/// The configuration of one HTTP/1 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H1Config {
     /// Limits on the parts of a response other than its body.
@@ -121,8 +121,8 @@ pub struct H1Config {
 pub struct H1Deviations {
     /// Sends requests as `HTTP/1.0`, which cannot carry a body of unknown length.
     pub http10: bool,
-    /// Accepts a response that does not begin with `HTTP/` as a body without a head, until the peer
-    /// closes. Hazard: a server of any other protocol then seems to answer.
+    /// Accepts a response that does not begin with `HTTP/` as a body without a head, which ends
+    /// when the peer closes. Hazard: a server of any other protocol then seems to answer.
     pub http09: bool,
     /// Ignores `Content-Length` of responses: bodies last until the peer closes. Hazard: a
     /// truncated body looks complete.
@@ -134,16 +134,16 @@ pub struct H1Deviations {
     /// section 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
-    /// Accepts more responses, as curl does: with `chunked` named twice (the body is chunked once),
-    /// and with [`raw`](Self::raw) responses that have both Content-Length and other transfer
-    /// codings (Content-Length is the length of the body). The connection accepts no further
-    /// request after such a response.
+    /// Accepts more responses, as curl does. If `chunked` occurs twice, the body is decoded as
+    /// chunked once. With [`raw`](Self::raw), responses may have both Content-Length and transfer
+    /// codings other than chunked; Content-Length is then the length of the body. The connection
+    /// accepts no further request after such a response.
     pub tolerant: bool,
     /// Sends requests as `HTTP/1.0` once the peer has answered with that version.
     pub follows_http10: bool,
     /// Sends header fields as they are: names that are not tokens, and blanks around values. CR, LF
-    /// and NUL are refused nevertheless, and so are such names that spell a framing field.
-    /// Hazard: the peer may read them differently.
+    /// and NUL are refused nevertheless, and so are invalid names that resemble Content-Length or
+    /// Transfer-Encoding. Hazard: the peer may read such fields differently.
     pub verbatim_fields: bool,
     /// Treats a 101 to a request with an Upgrade field as a final response. Its content is
     /// everything after the head, until the peer closes.

@@ -80,12 +80,12 @@ fn https_record_has_protocols_port_target_and_hints() {
 }
 
 #[test]
-fn root_target_stands_for_the_owner_name() {
+fn https_root_target_stands_for_owner_name() {
     assert_eq!(services(&[rdata(1, "", &[ALPN_H3])])[0].target, "www.example");
 }
 
 #[test]
-fn endpoints_are_ordered_by_priority() {
+fn https_endpoints_are_ordered_by_priority() {
     let found = services(&[rdata(9, "c", &[]), rdata(1, "a", &[]), rdata(3, "b", &[])]);
     assert_eq!(found.iter().map(|record| &*record.target).collect::<Vec<_>>(), ["a", "b", "c"]);
 }
@@ -98,7 +98,7 @@ fn no_default_alpn_removes_http1() {
 }
 
 #[test]
-fn record_with_unsupported_mandatory_key_is_dropped() {
+fn https_record_with_unsupported_mandatory_key_is_dropped() {
     let unknown: &[(u16, &[u8])] = &[(0, &[0, 99]), ALPN_H3, (99, b"x")];
     let found = services(&[rdata(1, "a", unknown), rdata(2, "b", &[(0, &[0, 1]), ALPN_H3])]);
     assert_eq!((found.len(), &*found[0].target), (1, "b"));
@@ -106,7 +106,7 @@ fn record_with_unsupported_mandatory_key_is_dropped() {
 }
 
 #[test]
-fn malformed_record_drops_all_records() {
+fn malformed_https_record_drops_all_records() {
     let wrong: [&[(u16, &[u8])]; 12] = [
         &[(1, b"")],
         &[(1, b"\0")],
@@ -131,7 +131,7 @@ fn malformed_record_drops_all_records() {
 }
 
 #[test]
-fn alias_takes_precedence_over_endpoints() {
+fn https_alias_takes_precedence_over_endpoints() {
     let alias = rdata(0, "Other.example", &[]);
     assert_eq!(set(&[rdata(1, "a", &[]), alias]), HttpsRecordSet::Alias("other.example".into()));
     assert_eq!(set(&[rdata(0, "", &[])]), HttpsRecordSet::Services(Vec::new()));
@@ -162,7 +162,7 @@ fn https_records_are_found_through_a_cname() {
 }
 
 #[test]
-fn truncated_record_never_panics() {
+fn truncated_https_record_never_panics() {
     let whole = message(&[rdata(1, "svc.example", &[(0, &[0, 1]), ALPN_H3, (3, &[1, 1]), (4, &[1; 8])])]);
     for length in 0..whole.len() {
         match QUERY.parse_response(&whole[..length]) {
@@ -174,14 +174,14 @@ fn truncated_record_never_panics() {
 
 proptest::proptest! {
     #[test]
-    fn arbitrary_record_data_never_panics(data: Vec<u8>) {
+    fn arbitrary_https_record_never_panics(data: Vec<u8>) {
         let data = &data[..data.len().min(1000)];
         assert!(QUERY.parse_response(&message(&[data.to_vec()])).is_some());
     }
 }
 
 #[test]
-fn ech_keys_are_kept() {
+fn ech_keys_of_https_record_are_kept() {
     let list: &[u8] = &[0, 4, 0xfe, 0x0d, 0, 0];
     let found = services(&[rdata(1, "", &[(5, list)]), rdata(2, "", &[])]);
     let lists: Vec<Option<&[u8]>> = found.iter().map(|record| record.ech.as_deref()).collect();

@@ -131,7 +131,7 @@ fn search_list_ends_at_first_name_with_addresses() {
 }
 
 #[test]
-fn missing_name_differs_from_missing_address() {
+fn lookup_distinguishes_missing_name_from_missing_address() {
     let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\n");
     lookup.on_response(NOW, to(A, 0, false), no_such_name());
     lookup.on_response(NOW, to(AAAA, 0, false), no_such_name());
@@ -161,14 +161,14 @@ fn options_use_vc_and_no_aaaa_are_followed() {
 }
 
 #[test]
-fn name_with_an_empty_label_is_refused() {
+fn dns_name_with_an_empty_label_is_refused() {
     assert!(NameLookup::new("a..b", &Arc::default(), 0).is_err());
 }
 
 proptest::proptest! {
     /// Checks that every lookup ends after at most as many queries as the configuration allows.
     #[test]
-    fn every_lookup_ends(events in proptest::collection::vec((0u8..8, 0usize..3, 0u8..2), 0..40), servers in 1usize..4) {
+    fn every_dns_lookup_ends(events in proptest::collection::vec((0u8..8, 0usize..3, 0u8..2), 0..40), servers in 1usize..4) {
         let lines: String = (0..servers).map(|n| format!("nameserver 10.0.0.{n}\n")).collect();
         let (mut lookup, _) = lookup("h", &format!("{lines}search a\noptions edns0 timeout:1\n"));
         let mut now = NOW;

@@ -32,7 +32,7 @@ fn addresses(octets: &[[u8; 4]], seconds: u64) -> Option<DnsResponse> {
 }
 
 #[test]
-fn query_has_one_question_and_asks_for_recursion() {
+fn dns_query_has_one_question_and_asks_recursion() {
     let bytes = QUERY.to_bytes().unwrap();
     let expected = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01";
     assert_eq!(bytes, expected);
@@ -80,7 +80,7 @@ fn cname_loop_is_a_server_failure() {
 }
 
 #[test]
-fn other_identifier_or_question_is_ignored() {
+fn dns_response_to_another_query_is_ignored() {
     let response = answer_to(QUERY, Rcode::NOERROR).finish();
     assert!(QUERY.parse_response(&response).is_some());
     assert_eq!(DnsQuery { id: 0x1235, ..QUERY }.parse_response(&response), None);
@@ -89,7 +89,7 @@ fn other_identifier_or_question_is_ignored() {
 }
 
 #[test]
-fn error_without_a_question_is_a_response() {
+fn dns_error_without_question_is_a_response() {
     let mut response = answer_to(QUERY, Rcode::SERVFAIL).finish();
     response.truncate(12);
     response[5] = 0;
@@ -99,7 +99,7 @@ fn error_without_a_question_is_a_response() {
 }
 
 #[test]
-fn negative_answer_lifetime_follows_the_soa_record() {
+fn negative_dns_answer_lifetime_follows_soa_record() {
     let mut answer = answer_to(QUERY, Rcode::NXDOMAIN).authority();
     let seconds = Ttl::from_secs;
     let soa = Soa::new(name("ns"), name("mail"), 1.into(), seconds(1), seconds(1), seconds(1), seconds(40));
@@ -118,7 +118,7 @@ fn ttl_with_the_highest_bit_counts_as_zero() {
 }
 
 #[test]
-fn truncated_and_rejected_queries_are_distinguished() {
+fn truncated_and_rejected_dns_queries_are_distinguished() {
     let mut response = answer_to(QUERY, Rcode::NOERROR).finish();
     response[2] |= 2;
     assert_eq!(QUERY.parse_response(&response), Some(DnsResponse::Truncated));
@@ -127,7 +127,7 @@ fn truncated_and_rejected_queries_are_distinguished() {
 }
 
 #[test]
-fn truncated_responses_never_panic() {
+fn parsing_truncated_dns_response_never_panics() {
     let mut answer = answer_to(QUERY, Rcode::NOERROR);
     alias(&mut answer, "www.example", "b.example");
     address(&mut answer, "b.example", [1, 1, 1, 1], 60);
@@ -140,7 +140,7 @@ fn truncated_responses_never_panic() {
 
 proptest::proptest! {
     #[test]
-    fn arbitrary_messages_never_panic(bytes: Vec<u8>, rest: Vec<u8>) {
+    fn parsing_arbitrary_dns_message_never_panics(bytes: Vec<u8>, rest: Vec<u8>) {
         let _ = QUERY.parse_response(&bytes);
         let mut message = answer_to(QUERY, Rcode::NOERROR).finish();
         message[7] = 3;
