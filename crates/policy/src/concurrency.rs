@@ -60,25 +60,26 @@ use core::time::Duration;
 
 use crate::time::MonotonicTime;
 
-/// The initial limit for a host.
+/// The initial limit on concurrent requests to a host.
 pub const INITIAL_LIMIT: usize = 6;
 /// The maximum number of connections to one host.
 pub const MAX_LIMIT: usize = 50;
 
-/// A host counts as near if the mean time to the first byte is below this time.
+/// A host counts as near if the mean time to the first byte of its responses is below this time.
 const NEARBY_LATENCY: Duration = Duration::from_millis(1);
-/// The minimum number of served requests after which a test or a probe is judged.
+/// The minimum number of served requests after which a trial of another limit (a test or a probe)
+/// is judged.
 const MIN_TRIAL_REQUESTS: usize = 8;
-/// The lower limit that a test uses if the limit is 6 or less.
+/// The reduced limit during a test whether requests queue, if the limit was 6 or less.
 const LOW_TEST_LIMIT: usize = 4;
-/// The minimum time of a window, except for the first window. A shorter time would measure the
-/// pauses of a busy machine.
+/// The minimum duration of a measurement, except for the first one. A shorter measurement would be
+/// falsified by the pauses of a busy machine.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// A test shows a queue if its request rate exceeds the rate of a host without a queue by at least
-/// this share of the difference to the rate of a host with a queue.
+/// A test with a reduced limit shows a queue if the request rate stays high: if it exceeds the rate
+/// of a host without a queue by at least this share of the difference to a host with a queue.
 const QUEUE_SHARE: f64 = 0.4;
-/// A test does not show a queue if its rate is below this share of the best rate, however slow the
-/// last window was.
+/// A test with a reduced limit shows no queue if the request rate is below this share of the best
+/// rate, however slow the last measurement was.
 const BEST_SHARE: f64 = 0.9;
 /// The limit grows if requests wait and no request ends for this time.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
@@ -91,8 +92,8 @@ const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The maximum of the pause after a trial and of the pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
-/// Each refusal after the first doubles the number of served requests after which a recovering
-/// limit is judged. This is the maximum number of doublings.
+/// The maximum number of doublings of the number of requests that must be served after a refusal
+/// before the limit grows again. Each refusal after the first doubles that number.
 const MAX_STRIKES: u32 = 6;
 /// The time without a refusal after which earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
@@ -172,15 +173,15 @@ pub struct ConcurrencyLimit {
     /// The highest rate of any window since the last jump to the maximum, in requests per
     /// nanosecond.
     best_rate: f64,
-    /// The time at which the last request ended or the limit last grew in
-    /// `on_silence`.
+    /// The time at which the last request ended, or at which the limit last grew because no request
+    /// ended.
     last_end: MonotonicTime,
     /// The duration of the last served request.
     last_total: Duration,
     /// True if the limit has jumped to the maximum; from then on it grows only by probes.
     has_jumped: bool,
-    /// The first requests on warm connections after a jump; `None` once `base` has been corrected
-    /// by them.
+    /// The first requests on used connections after a jump to the maximum; `None` once `base` has
+    /// been corrected by their times.
     warm: Option<WarmRequests>,
     trial_pause: Duration,
     /// The time before which no test or probe starts.
@@ -191,14 +192,16 @@ pub struct ConcurrencyLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LimitPhase {
     Measuring,
-    /// The limit is lowered, to find out whether requests queue. `usual` and `mean` are the limit
-    /// and the mean time before. `goes_on` is true if the previous test has shown a queue.
+    /// The limit is reduced, to find out whether requests queue. `usual` and `mean` are the limit
+    /// and the mean time of a request before the test. `goes_on` is true if this test continues a
+    /// test that has shown a queue.
     Testing {
         usual: usize,
         mean: u64,
         goes_on: bool,
     },
     /// The limit is raised by one, to find out whether more requests are served in the same time.
+    /// `usual` and `mean` are the limit and the mean time of a request before.
     Probing {
         usual: usize,
         mean: u64,

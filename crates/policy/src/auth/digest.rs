@@ -19,7 +19,7 @@ pub enum Qop {
     AuthInt,
 }
 
-/// A Digest challenge that can be answered.
+/// A Digest challenge that [`DigestSession`] can answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestChallenge {
     realm: Vec<u8>,

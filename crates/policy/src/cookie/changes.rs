@@ -28,7 +28,7 @@
 
 use super::{Cookie, CookieStore};
 
-/// The identity of a cookie: setting a cookie replaces the one with an equal key.
+/// The identity of a cookie. Two cookies with equal keys replace each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CookieKey {
     /// The cookie's domain, as in [`CookieParts::domain`](super::CookieParts::domain).

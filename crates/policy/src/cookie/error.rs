@@ -7,8 +7,8 @@ use core::fmt;
 #[non_exhaustive]
 pub enum CookieError {
     /// The cookie contains a control byte or a misplaced delimiter. Some servers answer 400 to
-    /// every request with such a cookie, so one host could lock a user out of another host under
-    /// the same domain (CVE-2022-35252).
+    /// every request with such a cookie. One host could thereby lock a user out of another host
+    /// under the same domain (CVE-2022-35252).
     ControlByte,
     /// The path, or name and value together, are too long.
     TooLong,

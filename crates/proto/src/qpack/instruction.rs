@@ -87,7 +87,7 @@ fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<Inst
 pub(super) enum DecoderInstruction {
     /// A section of this stream was decoded.
     SectionAcknowledgment(u64),
-    /// The unacknowledged sections of this stream will not be decoded.
+    /// The sections of this stream that were not acknowledged will not be decoded.
     StreamCancellation(u64),
     /// The number of further insertions that have arrived.
     InsertCountIncrement(u64),
