@@ -1,9 +1,9 @@
 //! The results of a run as they are stored, in one JSON file. `results/README.md` documents the
 //! file. Tables, charts, documents and the README's figures are generated from it.
 //!
-//! The file contains nothing that can be computed from the rest. Medians and ratios are computed
-//! from the runs by the methods here. The result of a contestant is the median over the rounds. A
-//! ratio is the median of each round's ratio to another contestant in the same round.
+//! The file contains no value that can be computed from its other values. The methods here compute
+//! medians and ratios from the runs. The result of a program is the median over the rounds. A ratio
+//! is the median over the rounds of the program's ratio to another program in the same round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ use crate::measure::RunMetrics;
 /// one.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// The end of the name of a results file whose run has not finished.
+/// The end of the name of a results file while the run of the bench has not finished.
 const UNFINISHED: &str = "-unfinished";
 
 /// The results of one run of the bench, with all jobs or the selected jobs.
@@ -53,7 +53,7 @@ pub(crate) struct MachineInfo {
     pub(crate) kernel: String,
 }
 
-/// The results of all contestants in one part of a job.
+/// The results of all programs in one part of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
@@ -64,33 +64,34 @@ pub(crate) struct PartResult {
     pub(crate) about: String,
     pub(crate) server: String,
     pub(crate) unit: WorkPerRun,
-    /// The number of rounds that count, i.e. without the warm-up round.
+    /// The number of measured rounds, without the warm-up round.
     pub(crate) rounds: usize,
-    /// True if a warm-up round, which does not count, came first.
+    /// True if a warm-up round, which is not measured, came first.
     pub(crate) warm_up: bool,
-    /// The contestant whose results are shown as 1.00 if the part has no peer of haul.
+    /// The program whose results are shown as 1.00 if haul is compared with no other program in
+    /// this part.
     pub(crate) baseline: String,
-    /// The name of the contestant that does the minimum of work for the part. `None` without such a
-    /// contestant.
+    /// The name of the program that does the minimum of work for the part. `None` without such a
+    /// program.
     pub(crate) limit: Option<String>,
     pub(crate) entries: Vec<ContestantRuns>,
     pub(crate) goals: Vec<JobGoal>,
 }
 
-/// A contestant (a program) of a part of a job, and its run in each round.
+/// The runs of one program in a part of a job, one for each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ContestantRuns {
     pub(crate) name: String,
     pub(crate) role: ContestantRole,
     pub(crate) command: Vec<String>,
-    /// The number of system calls of one more run, whose time does not count; `None` if system
-    /// calls were not counted.
+    /// The number of system calls in an additional run that is not timed; `None` if system calls
+    /// were not counted.
     pub(crate) system_calls: Option<u64>,
     pub(crate) runs: Vec<RecordedRun>,
 }
 
-/// The run of a contestant in one round. It has no figures if it failed or its output was wrong. If
-/// only pages are missing in the output, it has figures that do not count.
+/// The run of a program in one round. A run that failed or whose output was wrong has no
+/// measurements. If the output only lacks pages, the run has measurements, but they do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedRun {
     /// True if the output of the run was right, by length and SHA-256 or by another check of the
@@ -105,8 +106,8 @@ pub(crate) struct RecordedRun {
     pub(crate) figures: Option<RunMetrics>,
 }
 
-/// A goal of a job: the result of the contestant `of` is at most `at_most`. With `against`, the
-/// ratio of that result to the result of `against` is at most `at_most`.
+/// A goal of a job: an upper bound `at_most` on the result of the program `of`. With `against`, the
+/// bound is on the ratio of that result to the result of the program `against`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobGoal {
     pub(crate) what: MetricKind,
@@ -177,29 +178,29 @@ impl PartResult {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Returns the peer of haul with the lowest result of this kind; `None` if there is no peer.
-    /// Peers with a failed or wrong run are left out.
+    /// Returns the competitor of haul with the lowest result of this kind; `None` if there is no
+    /// competitor. Competitors with a failed or wrong run are left out.
     pub(crate) fn best_peer(&self, what: MetricKind) -> Option<&ContestantRuns> {
         let peers = self.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
 
-    /// Returns the ratio of the result of `of` to that of `against`, as the median over the rounds;
-    /// `None` if any run of either contestant was wrong.
+    /// Returns the ratio of the result of the program `of` to that of `against`, as the median over
+    /// the rounds; `None` if any run of either program was wrong.
     pub(crate) fn ratio(&self, what: MetricKind, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
 
-    /// Returns the ratio of the result of `of` to that of `against` in each round; `None` if any
-    /// run of either contestant was wrong.
+    /// Returns the ratio of the result of the program `of` to that of `against` in each round;
+    /// `None` if any run of either program was wrong.
     pub(crate) fn ratios(&self, what: MetricKind, of: &str, against: &str) -> Option<Vec<f64>> {
         let pairs = self.contestant(of)?.runs.iter().zip(&self.contestant(against)?.runs);
         pairs.map(|(run, base)| Some(run.metric(what)? / base.metric(what)?)).collect()
     }
 
-    /// Returns the value (a ratio or a result) that a goal bounds, and its unit; `None` if a run
-    /// that the value needs was wrong.
+    /// Returns the value that a goal bounds (a ratio or a result) and its unit; `None` if a run on
+    /// which the value depends was wrong.
     pub(crate) fn value_of_goal(&self, aim: &JobGoal) -> Option<(f64, &'static str)> {
         match aim.against.as_deref() {
             Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),
@@ -210,19 +211,19 @@ impl PartResult {
 }
 
 impl ContestantRuns {
-    /// Returns the median of the contestant's results of this kind over the rounds; `None` if any
-    /// run was wrong.
+    /// Returns the median of the program's results of this kind over the rounds; `None` if any run
+    /// was wrong.
     pub(crate) fn median(&self, what: MetricKind) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.metric(what)).collect();
         figures.and_then(median)
     }
 
-    /// Returns the fault of the contestant's first run that has one; `None` if all runs were right.
+    /// Returns the error message of the program's first faulty run; `None` if all runs were right.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.fault.as_deref())
     }
 
-    /// Returns the number of the contestant's runs whose output was right.
+    /// Returns the number of the program's runs whose output was right.
     pub(crate) fn right_runs(&self) -> usize {
         self.runs.iter().filter(|run| run.right).count()
     }
@@ -245,8 +246,8 @@ impl RecordedRun {
     }
 }
 
-/// Returns the median of the values. `None` for an empty list. Of an even number of values, it is
-/// the mean of the middle two.
+/// Returns the median of the values; `None` for an empty list. With an even number of values, the
+/// median is the mean of the middle two.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
@@ -322,14 +323,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn median_handles_odd_even_and_empty() {
+    fn median_of_odd_even_and_empty_lists() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(Vec::new()), None);
     }
 
     #[test]
-    fn ratios_compare_right_answers_within_a_round() {
+    fn ratio_with_any_wrong_run_is_none() {
         let sheet = sheet(vec![
             entry("haul", vec![Ok(figures(1.0)), Ok(figures(8.0)), Ok(figures(3.0))]),
             entry("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
@@ -358,7 +359,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn written_records_are_read_back() {
+    fn written_record_is_read_back() {
         let sheets = vec![sheet(vec![entry("haul", vec![Ok(figures(1.0)), Err("exit 7".to_owned())])])];
         let record = record(sheets);
         let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));

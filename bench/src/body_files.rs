@@ -1,4 +1,4 @@
-//! Large bodies on disk. Their bytes are testkit's pattern, which does not compress and does not
+//! Large bodies on disk. Their bytes are testkit's pattern, which is incompressible and does not
 //! repeat.
 //!
 //! The embedded server has the same bodies at the same paths (`/bytes/N`), so both servers answer

@@ -1,6 +1,7 @@
-//! `bench engines`: tables of URLs in Ray Data, fetched by haul and by its peers, in turn and from the
-//! same rows. The program `bench/python/engines.py` runs all of them in one Ray cluster on this machine,
-//! since starting a cluster takes longer than the fetches; it measures and prints a table.
+//! `bench engines`: fetches tables of URLs in Ray Data, with haul and its competitors in turn and
+//! from the same rows. The program `bench/python/engines.py` runs all of them in one Ray cluster on
+//! this machine, since starting a cluster takes longer than the fetches. It measures them and
+//! prints a table.
 //!
 //! testkit's page server runs in this process, with a port that answers at once and one that answers
 //! after 20 ms.
@@ -14,7 +15,7 @@ use testkit::page_server::{PageServer, PageTiming, PortService};
 use crate::Result;
 use crate::jobs::home;
 
-/// The delay of the slow port.
+/// The delay after which the slow port answers.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// Runs `bench engines [--python FILE] [ARGUMENT...]`. The arguments are passed to the Python
@@ -33,8 +34,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("engines.py: {status}").into()) }
 }
 
-/// Returns the Python interpreter that `make python` installs, next to the directory of this
-/// program's build.
+/// Returns the path of the Python interpreter that `make python` installs, next to the build
+/// directory of this program.
 fn built_python() -> Result<PathBuf> {
     let target = std::env::current_exe()?;
     let target = target.parent().and_then(|directory| directory.parent()).ok_or("bench has no target directory")?;

@@ -1,4 +1,4 @@
-//! The server of HTTP/3 that the contestants use: quic-go (bench/go-http3) if it is built, else
+//! The server of HTTP/3 that the programs use: quic-go (bench/go-http3) if it is built, else
 //! testkit's embedded server.
 
 use std::fs;
@@ -16,10 +16,10 @@ use crate::{Result, installed_programs, tls_files};
 
 /// The longest time to wait until the server listens.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The name of the server that is built for the bench.
+/// The name of the quic-go server that is built for the bench.
 const PROGRAM: &str = "quicgo-server";
-/// The congestion control of TCP in a comparison with HTTP/2 over a lossy link: that of most
-/// servers. The machine's own choice would decide the comparison.
+/// The TCP congestion control in a comparison with HTTP/2 over a lossy link: the one that most
+/// servers use. With the default of this machine, the comparison would depend on the machine.
 const CONGESTION_CONTROL: &str = "cubic";
 
 /// A running server of large bodies. Dropping it stops it. Clients must trust the certificate in
@@ -59,7 +59,7 @@ impl Http3Server {
         }
     }
 
-    /// Starts a server in another network namespace. Fails if quic-go's is not built.
+    /// Starts a server in another network namespace. Fails if the quic-go server is not built.
     pub(crate) fn start_in(namespace: &NetworkNamespace, bodies: &LargeBodyFiles, work: &Path) -> Result<Http3Server> {
         let program = installed_programs::find(PROGRAM)
             .ok_or_else(|| format!("{PROGRAM} is not built: sh scripts/http3-peers.sh"))?;

@@ -13,8 +13,8 @@ fn built_programs_directory() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
 
-/// Returns the PATH in which contestants run. The directory of the programs that were built for the
-/// bench comes first.
+/// Returns the PATH in which the compared programs run. The directory of the programs that were
+/// built for the bench comes first.
 pub(crate) fn search_path() -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     Ok(std::env::join_paths(std::iter::once(built_programs_directory()).chain(std::env::split_paths(&path)))?)
@@ -26,9 +26,9 @@ pub(crate) fn built_haul_path() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies haul to the directory of the peers, which are copies too. A copied program starts a tenth
-/// of a millisecond faster than the linker's output, because the page cache keeps the latter in
-/// single pages.
+/// Copies the haul program to the directory of its competitors, which are copies too. A copied
+/// program starts a tenth of a millisecond faster than the linker's output file, because the page
+/// cache holds the latter in single pages.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built_programs_directory().join("haul");
     let _ = fs::remove_file(&installed);
@@ -63,8 +63,8 @@ pub(crate) fn version(program: &Path, flag: &str) -> String {
     String::from_utf8_lossy(&text).lines().find(|line| !line.is_empty()).unwrap_or("unknown").to_owned()
 }
 
-/// Returns the standard output of a command without blanks at its ends; empty if the command cannot
-/// run.
+/// Returns the standard output of a command without leading and trailing blanks; empty if the
+/// command cannot run.
 pub(crate) fn output_of_command(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The cost of one request is the difference between two runs with different numbers of requests.
-//! With another compiler or C library the counts differ. They are then printed, and nothing fails.
+//! With another compiler or C library the counts differ. In that case they are printed, and the
+//! comparison cannot fail.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,8 +26,8 @@ use crate::{Result, installed_programs, tls_files};
 /// decrease of more than this fraction is reported.
 const TOLERANCE: f64 = 0.03;
 
-/// The number of runs of each case, of which the smallest count is used. Counts vary, because one
-/// read of a socket may return more or fewer bytes.
+/// The number of runs of each case. The smallest count of these runs is used. Counts vary, because
+/// one read of a socket may return more or fewer bytes.
 const RUNS: usize = 3;
 
 /// A case of `bench instructions`: a command whose instructions are counted.
@@ -36,8 +37,8 @@ struct InstructionCountCase {
     /// Returns the command line for fetching this number of pages from the server. Its first word
     /// is the path of a program, or a name in PATH.
     argv: fn(&SiteServer, usize) -> Vec<String>,
-    /// The numbers of requests of the two runs that are compared. If the smaller one is 0, all
-    /// instructions of the larger run count.
+    /// The numbers of requests in the two runs that are compared. If the smaller number is 0, all
+    /// instructions of the larger run count as one request.
     requests: (usize, usize),
 }
 
@@ -176,7 +177,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 }
 
 impl InstructionCountCase {
-    /// Returns the number of instructions of one request of the case, or of the whole run.
+    /// Returns the number of instructions of one request of the case, or of a whole run if the
+    /// smaller number of requests is 0.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;

@@ -1,7 +1,6 @@
-//! The parts of a job: contestants (programs that do the same work), checks of their output, and
-//! goals.
+//! The parts of a job: programs that do the same work, checks of their output, and goals.
 //!
-//! A job has one part, or several with names (`get:null`, `get:pipe`). Only contestants of the same
+//! A job has one part, or several with names (`get:null`, `get:pipe`). Only programs of the same
 //! part are compared.
 
 use std::rc::Rc;
@@ -14,27 +13,27 @@ use crate::measure::RunMetrics;
 use crate::page_check::{PageCheck, PageFigures};
 use crate::versioned_site::ReplyCheck;
 
-/// A part of a job that is ready to run: the contestants, the rounds, the server and the goals.
+/// A part of a job that is ready to run: the programs, the rounds, the server and the goals.
 pub(crate) struct JobPart {
     /// The name of the part; empty if the job has only one part.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
-    /// The contestant with which the others are compared. Its results are shown as 1.00.
+    /// The program with which the others are compared. Its results are shown as 1.00.
     pub(crate) baseline: &'static str,
-    /// The contestant that does the minimum of work for the part. Its results have a column of
-    /// their own. `None` without such a contestant.
+    /// The program that does the minimum of work for the part; its results are a separate column.
+    /// `None` if there is no such program.
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
-    /// True if the first round is a warm-up of all contestants that does not count. If false, only
-    /// the first contestant runs once before the rounds.
+    /// True if the first round is a warm-up of all programs, which is not measured. If false, only
+    /// the first program runs once before the rounds.
     pub(crate) warm_up: bool,
     /// True if the clients and the server share one processor
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).
     pub(crate) one_core: bool,
-    /// True if system calls are counted. For that, each contestant runs once more.
+    /// True if system calls are counted, in one additional run of each program.
     pub(crate) calls: bool,
-    /// The name and version of the server to which the contestants connect.
+    /// The name and version of the server to which the programs connect.
     pub(crate) server: String,
     pub(crate) unit: WorkPerRun,
 }
@@ -47,23 +46,24 @@ pub(crate) enum WorkPerRun {
     Requests(usize),
     /// Each run receives this number of body bytes.
     Bytes(u64),
-    /// The runs do different amounts of work, so that results are given for a whole run.
+    /// The runs do different amounts of work, so results are given per run.
     Run,
 }
 
-/// A contestant of a part: a program that does the work of the part, and its arguments.
+/// A program that takes part in a comparison, and its arguments.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
-    /// True if the contestant's output goes through a pipe to `cat >/dev/null`.
+    /// True if the program's output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// The number of times that the program is started in one run, whose results are the mean of
-    /// one start. Above 1, `check` must be [`OutputCheck::Proof`] and `piped` false.
+    /// The number of times that the program is started in one run. The results of the run are the
+    /// mean of one start. If this is above 1, `check` must be [`OutputCheck::Proof`] and `piped`
+    /// false.
     pub(crate) times: u32,
     pub(crate) check: OutputCheck,
 }
 
-/// The role of a contestant in the comparison.
+/// The role of a program in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ContestantRole {
@@ -73,8 +73,8 @@ pub(crate) enum ContestantRole {
 }
 
 impl ContestantRole {
-    /// Returns the role of the contestant with this name. The names of haul's contestants contain
-    /// `haul`; `limit` is the name of the contestant with the minimum of work ([`JobPart::limit`]).
+    /// Returns the role of the program with this name. All variants of haul have a name with
+    /// `haul`. `limit` is the name of the program with the minimum of work ([`JobPart::limit`]).
     pub(crate) fn from_name(name: &str, limit: Option<&str>) -> ContestantRole {
         if limit == Some(name) || name.starts_with("limit") {
             ContestantRole::Limit
@@ -86,19 +86,19 @@ impl ContestantRole {
     }
 }
 
-/// The check of a contestant's output.
+/// The method by which a program's output is checked.
 pub(crate) enum OutputCheck {
     /// In every round, the output is compared with this digest.
     Output(OutputDigest),
-    /// In every round, the contestant writes a file of this name, which is compared with the digest
+    /// In every round, the program writes a file of this name, which is compared with the digest
     /// and then removed.
     File(&'static str, OutputDigest),
-    /// The contestant's output is discarded. Instead, the shell command in the first field fetches
-    /// the same bytes once before the rounds, and its output is compared with the digest.
+    /// The output of the program is discarded. Instead, the shell command in the first field
+    /// fetches the same bytes once before the rounds, and its output is compared with the digest.
     Proof(String, OutputDigest),
-    /// The contestant's output is discarded, but the client prints the number of bytes that it
-    /// received, which is checked in every round. If there is a shell command, it runs once before
-    /// the rounds, and its output is compared with the digest.
+    /// The body is discarded, but the program prints the number of bytes that it received, which is
+    /// checked in every round. If there is a shell command, it runs once before the rounds, and its
+    /// output is compared with the digest.
     Told(Option<String>, OutputDigest),
     /// In every round, the output is compared with this digest. The reader of the output also
     /// records the time of the first byte.
@@ -106,8 +106,8 @@ pub(crate) enum OutputCheck {
     /// In every round, the output must consist of these pages in any order. If pages are missing,
     /// the output is wrong, and the number of missing pages is recorded.
     Pages(Rc<PageCheck>),
-    /// In every round, the server must have sent these replies, and the client must have written the
-    /// present pages to files. The bytes of content that the server sent are recorded.
+    /// In every round, the server must have sent these replies, and the client must have written
+    /// the current pages to files. The number of content bytes that the server sent is recorded.
     Replies(Rc<ReplyCheck>),
 }
 
@@ -126,7 +126,7 @@ impl OutputCheck {
     }
 }
 
-/// A goal of a part: an upper bound on the result `what` of the contestant `of`.
+/// A goal of a part: an upper bound on the result `what` of the program `of`.
 pub(crate) struct PartGoal {
     pub(crate) what: MetricKind,
     pub(crate) of: &'static str,
@@ -139,12 +139,11 @@ pub(crate) const BEST_PEER: &str = "the best peer";
 /// The upper bound that a goal sets on a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalBound {
-    /// The largest ratio to the result of this other contestant in each round.
+    /// The maximum ratio to the result of this other program in the same round.
     Of(&'static str, f64),
-    /// The largest ratio to the result of the best peer of haul.
+    /// The maximum ratio to the result of the best competitor of haul.
     OfBest(f64),
-    /// The largest value of the result itself: CPU time in s/GB, memory in MB, times in s, or a
-    /// count.
+    /// The maximum of the result itself: CPU time in s/GB, memory in MB, times in s, or a count.
     Most(f64),
 }
 
@@ -164,7 +163,7 @@ impl PartGoal {
         PartGoal { what, of, bound: GoalBound::Most(at_most) }
     }
 
-    /// Returns the goal in the form in which it is stored with the results.
+    /// Returns the goal in the format in which it is stored with the results.
     pub(crate) fn to_job_goal(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
             GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
@@ -180,7 +179,7 @@ impl PartGoal {
 pub(crate) enum MetricKind {
     #[serde(rename = "wall_s")]
     Wall,
-    /// The user and system CPU time of all processes of the contestant.
+    /// The user and system CPU time of all processes of the program.
     #[serde(rename = "cpu_s")]
     Cpu,
     /// The CPU time of the client, without that of the program that reads from the client's pipe.
@@ -205,11 +204,12 @@ pub(crate) enum MetricKind {
     /// The number of full TLS handshakes, in which the server sends its certificates.
     #[serde(rename = "full_handshakes")]
     FullHandshakes,
-    /// The largest number of concurrent requests at the server after the first second.
+    /// The largest number of requests that the server handled at the same time, measured after the
+    /// first second.
     #[serde(rename = "peak_requests")]
     PeakRequests,
     /// The largest difference between the rate set for the client and the rate measured at a
-    /// server, in percent.
+    /// server, in percent of the rate that was set.
     #[serde(rename = "rate_difference")]
     RateDifference,
     /// The bytes of content that the server sent.
@@ -218,8 +218,8 @@ pub(crate) enum MetricKind {
 }
 
 impl MetricKind {
-    /// Returns the result of this kind from the figures of one run, in seconds, KiB or a count.
-    /// `None` if the run did not measure it.
+    /// Returns the result of this kind from the measurements of one run, in seconds, KiB or a
+    /// count. `None` if the run did not measure it.
     pub(crate) fn metric_of_run(self, figures: &RunMetrics) -> Option<f64> {
         let of_pages = |figure: fn(&PageFigures) -> Option<f64>| figures.pages.as_ref().and_then(figure);
         match self {
@@ -262,8 +262,8 @@ impl MetricKind {
         }
     }
 
-    /// Converts a result of this kind to a readable unit, and returns both. If the work is counted
-    /// in bytes, CPU time becomes s/GB.
+    /// Converts a result of this kind to a readable unit, and returns the value and the unit. If
+    /// the work is counted in bytes, CPU time becomes s/GB.
     pub(crate) fn in_readable_unit(self, value: f64, unit: WorkPerRun) -> (f64, &'static str) {
         match (self, unit) {
             (MetricKind::Cpu | MetricKind::Client, WorkPerRun::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contestant_role_follows_from_its_name() {
+    fn role_is_derived_from_the_program_name() {
         for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
             assert_eq!(ContestantRole::from_name(name, Some("send + recv")), ContestantRole::Haul);
         }

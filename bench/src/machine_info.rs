@@ -23,8 +23,7 @@ fn plain_name(name: &str) -> String {
     if plain.trim_matches('-').is_empty() { "host".to_owned() } else { plain }
 }
 
-/// Returns the value in the first line of the form `NAME : VALUE` with this name. `None` if no line
-/// has the name.
+/// Returns the value of the first line `NAME : VALUE` that has this name. `None` if no line has it.
 fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.split(':').next().is_some_and(|first| first.trim() == name))?;
     Some(line.split_once(':')?.1.trim().to_owned())

@@ -1,5 +1,5 @@
-//! The benchmark: haul and its peers do the same work in turn, and each output is checked before
-//! its time counts.
+//! The benchmark: haul and its competitors do the same work in turn, and the output of each is
+//! checked before its time counts.
 //!
 //! ```text
 //! bench --list
@@ -14,13 +14,13 @@
 //! bench partition                        simulation of tasks that share a list of URLs
 //! ```
 //!
-//! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`job_part`]).
-//! [`rounds`] runs them in turn after a warm-up round. [`measure`] takes wall time, CPU time and
-//! peak memory of all processes of a contestant. [`terminal_table`] prints medians and ratios.
+//! A job ([`jobs`]) sets up a server ([`server`]) and lists the programs to compare ([`job_part`]).
+//! [`rounds`] runs them in turn after a warm-up round. [`measure`] measures wall time, CPU time and
+//! peak memory of all processes of a program. [`terminal_table`] prints medians and ratios.
 //! [`bench_record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and
 //! the README's figures from it. [`run`] divides the time among the jobs of `bench all`.
 //!
-//! Absolute times drift from run to run, so ratios to a peer in the same round are what counts.
+//! Absolute times drift from run to run, so only ratios to another program in the same round count.
 
 mod bench_record;
 mod body_files;

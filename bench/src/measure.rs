@@ -31,7 +31,7 @@ use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::page_check::PageFigures;
 use crate::{Result, installed_programs};
 
-/// The longest time that a run of any contestant may take.
+/// The longest time that a run of any program may take.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// The command that the helper process (`bench --measure`) runs and measures.
@@ -72,8 +72,8 @@ impl OutputReader {
 /// The destination of the standard output of a run.
 pub(crate) enum RunOutput {
     To(File),
-    /// The output goes to this file. The command runs this number of times in a row, and the
-    /// results are the mean.
+    /// The output goes to this file. The command runs the given number of times in a row, and the
+    /// results are the mean of one run.
     InARow(File, u32),
     /// The output goes through a pipe to `cat >/dev/null`. The CPU time of `cat` is part of the
     /// results, and is also reported separately.
@@ -84,7 +84,7 @@ pub(crate) enum RunOutput {
     Watch(PathBuf),
 }
 
-/// The measured cost of one run of a contestant.
+/// The measured cost of one run of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunMetrics {
     /// The time from the start of the run to its end, in seconds.
@@ -99,8 +99,8 @@ pub(crate) struct RunMetrics {
     /// Peak memory (resident set size) of the largest process, in KiB.
     #[serde(rename = "rss_kib")]
     pub(crate) rss: f64,
-    /// User and system time in seconds, without that of the `cat` that reads the output; `None` if
-    /// there is no `cat`.
+    /// User and system time in seconds, without the time of the `cat` that reads the output; `None`
+    /// if there is no `cat`.
     #[serde(rename = "client_cpu_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) client: Option<f64>,
     /// The time from the start to the first byte of output, in seconds; `None` if it was not
@@ -117,21 +117,22 @@ pub(crate) struct RunMetrics {
 }
 
 impl RunMetrics {
-    /// Returns user and system time together, in seconds.
+    /// Returns the sum of user and system time, in seconds.
     pub(crate) fn cpu(&self) -> f64 {
         self.user + self.sys
     }
 }
 
-/// Runs `argv` in the job's working directory. Returns the cost, or a message that says why the
-/// command failed. A shell command finds haul, curl and the bench program in `$HAUL`, `$CURL`,
-/// `$SYSTEM_CURL` and `$BENCH`, and the peers that were built for the bench in PATH.
+/// Runs `argv` in the job's working directory. Returns the measured cost, or a message that says
+/// why the command failed. A shell command finds the paths of haul, curl and the bench program in
+/// `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the competitors that were built for the bench
+/// in PATH.
 pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunMetrics, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
-/// Runs `argv` in the job's working directory, and kills it after `limit`. Returns the cost, or a
-/// message that says why the command failed.
+/// Runs `argv` in the job's working directory, and kills it after `limit`. Returns the measured
+/// cost, or a message that says why the command failed.
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
@@ -255,7 +256,8 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
 }
 
-/// Reads all of a client's output. Returns the time when its first byte arrived, and its digest.
+/// Reads all of a client's output. Returns the time when its first byte arrived (`None` if it is
+/// empty), and its digest.
 fn read_output(mut from: impl Read) -> io::Result<(Option<Instant>, OutputDigest)> {
     let mut first = [0];
     let mut printer = OutputDigester::new();
@@ -316,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_byte_is_part_of_the_output() {
+    fn first_byte_read_is_included_in_the_digest() {
         let (first, print) = read_output(&b"abc"[..]).unwrap();
         assert!(first.is_some());
         assert_eq!(print, OutputDigest::from_bytes(b"abc"));

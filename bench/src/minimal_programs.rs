@@ -1,5 +1,5 @@
 //! Programs that do the minimum of work for a transfer. The results of other programs are shown as
-//! multiples of theirs.
+//! multiples of the results of these.
 //!
 //! ```text
 //! bench limit recv URL              receive into one buffer of 256 KiB, and overwrite it each time
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A response whose head has been read. The rest of its body is not read yet.
+/// A response whose head has been read, but whose body may not have arrived completely.
 struct ResponseBody {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn sealing_accepts_any_length_of_last_record() {
+    fn sealing_accepts_a_last_record_of_any_length() {
         for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
             assert!(seal(bytes).is_ok());
         }

@@ -1,8 +1,9 @@
 //! Runs a client and a server that take turns on one processor.
 //!
-//! A second processor is of no use if each waits for the other. The scheduler may still use one or
-//! two, and waking the second has a cost (in a virtual machine, a call to its host). That would
-//! matter more than the clients, and it differs from process to process.
+//! A second processor is of no use if client and server wait for each other. The scheduler may
+//! still use one or two, and waking the second has a cost (in a virtual machine, a call to its
+//! host). That cost would exceed the differences between the clients, and it varies from process to
+//! process.
 //!
 //! ```ignore
 //! let _turns = SingleCoreGuard::restrict_thread()?;

@@ -52,7 +52,7 @@ pub(crate) enum BenchCommand {
     /// Compares instruction counts with the baseline. The values are the command-line arguments; see
     /// [`crate::instruction_counts`].
     Instructions(Vec<String>),
-    /// Runs a program that does the minimum of work for a transfer. The value are the command-line
+    /// Runs a program that does the minimum of work for a transfer. The values are the command-line
     /// arguments; see [`crate::minimal_programs`].
     Limit(Vec<String>),
     /// Fetches tables of URLs in Ray Data. The values are the command-line arguments; see

@@ -1,5 +1,5 @@
-//! Checks the output of a client that gets pages of testkit's page server, and adds the server's
-//! counts to the figures of the run.
+//! Checks the output of a client that fetches pages from testkit's page server, and adds the
+//! server's counts to the measurements of the run.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,7 +14,7 @@ use testkit::page_server::{PageServer, ServerCounts, page, page_key};
 
 use crate::Result;
 
-/// The check of a client's output that consists of pages of testkit's page server.
+/// The check of a client's output that consists of pages from testkit's page server.
 pub(crate) struct PageCheck {
     pub(crate) expected: ExpectedPages,
     /// The total length of the expected pages in bytes.
@@ -28,10 +28,10 @@ pub(crate) struct PageCheck {
     pub(crate) rate: Option<ExpectedRate>,
 }
 
-/// The rate set for a client: of sent requests, or of received bytes.
+/// The rate limit set for a client: of sent requests, or of received bytes.
 pub(crate) struct ExpectedRate {
     pub(crate) unit: RateUnit,
-    /// The number of units in a second at each server.
+    /// The number of units per second at each server.
     pub(crate) per_second: f64,
     pub(crate) servers: Vec<Arc<PageServer>>,
 }
@@ -44,7 +44,8 @@ pub(crate) enum RateUnit {
 }
 
 impl ExpectedRate {
-    /// Returns the largest difference between the expected rate and that at a server, in percent.
+    /// Returns the largest difference between the expected rate and the rate at a server, in
+    /// percent.
     fn difference(&self) -> f64 {
         let differences = self.servers.iter().map(|server| {
             let rate = rate_of(&server.counts(), self.unit).unwrap_or(0.0);
@@ -54,8 +55,9 @@ impl ExpectedRate {
     }
 }
 
-/// Returns the rate of a run as the server has seen it; `None` if there were fewer than two
-/// requests. Between the first request and the last there is one interval less than requests.
+/// Returns the rate of a run that the server has measured; `None` if there were fewer than two
+/// requests. It is computed from the intervals between requests, of which there is one less than
+/// requests.
 fn rate_of(counts: &ServerCounts, unit: RateUnit) -> Option<f64> {
     let first = counts.first_request?;
     let (units, last) = match unit {
@@ -66,32 +68,32 @@ fn rate_of(counts: &ServerCounts, unit: RateUnit) -> Option<f64> {
     (time > 0.0).then(|| units as f64 / time)
 }
 
-/// The pages that a client has to get, and the form of its output.
+/// The pages that a client has to fetch, and the format of its output.
 pub(crate) enum ExpectedPages {
     /// The output consists of the pages themselves, in any order. Each page is one line that names
     /// its URL.
     Pages(PageKeys),
-    /// The output has a line with the length of each page. This is for clients that mix pages of
-    /// several kilobytes in their output.
+    /// The output has a line with the length of each page. This is for clients that intermix pages
+    /// of several kilobytes in their output.
     Lengths { count: usize, len: usize },
 }
 
-/// Sets of pages, each page given by its key ([`page_key`]).
+/// Sets of pages, each identified by its key ([`page_key`]).
 #[derive(Clone)]
 pub(crate) struct PageKeys {
-    /// The keys of the pages that a client has to get.
+    /// The keys of the pages that a client must fetch.
     pub(crate) healthy: HashSet<u64>,
-    /// The keys of pages that a client may get or not. An example is a name that is looked up too
-    /// slowly for its first URL, but in time for the next URL of the host.
+    /// The keys of pages that a client may or may not fetch. An example is a host whose name is
+    /// looked up too slowly for its first URL, but in time for its next URL.
     pub(crate) optional: HashSet<u64>,
 }
 
-/// The pages that a client got in one run, and the counts of the server in that run.
+/// The pages that a client fetched in one run, and the counts of the server in that run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PageFigures {
     /// The number of healthy pages in the client's output.
     pub(crate) fetched: usize,
-    /// The number of healthy pages that the client had to get.
+    /// The number of healthy pages that the client should have fetched.
     pub(crate) healthy: usize,
     /// The time from the start of the run to the last page that the server sent, in microseconds.
     pub(crate) last_page_us: u64,
@@ -108,8 +110,8 @@ pub(crate) struct PageFigures {
     /// there was no request so late.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) peak_later: Option<usize>,
-    /// The largest difference between the expected rate and that at a server, in percent; `None` if
-    /// no rate is expected.
+    /// The largest difference between the expected rate and the rate at a server, in percent;
+    /// `None` if no rate is expected.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) rate_difference: Option<f64>,
 }
@@ -133,8 +135,8 @@ impl PageCheck {
         }
     }
 
-    /// Checks the file with a client's output. Returns the figures of the run, in which missing
-    /// pages are counted, or a message about a damaged, unexpected or repeated page.
+    /// Checks the file with a client's output. Returns the measurements of the run, including the
+    /// number of missing pages, or a message about a damaged, unexpected or repeated page.
     pub(crate) fn check_output(&self, output: &Path) -> Result<Result<PageFigures, String>> {
         let counts = self.pages.counts();
         let reader = BufReader::with_capacity(256 << 10, File::open(output)?);
@@ -177,8 +179,8 @@ fn count_pages(mut output: impl BufRead, keys: &PageKeys) -> io::Result<Result<u
     Ok(Ok(keys.healthy.len() - missing.healthy.len()))
 }
 
-/// Counts the lines that say the length `len` in a client's output. A line for a failed transfer
-/// says 0.
+/// Counts the lines in a client's output that contain the length `len`. The line of a failed
+/// transfer contains 0.
 fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<Result<usize, String>> {
     let mut fetched = 0;
     for line in output.lines() {
@@ -191,8 +193,8 @@ fn count_lengths(output: impl BufRead, count: usize, len: usize) -> io::Result<R
     Ok(Ok(fetched))
 }
 
-/// Returns the key of the page in this line; `None` if the line is not exactly the page that it
-/// names.
+/// Returns the key of the page in this line; `None` if the line differs from the page whose URL it
+/// contains.
 fn key_of(line: &[u8]) -> Option<u64> {
     let text = str::from_utf8(line).ok()?;
     let url = text.split(' ').next()?;
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_counted_without_failed_transfers() {
+    fn lengths_of_failed_transfers_are_not_counted() {
         let judge = |output: &str| count_lengths(output.as_bytes(), 2, 300).unwrap();
         assert_eq!(judge("300\n300\n"), Ok(2));
         assert_eq!(judge("0\n300\n"), Ok(1));
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_is_taken_between_first_and_last_request() {
+    fn rate_spans_first_to_last_request() {
         let second = |seconds| Some(Duration::from_secs(seconds));
         let counts = ServerCounts {
             requests: 11,

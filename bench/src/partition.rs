@@ -1,10 +1,11 @@
-//! `bench partition`: a simulation of a list of URLs that many tasks fetch, for three rules that decide
-//! which task fetches a URL. `docs/scale-out.md` explains the figures.
+//! `bench partition`: a simulation of many tasks that fetch a list of URLs. It compares three rules
+//! that decide which task fetches a URL. `docs/scale-out.md` explains the figures.
 //!
-//! Hosts have sizes by a Zipf law. Each permits a number of starts a second over all tasks, and each
-//! task fetches a number of URLs a second. A task ends when it has fetched its share, and when the
-//! slowest of its hosts has permitted its last start. The model leaves out waits for free slots: a
-//! task has so many hosts that another one can always start.
+//! The numbers of URLs of the hosts follow a Zipf law. Each host permits a number of requests a
+//! second from all tasks together, and each task fetches a number of URLs a second. A task ends
+//! when it has fetched its share, and the slowest of its hosts has permitted its last request. The
+//! model leaves out waits for free slots: a task has so many hosts that a request to another one
+//! can always start.
 
 use testkit::rng::Rng;
 
@@ -16,50 +17,50 @@ struct Cluster {
     urls: f64,
     hosts: usize,
     tasks: usize,
-    /// URLs a second of a task.
+    /// The number of URLs per second that a task fetches.
     task_rate: f64,
-    /// The time in which a host permits all of its URLs, if it is large.
+    /// The time in which a large host permits all of its URLs, in seconds.
     host_time: f64,
-    /// The fewest starts a second that a host permits.
+    /// The lowest request rate that a host permits, in requests per second.
     least_host_rate: f64,
 }
 
 /// A rule that decides which task fetches a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartitionRule {
-    /// Each URL belongs to a random task. Each task has an equal part of a host's rate.
+    /// Each URL belongs to a random task. Each task may use an equal part of a host's rate.
     RandomUrls,
     /// Each host belongs to one task, by its hash.
     WholeHosts,
     /// Each host belongs to one task. But a host with more URLs than a tenth of a task's share is
-    /// split over several tasks, each with a part of the host's rate.
+    /// split among several tasks, each of which may use a part of the host's rate.
     SplitHosts,
 }
 
 /// The outcome of a simulation.
 struct PartitionOutcome {
-    /// Seconds until the last URL.
+    /// The time until the last URL is fetched, in seconds.
     seconds: f64,
-    /// The number of pairs of a host and a task that contacts it. Each looks up a name and opens
-    /// connections.
+    /// The number of pairs of a host and a task that contacts it. For each pair, a name is looked
+    /// up and connections are opened.
     contacts: f64,
-    /// The largest number of URLs of a task.
+    /// The largest number of URLs that a task has to fetch.
     largest: f64,
 }
 
 impl Cluster {
-    /// Returns the number of URLs of each host, the largest first.
+    /// Returns the number of URLs of each host, in descending order.
     fn sizes(&self) -> Vec<f64> {
         let harmonic: f64 = (1..=self.hosts).map(|rank| 1.0 / rank as f64).sum();
         (1..=self.hosts).map(|rank| (self.urls / harmonic / rank as f64).max(1.0)).collect()
     }
 
-    /// Returns the starts a second that a host permits.
+    /// Returns the request rate that a host permits, in requests per second.
     fn host_rate(&self, size: f64) -> f64 {
         (size / self.host_time).max(self.least_host_rate)
     }
 
-    /// Returns the least time that any rule can take.
+    /// Returns the shortest time that any rule can achieve, in seconds.
     fn ideal(&self, sizes: &[f64]) -> f64 {
         let total: f64 = sizes.iter().sum();
         let hosts = sizes.iter().map(|size| (size - 1.0) / self.host_rate(*size)).fold(0.0, f64::max);
@@ -77,8 +78,8 @@ impl Cluster {
         }
     }
 
-    /// Splits hosts with more than `most` URLs into parts of at most that many, and gives each part to
-    /// a task.
+    /// Splits hosts with more than `most` URLs into parts of at most `most` URLs, and assigns each
+    /// part to a task.
     fn by_host(&self, sizes: &[f64], most: f64, seed: u64) -> PartitionOutcome {
         let mut rng = Rng::new(seed);
         let mut shares = vec![0.0_f64; self.tasks];
@@ -118,7 +119,7 @@ impl Cluster {
     }
 }
 
-/// Returns the number that the largest of `count` values with a Poisson distribution probably has.
+/// Returns the probable maximum of `count` values with a Poisson distribution.
 fn largest_of_poisson(mean: f64, count: f64) -> f64 {
     if mean > 500.0 {
         return mean + (2.0 * mean * count.ln()).sqrt();
@@ -180,7 +181,7 @@ mod tests {
         Cluster { urls: 1e6, hosts: 10_000, tasks: 10, task_rate: 100.0, host_time: 600.0, least_host_rate: 1.0 };
 
     #[test]
-    fn splitting_large_hosts_is_nearest_to_the_ideal() {
+    fn splitting_large_hosts_is_closest_to_the_ideal() {
         let sizes = SMALL.sizes();
         let ideal = SMALL.ideal(&sizes);
         let seconds = |rule| SMALL.run(&sizes, rule, 1).seconds;
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn partition_by_url_contacts_hosts_many_times() {
+    fn random_urls_contact_each_host_from_many_tasks() {
         let sizes = SMALL.sizes();
         let contacts = |rule| SMALL.run(&sizes, rule, 1).contacts;
         assert_eq!(contacts(PartitionRule::WholeHosts), 10_000.0);
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn simulation_repeats_with_its_seed() {
+    fn simulation_with_the_same_seed_is_repeatable() {
         let sizes = SMALL.sizes();
         let largest = |seed| SMALL.run(&sizes, PartitionRule::WholeHosts, seed).largest;
         assert_eq!(largest(3), largest(3));

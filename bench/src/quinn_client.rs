@@ -1,5 +1,5 @@
-//! A client of HTTP/3 that is made of quinn and the crate h3 as their examples are: a peer in the
-//! job `h3`.
+//! An HTTP/3 client that uses quinn and the crate h3 as their examples do. It is a competitor of
+//! haul in the job `h3`.
 //!
 //! ```text
 //! bench quinn-client ca.pem URL               the body to standard output
@@ -27,10 +27,10 @@ use crate::Result;
 /// The result type of tasks, which run on several threads.
 type TaskResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// The output of the client.
+/// The output that the client writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientOutput {
-    /// The number of bytes of all bodies together.
+    /// Prints the total number of bytes of all bodies.
     Length,
     /// Writes one body, piece by piece as it arrives.
     Pieces,
@@ -38,7 +38,7 @@ enum ClientOutput {
     Bodies,
 }
 
-/// The number of requests at a time.
+/// The number of concurrent requests.
 const PARALLEL: usize = 50;
 
 /// Runs `bench quinn-client` with these command-line arguments.

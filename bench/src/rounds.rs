@@ -1,6 +1,6 @@
-//! Runs the rounds of all contestants.
+//! Runs the rounds of all programs.
 //!
-//! In each round, all contestants run one after the other, so that the machine is in the same state
+//! In each round, all programs run one after the other, so that the machine is in the same state
 //! for their results. The reported values are the median over the rounds, and the median of each
 //! round's ratio to the baseline.
 
@@ -19,11 +19,12 @@ use crate::measure::{self, RunMetrics, RunOutput};
 use crate::one_core::SingleCoreGuard;
 use crate::{Result, terminal_table};
 
-/// The number of rounds to run even if the time is over, unless they take too long.
+/// The number of rounds that run even if the time is over, unless they take too long.
 const MIN_ROUNDS: usize = 3;
-/// The time in seconds that a contestant may take in every round, even if peers are faster.
+/// The time in seconds that a program may take in every round, even if others are faster.
 const LONG_RUN_SECONDS: f64 = 1.0;
-/// The longest time of a run whose system calls are counted. strace makes a run many times slower.
+/// The longest duration of a run whose system calls are counted. strace makes a run many times
+/// slower.
 const MAX_TRACED_RUN: Duration = Duration::from_millis(500);
 /// The longest time of a run under strace.
 const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -31,7 +32,7 @@ const TRACE_TIME_LIMIT: Duration = Duration::from_secs(5);
 /// The limits on the rounds of a part, in number and time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundLimits {
-    /// The maximum number of rounds that count.
+    /// The maximum number of measured rounds.
     pub(crate) rounds: usize,
     /// The time after which no further round begins, unless fewer than [`MIN_ROUNDS`] are done;
     /// `None` for no limit.
@@ -40,8 +41,8 @@ pub(crate) struct RoundLimits {
 
 impl RoundLimits {
     /// Returns `true` if another round follows after `done` rounds. `each` is the time that one
-    /// round takes. The first round is always run. The first [`MIN_ROUNDS`] rounds may exceed the
-    /// time by half.
+    /// round takes. The first round always runs. The first [`MIN_ROUNDS`] rounds may exceed the
+    /// available time by half.
     fn allows_another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < MIN_ROUNDS { until + until.duration_since(start) / 2 } else { until };
@@ -120,9 +121,8 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     Ok(sheet)
 }
 
-/// Runs each contestant once. Skips contestants for which `rests` is true. Returns the time that
-/// each contestant took. Stores the results in `entries`; without `entries`, the round does not
-/// count.
+/// Runs each program once, except those for which `rests` is true. Returns the time that each
+/// program took. Stores the results in `entries`; without `entries`, the round is not recorded.
 fn round(
     bench: &JobEnvironment,
     contestants: &[Contestant],
@@ -150,9 +150,9 @@ fn round(
     Ok(took)
 }
 
-/// Returns `true` for each contestant that runs only one round if time is short. Such a contestant
-/// takes twice as long as the fastest peer, and longer than [`LONG_RUN_SECONDS`]. The first
-/// contestant and the limit run in every round.
+/// Returns `true` for each program that runs only one round if time is short: it takes twice as
+/// long as the fastest competitor of haul, and longer than [`LONG_RUN_SECONDS`]. The first program
+/// and the limit run in every round.
 fn contestants_to_skip(sheet: &PartResult) -> Vec<bool> {
     let wall = |entry: &ContestantRuns| entry.median(MetricKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
@@ -221,8 +221,8 @@ fn measure_contestant(bench: &JobEnvironment, contestant: &Contestant) -> Result
     }
 }
 
-/// Checks the file that a contestant wrote, and removes it. The next contestant must not find a
-/// file to overwrite, nor a disk that is still busy with this one.
+/// Checks the file that a program wrote, and removes it. Without this, the next program would find
+/// a file to overwrite, or a disk that is still busy with the last file.
 fn digest_and_remove(
     path: &Path,
     ran: Result<RunMetrics, String>,
@@ -249,8 +249,8 @@ fn check_printed_sizes(said: &str, expected: &OutputDigest) -> Result<(), String
     }
 }
 
-/// Returns the number of system calls of the contestant; `None` without strace. Also returns `None`
-/// for a shell command, since its other programs would be counted too.
+/// Returns the number of system calls of the program; `None` without strace. Also returns `None`
+/// for a shell command, since the calls of the shell's other programs would be counted too.
 fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option<u64>> {
     let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_contestants_run_one_round() {
+    fn slow_programs_run_only_one_round() {
         let ran = |wall: f64| vec![Ok(figures(wall))];
         let sheet = sheet(vec![
             entry("haul", ran(30.0)),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_compared_by_length_and_digest() {
+    fn outputs_are_compared_by_length_and_digest() {
         assert!(compare(&OutputDigest::from_bytes(b"ab"), &OutputDigest::from_bytes(b"ab")).is_ok());
         assert!(
             compare(&OutputDigest::from_bytes(b"ab"), &OutputDigest::from_bytes(b"ba"))

@@ -14,13 +14,13 @@ use crate::options::BenchOptions;
 use crate::rounds::{self, RoundLimits};
 use crate::{Result, installed_programs, machine_info, terminal_table};
 
-/// The name that stands for all jobs.
+/// The name that selects all jobs.
 pub(crate) const ALL: &str = "all";
-/// The default time for all jobs together. `scripts/bench.sh` passes a shorter time if less of its
-/// own time remains.
+/// The default time limit for all jobs together. `scripts/bench.sh` passes a lower limit if less of
+/// its own time remains.
 const TIME_BUDGET: Duration = Duration::from_secs(24 * 60);
 
-/// The approximate time in seconds that some jobs need. Jobs that are not listed need
+/// The approximate time in seconds that some jobs need. Each of the other jobs needs about
 /// [`DEFAULT_SHARE`].
 const SHARES: [(&str, f64); 19] = [
     ("site", 60.0),
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
     Ok(if haul_is_right(&record.sheets) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the requested jobs, each with the requested part; the part is `None` for all parts.
+/// Returns the requested jobs, each with the requested part (`None` for all parts).
 fn requested_jobs(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&str>)>> {
     let mut asked = Vec::new();
     for word in words {
@@ -111,7 +111,7 @@ fn requested_jobs(words: &[String]) -> Result<Vec<(&'static BenchJob, Option<&st
 }
 
 /// Runs a job. `time` is the time at which all jobs must end, and the share of the remaining time
-/// that this job gets. The set-up, which may write a whole site once, is not limited.
+/// that this job may use. The set-up, which may write a whole site once, is not limited.
 fn measure_job(
     bench: &mut JobEnvironment,
     part: Option<&str>,
@@ -155,7 +155,7 @@ fn measure_job(
     Ok(sheets)
 }
 
-/// Returns true if every output of haul was right. Outputs of peers may be wrong.
+/// Returns true if every output of haul was right. Outputs of other programs may be wrong.
 fn haul_is_right(sheets: &[PartResult]) -> bool {
     let is_haul = |entry: &&crate::bench_record::ContestantRuns| entry.role == crate::job_part::ContestantRole::Haul;
     let wrong: Vec<String> = sheets
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_wrong_haul_answers_fail_the_run() {
+    fn run_fails_only_if_haul_output_is_wrong() {
         let wrong = || vec![Ok(figures(1.0)), Err("wrong answer".to_owned())];
         let right = || vec![Ok(figures(1.0)), Ok(figures(1.0))];
         assert!(haul_is_right(&[sheet(vec![entry("haul", right()), entry("curl", wrong())])]));

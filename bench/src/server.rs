@@ -1,4 +1,5 @@
-//! The server that the contestants use: nginx if it is installed, else testkit's embedded server.
+//! The server that the compared programs use: nginx if it is installed, else testkit's embedded
+//! server.
 //!
 //! nginx runs as a child process with one worker, sendfile and no access log. Both servers offer
 //! HTTP/1.1 with and without TLS. HTTP/2 over TLS has a separate port, since a client that supports
@@ -113,8 +114,8 @@ impl Drop for NginxProcess {
     }
 }
 
-/// Returns nginx's configuration. It allows a single cipher suite, because each client prefers a
-/// different one and suites are not compared.
+/// Returns nginx's configuration. It allows a single cipher suite, because clients prefer different
+/// suites, and suites are not compared.
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
     // As root the worker would run as nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };

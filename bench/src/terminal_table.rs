@@ -7,7 +7,7 @@ use crate::bench_record::{ContestantRuns, JobGoal, PartResult};
 use crate::job_part::{Contestant, ContestantRole, MetricKind, WorkPerRun};
 use crate::measure::RunMetrics;
 
-/// Shows which contestant has just run, if standard error is a terminal.
+/// Shows which program has just run, if standard error is a terminal.
 pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunMetrics, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -53,14 +53,14 @@ pub(crate) fn print(sheet: &PartResult) {
     println!();
 }
 
-/// Prints for each contestant whether its output was right, for smoke runs.
+/// Prints for each program whether its output was right, for smoke runs.
 pub(crate) fn print_right(sheet: &PartResult) {
     for entry in &sheet.entries {
         println!("  {}: {}", entry.name, first_fault_line(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
 
-/// Returns a line about the contestant's first fault; `None` if all runs were right.
+/// Returns a line about the program's first fault; `None` if all runs were right.
 pub(crate) fn first_fault_line(entry: &ContestantRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     let cost = |figures: &RunMetrics| {
@@ -74,7 +74,7 @@ pub(crate) fn first_fault_line(entry: &ContestantRuns) -> Option<String> {
 
 /// A table of results. A cell without a result contains `-`.
 pub(crate) struct ResultTable {
-    /// The columns. Each has a title and a cell for each contestant.
+    /// The columns. Each has a title and a cell for each program.
     pub(crate) columns: Vec<(String, Vec<String>)>,
 }
 
@@ -92,8 +92,8 @@ impl ResultTable {
     }
 }
 
-/// Returns the contestant with which a result is compared: the best peer, or the baseline if there
-/// is no peer.
+/// Returns the program with which a result is compared: haul's best competitor, or the baseline if
+/// there is no competitor.
 pub(crate) fn measure_of(sheet: &PartResult, what: MetricKind) -> &str {
     sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
 }
@@ -184,7 +184,7 @@ mod tests {
     use crate::job_part::BEST_PEER;
 
     #[test]
-    fn wrong_answer_has_no_figures() {
+    fn wrong_output_has_no_measurements() {
         let mut sheet = sheet(vec![
             entry("haul", vec![Ok(figures(1.0)), Ok(figures(1.0))]),
             entry("curl", vec![Ok(figures(2.0)), Ok(figures(2.0))]),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn goal_text_says_reached_or_missed() {
+    fn goal_text_says_met_or_missed() {
         let sheet = sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
         let aim = |against: Option<&str>, at_most| JobGoal {
             what: MetricKind::Wall,

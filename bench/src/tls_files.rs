@@ -1,7 +1,7 @@
 //! Writes the certificates and keys of the TLS servers to files, which nginx needs.
 //!
-//! The key of testkit's own servers stays in memory, but a server in another process reads it from
-//! disk.
+//! The key of testkit's own servers stays in memory, but a server in another process must read it
+//! from disk.
 
 use std::fs;
 use std::path::Path;
@@ -24,8 +24,8 @@ pub(crate) const LEAF: &str = "leaf.pem";
 /// The name of the file with the server's key.
 pub(crate) const KEY: &str = "key.pem";
 
-/// Generates a CA and a server certificate for loopback and for testkit's network namespaces, and writes [`CA`], [`LEAF`] and [`KEY`]
-/// into `dir`.
+/// Generates a CA and a server certificate for loopback and for testkit's network namespaces, and
+/// writes [`CA`], [`LEAF`] and [`KEY`] into `dir`.
 pub(crate) fn write_to(dir: &Path) -> Result<()> {
     let ca_key = KeyPair::generate()?;
     let mut ca = CertificateParams::default();
@@ -47,7 +47,7 @@ pub(crate) fn write_to(dir: &Path) -> Result<()> {
 }
 
 /// Writes [`ROOTS`] from the system's root certificates and the [`CA`] in `dir`. If the system has
-/// no bundle of them, prints that and returns `false`.
+/// no file of root certificates, prints a message and returns `false`.
 pub(crate) fn write_roots(dir: &Path) -> Result<bool> {
     const STORE: &str = "/etc/ssl/certs/ca-certificates.crt";
     let Ok(mut roots) = fs::read(STORE) else {

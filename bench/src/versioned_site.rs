@@ -1,7 +1,7 @@
 //! A site whose pages have versions and entity tags, for runs that fetch only what has changed.
 //!
-//! A request for `/day` begins the next day of the site: each page whose number is a multiple of the
-//! period has new content then. Each connection has a thread.
+//! A request for `/day` begins the next day of the site: each page whose number is a multiple of
+//! the period then gets new content. Each connection has its own thread.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +18,7 @@ use crate::measure::RunMetrics;
 /// The length of a page in bytes.
 const PAGE: usize = 3000;
 
-/// The longest line of a request.
+/// The maximum length of a request line in bytes.
 const LINE: u64 = 4096;
 
 /// The running site. Its threads end with the process.
@@ -38,17 +38,17 @@ struct SiteState {
 /// The replies that the site has sent since the last [`VersionedSite::start_run`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServedReplies {
-    /// The number of pages with content.
+    /// The number of replies that contain a page.
     pub(crate) whole: u64,
-    /// The number of replies that a page has not changed (304).
+    /// The number of replies that the page has not changed (304).
     pub(crate) unchanged: u64,
-    /// The bytes of all content.
+    /// The total number of content bytes.
     pub(crate) bytes: u64,
 }
 
 impl VersionedSite {
-    /// Starts a site with this number of pages. Of `period` pages, one changes each day; none does
-    /// without a period.
+    /// Starts a site with this number of pages. Each day, one page in `period` changes; without
+    /// `period`, no page changes.
     pub(crate) fn start(pages: u64, period: Option<u64>) -> io::Result<VersionedSite> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let addr = listener.local_addr()?;
@@ -69,7 +69,7 @@ impl VersionedSite {
         self.state.counts.iter().for_each(|count| count.store(0, Ordering::SeqCst));
     }
 
-    /// Returns the replies of the run.
+    /// Returns the replies since the run began.
     pub(crate) fn replies(&self) -> ServedReplies {
         let [whole, unchanged, bytes] = self.state.counts.each_ref().map(|count| count.load(Ordering::SeqCst));
         ServedReplies { whole, unchanged, bytes }
@@ -85,8 +85,8 @@ impl VersionedSite {
         self.state.period.map_or(0, |period| self.state.pages.div_ceil(period))
     }
 
-    /// Compares the files `N` of a directory with the present pages `/N`. Returns a message about the
-    /// first difference.
+    /// Compares each file `N` of a directory with the current content of the page `/N`. Returns a
+    /// message about the first difference.
     pub(crate) fn compare(&self, dir: &Path) -> Result<(), String> {
         for number in 0..self.state.pages {
             let file =
@@ -102,15 +102,15 @@ impl VersionedSite {
 /// The check of the replies of a site whose pages change, and of the files that a client wrote.
 pub(crate) struct ReplyCheck {
     pub(crate) site: Rc<VersionedSite>,
-    /// The replies that the site has to send. Their bytes are not compared.
+    /// The replies that the site has to send. The number of bytes is not compared.
     pub(crate) replies: ServedReplies,
     /// The directory of the files, in the working directory.
     pub(crate) files: PathBuf,
 }
 
 impl ReplyCheck {
-    /// Returns the figures with the bytes that the site has sent, or a message about wrong replies or
-    /// files.
+    /// Adds the number of bytes that the site has sent to the measurements. Returns a message if
+    /// replies or files are wrong.
     pub(crate) fn check_replies(&self, figures: RunMetrics, work: &Path) -> Result<RunMetrics, String> {
         let sent = self.site.replies();
         if (sent.whole, sent.unchanged) != (self.replies.whole, self.replies.unchanged) {
@@ -173,7 +173,7 @@ impl SiteState {
         to.write_all(&self.page(number))
     }
 
-    /// Returns the day on which the page has changed last.
+    /// Returns the day on which the page last changed.
     fn version(&self, number: u64) -> u64 {
         let changes = self.period.is_some_and(|period| number.is_multiple_of(period));
         if changes { self.day.load(Ordering::SeqCst) } else { 0 }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn one_page_of_a_period_changes_daily() {
+    fn one_page_per_period_changes_daily() {
         let site = VersionedSite::start(5, Some(3)).unwrap();
         let all = |tag: &str| -> String {
             (0..6)
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_compared_with_present_pages() {
+    fn files_are_compared_with_current_pages() {
         let site = VersionedSite::start(2, Some(2)).unwrap();
         let dir = std::env::temp_dir().join(format!("haul-bench-versions-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();

@@ -1,12 +1,13 @@
-//! The number of connections to one host: haul's default against fixed numbers and `curl -Z`, at
-//! several round trips, page lengths, and numbers of requests that the server bears at a time.
+//! The number of connections to one host: haul's default compared with fixed numbers and with `curl
+//! -Z`, for several round-trip times, page lengths, and numbers of concurrent requests that the
+//! server allows.
 //!
-//! The round trip is a delay in the server (testkit's page server): a response is sent this much
-//! later, and the first request of a connection waits twice. Further requests than the server bears
-//! wait (`queue`) or are answered with 503 (`refuse`). The peers of haul are haul itself with a
-//! fixed `--parallel-max-host`, called "fixed at N", and `curl -Z`.
+//! The round trip is a delay in the server (testkit's page server): each response is sent this much
+//! later, and the first response on a connection twice as much. Requests above the server's limit
+//! wait (`queue`) or are answered with 503 (`refuse`). haul is compared with haul with a fixed
+//! `--parallel-max-host`, named "fixed at N", and with `curl -Z`.
 //!
-//! Each point is a part, `queue-BEARS-LENGTH@ROUNDTRIP` or `refuse-…`.
+//! Each combination is a part, `queue-LIMIT-LENGTH@ROUNDTRIP` or `refuse-…`.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,24 +40,26 @@ const FIXED_CONNECTIONS: [(&str, usize); 7] = [
     ("fixed at 20", 20),
     ("fixed at 50", 50),
 ];
-/// The round trips, in milliseconds.
+/// The round-trip times, in milliseconds.
 const ROUND_TRIPS: [u64; 4] = [0, 1, 20, 100];
 const LENGTHS: [usize; 2] = [300, 50_000];
-/// The numbers of requests that servers bear at a time.
+/// The maximum numbers of concurrent requests that the servers allow.
 const SERVER_CAPACITIES: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
-/// The number of pages from a server at 1 ms, where 500 take less time than the noise.
+/// The number of pages for a server at a round trip of 1 ms. With 500 pages, the run would be
+/// shorter than the noise.
 const PAGES_NEARBY: usize = 5_000;
-/// The number of pages from a server at 0 ms.
+/// The number of pages for a server at a round trip of 0 ms.
 const PAGES_WITHOUT_DELAY: usize = 30_000;
-/// The number of concurrent requests by which haul may exceed the server's capacity.
+/// The factor by which haul's concurrent requests may exceed the server's limit.
 const OVERLOAD_FACTOR: usize = 2;
-/// The maximum time of a contestant, unless `--slow` is given.
+/// The maximum time of a program, unless `--slow` is given.
 const MAX_TIME: Duration = Duration::from_secs(15);
-/// The options for a server that refuses. With the default of 3 retries, pages would be missing.
+/// The options for a server that answers with 503. With the default of 3 retries, pages would be
+/// missing.
 const RETRIES: &str = " --retry 20 --retry-delay 1";
 
-/// A point: a server, and the pages that clients fetch from it.
+/// A combination of parameters: a server, and the pages that clients fetch from it.
 struct AdaptPoint {
     overload: OverloadPolicy,
     bears: usize,
@@ -82,8 +85,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 }
 
 impl AdaptPoint {
-    /// Returns false for points that show nothing new: a server that refuses bears few requests,
-    /// and has a round trip, or no two requests meet.
+    /// Returns true if this combination is measured. A server that refuses requests is measured
+    /// only with a low limit, a long round trip and the first page length; the other combinations
+    /// show nothing new.
     fn is_measured(&self, bench: &JobEnvironment) -> bool {
         let is_quick = self.round_trip == Duration::from_millis(1) && self.bears == 4;
         let refuses = self.overload == OverloadPolicy::Unavailable;
@@ -91,7 +95,7 @@ impl AdaptPoint {
         if bench.options.smoke { is_quick && !refuses } else { meets || !refuses }
     }
 
-    /// Returns the time that this number of connections needs at least.
+    /// Returns the minimum time for this number of pages with this number of connections.
     fn least_time(&self, pages: usize, connections: usize) -> Duration {
         self.round_trip * u32::try_from(pages.div_ceil(connections.min(self.bears))).unwrap_or(u32::MAX)
     }

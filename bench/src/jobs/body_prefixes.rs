@@ -1,8 +1,8 @@
 //! The first 4 KiB of 70 files at a round trip of 20 ms, with a new process for each file. It
-//! measures what a call costs in addition to its round trip.
+//! measures what each process costs in addition to its round trip.
 //!
 //! The parts are plain HTTP and TLS. The relay does not delay the TCP handshake. The CPU time is
-//! that of the called processes only, without the agent, as in the job `fetcher`.
+//! that of the started processes only, without the agent, as in the job `fetcher`.
 
 use std::fs;
 use std::time::Duration;

@@ -73,8 +73,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Returns the command line with which haul sends `count` requests. With `form`, they are POSTs of
-/// it.
+/// Returns the command line with which haul sends `count` requests. With `form`, they are POST
+/// requests with this content.
 pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     contestant_command("haul", server, path, count, form)
 }

@@ -1,4 +1,4 @@
-//! One small plain request, from the start of the process to its end.
+//! One small plain HTTP request, measured from the start of the process to its end.
 
 use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, repeated_contestant};
 use crate::Result;

@@ -67,8 +67,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }])
 }
 
-/// Returns the digest of all lines of all pages, sorted by the `sort` program that the contestants
-/// use.
+/// Returns the digest of all lines of all pages, sorted by the `sort` program that the compared
+/// programs use.
 fn sorted_lines(bench: &JobEnvironment, files: &SiteFiles) -> Result<OutputDigest> {
     let path = bench.work.join("sorted");
     let root = files.root().display();

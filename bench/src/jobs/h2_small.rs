@@ -1,4 +1,4 @@
-//! 20,000 responses of 300 bytes on one HTTP/2 connection: the cost of a stream without that of its
+//! 20,000 responses of 300 bytes on one HTTP/2 connection: the cost of a stream that has almost no
 //! body.
 
 use super::large_bodies::LIBCURL;

@@ -1,8 +1,9 @@
-//! URLs of thousands of hosts, some of them broken, each looked up at a name server of the job.
+//! URLs of thousands of hosts, some of them broken. Each host is looked up at the job's own name
+//! server.
 //!
-//! testkit's network runs in this process: a server for all hosts, on one thread, and a name server
-//! on another. A page is right if it is whole and in the output once, in any order. A client that
-//! misses healthy pages is wrong; its time is shown, but does not count.
+//! testkit's network runs in this process: a server for all hosts on one thread, and a name server
+//! on another. The output must contain each page complete and exactly once, in any order. A client
+//! that misses healthy pages is wrong; its time is shown, but does not count.
 //!
 //! | client | looks names up |
 //! |---|---|
@@ -43,25 +44,25 @@ const CURL_Z: &str = "curl -Z";
 const GO: &str = "Go";
 const AIOHTTP: &str = "aiohttp";
 
-/// The number of URLs of each host in most parts.
+/// The number of URLs of each host in most parts of the job.
 const URLS_A_HOST: usize = 4;
-/// The number of URLs at a time in most parts.
+/// The number of concurrent requests in most parts of the job.
 const PARALLEL: usize = 300;
-/// The number of parallel transfers in the parts of which every host answers.
+/// The number of concurrent requests in the parts in which every host answers.
 const FEW_PARALLEL: usize = 50;
 const SHORT: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(5);
 /// The file name of the configuration of the system's resolver, for clients in a namespace.
 const RESOLV_CONF: &str = "resolv.conf";
 
-/// The points of the curve over the number of hosts.
+/// The values of the curve over the number of hosts.
 const HOSTS: [(&str, usize); 4] =
     [("hosts@100", 100), ("hosts@1000", 1_000), ("hosts@5000", 5_000), ("hosts@20000", 20_000)];
-/// The points of the curve over the share of broken hosts, in percent.
+/// The values of the curve over the share of broken hosts, in percent.
 const DEAD: [(&str, usize); 5] = [("dead@0", 0), ("dead@10", 10), ("dead@20", 20), ("dead@30", 30), ("dead@40", 40)];
 const DEAD_HOSTS: usize = 1_000;
 
-/// A list of URLs, and how clients fetch it.
+/// A list of URLs, and the settings with which clients fetch it.
 struct HostLoad {
     part: &'static str,
     hosts: usize,
@@ -72,7 +73,7 @@ struct HostLoad {
     limit: Duration,
 }
 
-/// The order and the number of the URLs.
+/// The order of the URLs in the list, and their number.
 #[derive(Clone, Copy)]
 enum UrlOrder {
     Shuffled(usize),
@@ -82,7 +83,7 @@ enum UrlOrder {
 }
 
 impl HostLoad {
-    /// A load with [`URLS_A_HOST`] URLs of each host, in random order.
+    /// Creates a load with [`URLS_A_HOST`] URLs of each host, in random order.
     fn shuffled(part: &'static str, hosts: usize, shares: FaultShares, limit: Duration) -> HostLoad {
         let mix = HostMix::Shares(shares);
         let urls = UrlOrder::Shuffled(URLS_A_HOST * hosts);
@@ -119,8 +120,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// The load of the goals: haul with as many URLs at a time as the peers, with retries, and in its
-/// defaults.
+/// Makes the part to which the goals apply. haul runs with as many concurrent requests as its
+/// competitors, with retries, and with its defaults.
 fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
@@ -142,7 +143,7 @@ fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// A smaller load with broken hosts.
+/// Makes a part with a smaller load and broken hosts.
 fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries =
@@ -157,7 +158,7 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPa
     run.new_part(bench, entries, goals, 3)
 }
 
-/// A point of a curve.
+/// Makes the part for one value of the curve over the share of broken hosts.
 fn dead_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
@@ -190,7 +191,8 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Pages of good hosts that are queued after pages of hosts that always answer with 503.
+/// Makes a part in which the pages of good hosts are queued after pages of hosts that always answer
+/// with 503.
 fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "fair",
@@ -209,7 +211,7 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Healthy pages behind names that are never answered.
+/// Makes a part with healthy pages, and with host names for which the name server never answers.
 fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "unanswered",
@@ -227,7 +229,8 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// The memory for a million URLs of a hundred thousand hosts, compared with a tenth of both.
+/// Makes a part that compares the memory for a million URLs of a hundred thousand hosts with the
+/// memory for a tenth of both.
 fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "memory",
@@ -248,12 +251,12 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     Ok(card)
 }
 
-/// A running host network, and the URL lists for it.
+/// A running network of hosts, and the URL lists for it.
 struct RunningLoad {
     load: HostLoad,
     network: Rc<HostNetwork>,
     list: String,
-    /// The configuration of curl with the same URLs.
+    /// The file name of curl's configuration with the same URLs.
     config: String,
     urls: Vec<HostUrl>,
 }
@@ -289,7 +292,7 @@ impl RunningLoad {
         Ok(RunningLoad { load, network, list, config, urls })
     }
 
-    /// Makes the same load with a part of the hosts.
+    /// Makes a load with the URLs of those hosts for which `has` returns true.
     fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<RunningLoad> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
@@ -315,7 +318,8 @@ impl RunningLoad {
         }))
     }
 
-    /// Makes a contestant of a command that may fail for some URLs, but not otherwise.
+    /// Makes the benchmark program for a command that may exit with an error for some URLs, but not
+    /// otherwise.
     fn command(&self, name: &'static str, line: &str) -> Contestant {
         shell_contestant(name, format!("{line}; [ $? -lt 100 ]"), self.check())
     }
@@ -333,7 +337,8 @@ impl RunningLoad {
         self.command(name, &line)
     }
 
-    /// Makes `curl -Z` with the job's name server, if that is possible here.
+    /// Makes the benchmark program `curl -Z` with the job's name server; `None` if this process may
+    /// not use namespaces.
     fn curl(&self, bench: &JobEnvironment, options: &str) -> Option<Contestant> {
         let server = self.network.name_server();
         if server.port() != 53 || !has_namespaces() {
@@ -349,7 +354,7 @@ impl RunningLoad {
         Some(self.command(CURL_Z, &format!("unshare -m sh -c '{conf} && exec {curl}'")))
     }
 
-    /// Makes the peers, as far as they are installed.
+    /// Makes the benchmark programs for haul's competitors that are installed.
     fn peers(&self, bench: &JobEnvironment) -> Vec<Contestant> {
         let HostLoad { part, tls, parallel, limit, .. } = self.load;
         let (server, seconds, list) = (self.network.name_server(), limit.as_secs(), &self.list);
@@ -398,7 +403,7 @@ impl RunningLoad {
     }
 }
 
-/// Returns the file name of the CA's certificate: each network has its own.
+/// Returns the file name of the CA certificate of a part. Each network has its own CA.
 fn ca_of(part: &str) -> String {
     format!("{part}-{CA}")
 }

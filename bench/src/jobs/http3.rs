@@ -1,4 +1,4 @@
-//! HTTP/3: one large body, many small ones on one connection, and a body over a link that loses
+//! HTTP/3: one large body, many small bodies on one connection, and a body over a link that loses
 //! packets.
 //!
 //! The link of the part `loss` is testkit's relay of IP packets between two network namespaces, so
@@ -52,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// One body of 1 GiB.
+/// Makes a part that fetches one body of 1 GiB.
 fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
     let len = bench.length(LEN);
     let print = bodies.prepare(len)?;
@@ -93,7 +93,7 @@ fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serv
     })
 }
 
-/// Many small bodies on one connection, 50 at a time.
+/// Makes a part that fetches many small bodies on one connection, 50 at a time.
 fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
     let count = bench.count(REPLIES);
     let body = bodies.prepare(SMALL_BODY_LENGTH as u64)?;
@@ -139,8 +139,8 @@ fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Ser
     })
 }
 
-/// A body over a link with loss, by HTTP/3 and by HTTP/2; `None` if this process may not make
-/// network namespaces.
+/// Makes a part that fetches a body over a lossy link, by HTTP/3 and by HTTP/2; `None` if this
+/// process may not create network namespaces.
 fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option<JobPart>> {
     let conditions = LinkConditions::new().rtt(ROUND_TRIP).loss(LOSS).seed(bench.options.seed);
     let relay = match IpRelay::start(&conditions) {
@@ -194,8 +194,8 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
     Ok(Some(card))
 }
 
-/// Returns the clients for Python that are installed. `words` are the arguments of `http3.py` after
-/// the client.
+/// Returns the Python clients that are installed. `words` are the arguments of `http3.py` after the
+/// client's name.
 fn python(bench: &JobEnvironment, words: &str, all: &OutputDigest) -> Vec<Contestant> {
     if bench.options.smoke {
         return Vec::new();
@@ -203,7 +203,7 @@ fn python(bench: &JobEnvironment, words: &str, all: &OutputDigest) -> Vec<Contes
     super::python::contestants(bench, "http3.py", &PYTHON, &format!("ca.pem {words}"), all)
 }
 
-/// Returns true if the curl that takes part supports HTTP/3.
+/// Returns true if the curl that is compared supports HTTP/3.
 fn has_curl_http3(bench: &JobEnvironment) -> bool {
     let version = bench.program("curl").and_then(|curl| Command::new(curl).arg("--version").output().ok());
     version.is_some_and(|output| String::from_utf8_lossy(&output.stdout).contains(" HTTP3"))

@@ -1,5 +1,5 @@
 //! Code that the jobs with a list of small items share: a distant server that echoes each item, and
-//! the check that it has received them all.
+//! the check that the server has received all items.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::job_part::{Contestant, OutputCheck};
 
 const RTT: Duration = Duration::from_millis(50);
 
-/// The end of a command line that prints only the items that the server has received, sorted.
+/// The end of a shell command that prints only the items that the server has received, sorted.
 const RECEIVED: &str = "| grep -oE 'item=[0-9]+' | sort";
 
 /// The text of the item with this number.
@@ -21,7 +21,7 @@ pub(super) fn item(number: usize) -> String {
     format!("item={number}")
 }
 
-/// A list of items, whose server runs until the job is done.
+/// A list of items, and a server that runs until the job is finished.
 pub(super) struct ItemList {
     /// The URL that echoes the content of requests.
     pub(super) url: String,
@@ -31,7 +31,7 @@ pub(super) struct ItemList {
 }
 
 impl ItemList {
-    /// Starts the server for this number of items.
+    /// Starts a server that has to receive this number of items.
     pub(super) fn start(bench: &mut JobEnvironment, items: usize) -> Result<ItemList> {
         let origin = Origin::builder().record(false).start()?;
         let relay = Relay::to(origin.http_addr()).rtt(RTT).handshake(true).start()?;
@@ -44,8 +44,8 @@ impl ItemList {
         Ok(ItemList { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
     }
 
-    /// Makes a contestant that runs the command `null`. The command `proof` sends the same request,
-    /// and prints what the server echoes.
+    /// Creates the benchmark program for the shell command `null`. The command `proof` sends the
+    /// same requests, and prints what the server echoes.
     pub(super) fn contestant(&self, name: &'static str, null: &str, proof: &str) -> Contestant {
         shell_contestant(
             name,

@@ -1,5 +1,5 @@
-//! The cost of `--job`: 200,000 small URLs, the 5,703 pages, and the whole task with its stages, each
-//! with a job and without one.
+//! The cost of `--job`: 200,000 small URLs, the 5,703 pages of the site, and the whole task of the
+//! job `site`, each with `--job` and without it.
 
 use testkit::site::{GeneratedSite, INDEXES};
 
@@ -45,8 +45,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(parts)
 }
 
-/// Makes a part with two contestants: haul with these words, and haul with the same words as a new
-/// job. `check` gets the first words of a contestant's command.
+/// Makes a part with two benchmark programs: haul with these arguments, and haul with the same
+/// arguments and a new `--job`. `check` gets the beginning of the command line, without the
+/// arguments.
 fn new_part(
     bench: &JobEnvironment,
     name: &'static str,

@@ -1,5 +1,5 @@
-//! The report of a job with 1,000,000 URLs of 20,000 hosts: its time, and its size of at most 3 MB.
-//! The rows of the job are made by SQL.
+//! The report of a `--job` with 1,000,000 URLs of 20,000 hosts: the time to make it, and its size
+//! of at most 3 MB. SQL statements make the rows of the job.
 
 use std::process::Command;
 
@@ -16,10 +16,11 @@ pub(super) const JOB: BenchJob =
 
 const URLS: usize = 1_000_000;
 const HAUL: &str = "haul job report";
-/// The largest size of the page in bytes.
+/// The maximum size of the report page in bytes.
 const MOST: usize = 3_000_000;
 
-/// Adds rows with various hosts, times and outcomes. The parameter is their number.
+/// An SQL statement that adds rows with various hosts, times and outcomes. Its parameter is the
+/// number of rows.
 const ROWS: &str = "
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 INSERT INTO url (id, state, url, status, exit_code, error, attempts, redirects, size, ended, resolved_us,
@@ -52,7 +53,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }])
 }
 
-/// Makes a job: fetches one URL, then adds the rows of the other URLs.
+/// Creates a `--job` of this many URLs: fetches one URL, then adds the rows of the other URLs.
 fn make_job(bench: &JobEnvironment, urls: usize) -> Result<()> {
     let origin = Origin::builder().record(false).start()?;
     let haul = bench.program("haul").ok_or("haul is not installed")?;

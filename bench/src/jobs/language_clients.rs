@@ -1,6 +1,7 @@
 //! Code that the jobs `perl` and `python` share. A program in the language sends requests one at a
 //! time with different clients. Its arguments are `WAY HOST PORT PATH COUNT [FORM]`, where WAY is
-//! the name of a client. The C program of `c-requests` shows the lower limit.
+//! the name of a client. The C program of the job `c-requests` shows the lower limit of the CPU
+//! time.
 
 use std::process::{Command, Stdio};
 
@@ -17,21 +18,21 @@ use crate::server::SiteServer;
 /// needs.
 pub(super) type LanguageClient = (&'static str, &'static str, &'static str);
 
-/// The displayed name of the contestant that shows the lower limit.
+/// The displayed name of the program that shows the lower limit of the CPU time.
 const LIMIT: &str = "send + recv, C";
 
 /// The settings of a job in which a program of some language sends requests one at a time.
 pub(super) struct SequentialRequestsJob<'a> {
-    /// The command: the interpreter and the path of the program.
+    /// The interpreter and the path of the program.
     pub(super) script: &'a [&'a str],
     /// The clients that are installed and take part in the job.
     pub(super) clients: &'a [LanguageClient],
     /// The client to which the goals apply.
     pub(super) haul: &'static str,
-    /// For each of the parts small, page and post: the number of requests, and the goal for the CPU
-    /// time as a multiple of the limit's.
+    /// For each of the parts `small`, `page` and `post`: the number of requests, and the maximum
+    /// CPU time as a multiple of the lower limit.
     pub(super) parts: [(usize, f64); 3],
-    /// A client that posts so slowly that it sends only a twentieth of the requests. It has a
+    /// A client whose POST requests are so slow that it sends only a twentieth of them. It has a
     /// separate part in which only haul is compared with it.
     pub(super) slow_to_post: Option<&'static str>,
     /// A client that uses haul, the same client without haul, and the maximum ratio of their CPU
@@ -124,7 +125,7 @@ pub(super) fn peers(clients: &[LanguageClient]) -> impl Iterator<Item = &'static
 }
 
 /// Returns the clients whose module is installed, and prints the names of the other clients. `asks`
-/// returns the command that checks a module.
+/// returns the command that checks whether a module is installed.
 pub(super) fn installed(clients: &[LanguageClient], asks: impl Fn(&str) -> Command) -> Vec<LanguageClient> {
     let has = |(name, _, module): &LanguageClient| {
         let found =

@@ -12,19 +12,19 @@ use crate::job_part::{Contestant, OutputCheck};
 use crate::server::SiteServer;
 use crate::tls_files;
 
-/// The name of haul's contestant in goals.
+/// The name of haul in goals.
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-/// The name of libcurl's contestant. The file of results contains its version.
+/// The name of the libcurl program in goals. The results file contains its version.
 pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";
 
-/// The goal for haul's peak memory in MB, however large the body is.
+/// The maximum for haul's peak memory in MB, for bodies of any length.
 pub(super) const MEMORY_MB: f64 = 32.0;
 
-/// The name of the file to which a client writes.
+/// The name of the output file of a client.
 const FILE: &str = "out";
 /// The option with which curl and haul print the size of a transfer.
 const WRITE_OUT_SIZE: &str = "%{size_download}";
@@ -44,8 +44,8 @@ impl BodyServer {
         Ok(BodyServer { bodies, server })
     }
 
-    /// Returns a body of `len` bytes over plain HTTP. `addr` is the server's address, or that of a
-    /// relay in front of it.
+    /// Returns the large body of `len` bytes over plain HTTP. `addr` is the address of the server,
+    /// or of a relay in front of it.
     pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
             url: format!("http://{addr}{}", LargeBodyFiles::path(len)),
@@ -54,7 +54,7 @@ impl BodyServer {
         })
     }
 
-    /// Returns a body of `len` bytes over TLS.
+    /// Returns the large body of `len` bytes over TLS.
     pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
             url: format!("https://{addr}{}", LargeBodyFiles::path(len)),
@@ -85,17 +85,17 @@ pub(super) struct BulkBody {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkClient {
     Haul,
-    /// haul with one stream, even if it would use more by itself.
+    /// haul with one connection, even if by default it would use more.
     HaulOne,
     Curl,
-    /// libcurl's easy interface, in the version from bench/libcurl/Cargo.lock.
+    /// The easy interface of libcurl, in the version from bench/libcurl/Cargo.lock.
     Libcurl,
     Htcat,
     /// aria2 with five connections. It can only write to files.
     Aria2,
 }
 
-/// The destination of the body that a client fetches.
+/// The destination to which a client writes the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkOutput {
     Null,
@@ -106,7 +106,8 @@ pub(super) enum BulkOutput {
 }
 
 impl BulkBody {
-    /// Creates contestants for these clients. Each one writes the body to the same destination.
+    /// Creates the benchmark programs for these clients. All write the body to the same
+    /// destination.
     pub(super) fn contestants(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
         clients.iter().map(|client| self.contestant(*client, sink)).collect()
     }
@@ -179,7 +180,7 @@ impl BulkClient {
     }
 }
 
-/// Contestants that do the minimum of work on this machine; see [`crate::minimal_programs`].
+/// Programs that do the minimum of work on this machine; see [`crate::minimal_programs`].
 pub(super) mod limits {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Programs that were written for libcurl, over libcurl and over haul's library in its place: a
+//! Programs that were written for libcurl, run with libcurl and with haul's replacement library: a
 //! Perl program with WWW::Curl, a Python program with pycurl, and a C program with the multi
 //! interface.
 //!
@@ -25,9 +25,9 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const HAUL: &str = "over haul";
 const CURL: &str = "over libcurl";
-/// The working directory's names of the directories with the two libraries.
+/// The links in the working directory to the directories of the two libraries.
 const LIBRARIES: [(&str, &str); 2] = [(HAUL, "haul-library"), (CURL, "curl-library")];
-/// The length in bytes of the large bodies of one transfer at a time.
+/// The length in bytes of the large bodies that are fetched one at a time.
 const LARGE: u64 = 256 << 20;
 /// The length in bytes of the bodies that the C program fetches in parallel.
 const PARALLEL: u64 = 1 << 30;
@@ -84,7 +84,7 @@ fn link(directory: &Path, link: &Path, how: &str) -> Result<()> {
     Ok(symlink(directory, link)?)
 }
 
-/// Returns a contestant for each library, which runs this command line.
+/// Returns a benchmark program for each of the two libraries. Both run this command line.
 fn contestants(words: &[String], all: &OutputDigest) -> Vec<Contestant> {
     let contestant = |(name, library): (&'static str, &str)| {
         let argv = ["env".to_owned(), format!("LD_LIBRARY_PATH={library}")].into_iter().chain(words.to_vec()).collect();
@@ -137,7 +137,7 @@ fn new_part(
     }
 }
 
-/// Compiles the C program against the system's header of libcurl.
+/// Compiles the C program with the libcurl header of the system.
 fn compile(work: &Path) -> Result<()> {
     let Some(cc) = installed_programs::find("cc") else { return Err("libcurl needs a C compiler".into()) };
     let source: PathBuf = home().join("c/multi.c");

@@ -1,4 +1,5 @@
-//! Memory for long lists: compares ten thousand URLs with a million, with tiny bodies in order.
+//! Memory for long lists: compares ten thousand URLs with a million URLs, whose tiny bodies are
+//! written in list order.
 
 use super::{BenchJob, JobEnvironment, command_contestant};
 use crate::Result;

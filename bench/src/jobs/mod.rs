@@ -104,7 +104,7 @@ pub(crate) const ALL: &[&BenchJob] = &[
 /// The names of the programs that scripts/bench-peers.sh builds.
 const PEERS: [&str; 4] = ["easyget", "gofetch", "htcat", "quicgo-client"];
 
-/// The number of starts in each run of a program that takes only milliseconds.
+/// The number of times that a program which takes only milliseconds is started in each run.
 const CALLS_IN_A_ROW: u32 = 20;
 
 /// The length in bytes of the responses in the jobs with small responses.
@@ -115,8 +115,8 @@ pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The environment in which a job runs: the bench's options, the working directory, and the
-/// servers.
+/// The environment in which a job runs: the command-line options of the bench, the working
+/// directory, and the servers.
 pub(crate) struct JobEnvironment<'a> {
     pub(crate) job: &'static BenchJob,
     pub(crate) options: &'a BenchOptions,
@@ -124,7 +124,7 @@ pub(crate) struct JobEnvironment<'a> {
     /// absolute path.
     pub(crate) work: PathBuf,
     held: Vec<Box<dyn Any>>,
-    /// The messages about contestants that are left out, each printed once.
+    /// The messages about programs that are left out. Each is printed once.
     skipped: RefCell<BTreeSet<String>>,
 }
 
@@ -177,7 +177,7 @@ impl<'a> JobEnvironment<'a> {
         if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
     }
 
-    /// Removes the contestants that may not run: in a smoke run, all but haul.
+    /// Removes the programs that may not run. In a smoke run, only haul may run.
     pub(crate) fn with_allowed_contestants(&self, mut card: JobPart) -> JobPart {
         if self.options.smoke {
             card.contestants
@@ -187,8 +187,8 @@ impl<'a> JobEnvironment<'a> {
         card
     }
 
-    /// Returns the contestants whose program is installed, and prints the names of the other
-    /// contestants. The program is `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
+    /// Returns the benchmark programs that are installed, and prints the names of the others. The
+    /// file that must exist is `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
     fn allowed_contestants(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -218,8 +218,8 @@ impl<'a> JobEnvironment<'a> {
         entries.into_iter().filter(installed).collect()
     }
 
-    /// Prints why a contestant is left out, once for all parts of the job. A smoke run leaves the
-    /// peers out in any case.
+    /// Prints why a program is left out, once for all parts of the job. Prints nothing in a smoke
+    /// run, which leaves out all programs but haul.
     fn print_skipped(&self, message: String) {
         if !self.options.smoke && !self.skipped.borrow().contains(&message) {
             println!("{message}");
@@ -256,40 +256,40 @@ impl<'a> JobEnvironment<'a> {
     }
 }
 
-/// Creates a contestant that runs a program without a shell. `words` is the command line, split at
-/// blanks.
+/// Creates a benchmark program that runs without a shell. `words` is the command line, which is
+/// split at blanks.
 fn command_contestant(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
-/// Creates a contestant whose program is started [`CALLS_IN_A_ROW`] times in each run.
+/// Creates a benchmark program that is started [`CALLS_IN_A_ROW`] times in each run.
 fn repeated_contestant(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
     Contestant { times: CALLS_IN_A_ROW, ..command_contestant(name, words, check) }
 }
 
-/// Creates a contestant that runs a shell command.
+/// Creates a benchmark program that runs a shell command.
 fn shell_contestant(name: &'static str, line: impl Into<String>, check: OutputCheck) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
 /// Returns a shell command that starts haul's agent at `$dir/a`, runs `calls`, and stops the agent.
-/// The socket is in `$dir`, because the path of a socket must be short and that of the working
+/// The socket is in `$dir`, because the path of a socket must be short, and the path of the working
 /// directory may be long.
 fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
 
-/// The name of the contestant for the system's curl. It takes part if [`JobEnvironment::program`]
-/// returns another curl, which was built for the bench. The system's starts more slowly.
+/// The name of the system's curl. It takes part if [`JobEnvironment::program`] returns another curl
+/// that was built for the bench. The system's curl starts more slowly.
 pub(crate) const SYSTEM_CURL: &str = "system-curl";
 
-/// The name of nghttp2's load generator. It discards bodies without a check, and so shows the limit
-/// of one connection.
+/// The name of nghttp2's load generator. It discards bodies without checking them, so it shows the
+/// limit of one connection.
 const H2LOAD: &str = "h2load";
 
-/// Creates a contestant of h2load with `requests` requests on one connection, 50 at a time. `what`
-/// is a quoted URL, or `-i` and a file of URLs. h2load prints the number of body bytes, which is
-/// checked.
+/// Creates a benchmark program that runs h2load with `requests` requests on one connection, 50 at a
+/// time. `what` is a quoted URL, or `-i` and a file of URLs. h2load prints the number of body
+/// bytes, which is checked.
 fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
     shell_contestant(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))

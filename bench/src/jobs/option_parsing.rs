@@ -1,5 +1,5 @@
-//! Option parsing and output set-up: one small plain request with twenty options. The difference
-//! from the job `cold` is the cost of the options.
+//! Option parsing and the set-up of the output: one small plain HTTP request with twenty options.
+//! The difference from the job `cold` is the cost of the options.
 
 use super::{BenchJob, JobEnvironment, SiteFiles, repeated_contestant};
 use crate::Result;
@@ -10,8 +10,8 @@ use crate::one_core::SingleCoreGuard;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
 
-/// The options of a typical script. Their values contain no blanks, since the line is split at
-/// blanks.
+/// The options of a typical script. Their values contain no blanks, since the command line is split
+/// at blanks.
 const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --max-time 30 -A agent/1.0 -H Accept:application/json \
                        -H X-Request:1 -H Cache-Control:no-cache -b a=b -e http://from.example/ --max-redirs 5 \
                        --limit-rate 100M -u user:secret --http1.1 --tcp-nodelay --no-keepalive --proto =http,https";

@@ -1,12 +1,12 @@
-//! A package manager's fetcher: an index of 2.5 MB and the beginnings of 70 packages, with a new
-//! process for each file, at a round trip of 20 ms.
+//! The fetch program of a package manager: an index of 2.5 MB and the first bytes of 70 packages,
+//! with a new process for each file, at a round trip of 20 ms.
 //!
 //! ```text
 //! bench read-packages WANTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
 //! ```
 //!
 //! The parts are plain HTTP and TLS, each with and without a round trip for the TCP handshake. The
-//! CPU time is that of the called processes only, because the agent is not a child of the measured
+//! CPU time is that of the started processes only, because the agent is not a child of the measured
 //! process.
 
 use std::fs;
@@ -31,13 +31,13 @@ pub(super) const JOB: BenchJob = BenchJob {
 const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
-/// A part of the job: the way in which the mirror is reached.
+/// A part of the job: how the mirror is reached.
 struct MirrorAccess {
     part: &'static str,
     tls: bool,
     /// True if the TCP handshake takes a round trip.
     far: bool,
-    /// The goal for the wall time, as a fraction of curl's.
+    /// The maximum wall time, as a fraction of curl's.
     goal: f64,
 }
 

@@ -1,9 +1,10 @@
 //! Requests of a Perl program, one at a time on a warm connection. The clients are HTTP::Haul, LWP
-//! with and without it, other Perl clients, and the lower limit (the C program of `c-requests`).
-//! The clients that support it also fetch all pages of the site, six at a time.
+//! with and without HTTP::Haul, other Perl clients, and the C program of the job `c-requests`,
+//! which shows the lower limit. The clients that support parallel requests also fetch all pages of
+//! the site, six at a time.
 //!
-//! Further parts read and write documents from 100 B to 300 kB in turn, by Search::Elasticsearch over
-//! its classes of connections.
+//! In further parts, Search::Elasticsearch reads and writes documents of 100 B to 300 kB in turn,
+//! with each of its connection classes.
 //!
 //! The programs are in `bench/perl`. They use the HTTP::Haul that `make bindings` has
 //! built in `bindings/perl/blib`.
@@ -40,7 +41,7 @@ const CLIENTS: [LanguageClient; 8] = [
     ("Mojo", "mojo", "Mojo::UserAgent"),
 ];
 
-/// The classes of connections that `search.pl` supports.
+/// The connection classes that `search.pl` supports.
 const CONNECTIONS: [LanguageClient; 5] = [
     (HAUL, "Haul", "Search::Elasticsearch"),
     (LWP, "LWP", "Search::Elasticsearch::Cxn::LWP"),
@@ -48,7 +49,7 @@ const CONNECTIONS: [LanguageClient; 5] = [
     ("NetCurl", "NetCurl", "Search::Elasticsearch::Cxn::NetCurl"),
     ("Hijk", "Hijk", "Search::Elasticsearch::Cxn::Hijk"),
 ];
-/// The sizes of the documents in `search.pl`.
+/// The sizes of the documents in `search.pl`, in bytes.
 const DOCUMENTS: [u64; 5] = [100, 1_000, 10_000, 100_000, 300_000];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
@@ -80,7 +81,7 @@ fn loads(module: &str) -> Command {
 }
 
 /// Creates the parts in which Search::Elasticsearch reads and writes documents in turn. HTTP::Tiny
-/// waits for an acknowledgement in each write, so it has a part with fewer of them.
+/// waits for an acknowledgement in each write, so its part has fewer of them.
 fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let connections = installed(&CONNECTIONS, loads);
     if !connections.iter().any(|(name, ..)| *name == HAUL) {
@@ -122,7 +123,7 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 }
 
 /// Creates the part that fetches all pages of the site, six at a time. HTTP::Haul uses its method
-/// `each`, and the other clients their own method for many URLs.
+/// `each`, and each of the other clients its own method for many URLs.
 fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

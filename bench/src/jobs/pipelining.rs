@@ -1,4 +1,5 @@
-//! 500 pages over a round trip of 20 ms: few connections with pipelining against many without.
+//! 500 pages over a round trip of 20 ms: a few connections with pipelining, compared with many
+//! connections without it.
 
 use std::time::Duration;
 

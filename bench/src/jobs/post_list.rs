@@ -1,9 +1,10 @@
-//! 2,000 POST requests over a round trip of 50 ms, each with a body of its own: from JSON lines, from
-//! a config file with `next`, and with `curl -Z` by curl and by haul in its place.
+//! 2,000 POST requests over a round trip of 50 ms, each with a different body. haul reads them from
+//! JSON lines or from a config file with `next`; curl and haul's curl mode run `curl -Z`.
 //!
-//! A connection of HTTP/1.1 carries one such request in a round trip. So the number of connections
-//! sets the time: 2,000 requests on 50 of them take 40 round trips, or 2.0 s, on 128 of them 16, or
-//! 0.8 s. By default haul opens at most 50 to a host, as many as `curl -Z`.
+//! An HTTP/1.1 connection carries one POST request in a round trip. So the number of connections
+//! determines the time: with 50 connections, 2,000 requests take 40 round trips, or 2.0 s; with 128
+//! connections they take 16 round trips, or 0.8 s. By default haul opens at most 50 connections to
+//! a host, as many as `curl -Z`.
 
 use super::item_list::{ItemList, item};
 use super::{BenchJob, JobEnvironment};

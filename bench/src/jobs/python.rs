@@ -1,9 +1,9 @@
 //! Requests of a Python program: one at a time on a warm connection, and the site's pages
-//! concurrently. The clients are haul, requests with and without haul, other clients, and the lower
-//! limit (the C program of `c-requests`).
+//! concurrently. The clients are haul, requests with and without haul, other clients, and the C
+//! program of the job `c-requests`, which shows the lower limit.
 //!
 //! The programs are in `bench/python`. They run in the environment that `scripts/bench-python.sh`
-//! creates, with pinned versions of the peers, and haul from `make python`.
+//! creates, with pinned versions of the competitors, and haul from `make python`.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const HAUL: &str = "haul";
 const ASYNC: &str = "haul, async";
-/// The synchronous call in a task of asyncio.
+/// The displayed name of haul's synchronous call in an asyncio task.
 const TASK: &str = "haul, task";
 const ADAPTER: &str = "requests, haul";
 const REQUESTS: &str = "requests";
@@ -65,10 +65,10 @@ const PAGES: [LanguageClient; 14] = [
     (PYCURL, "pycurl", "pycurl"),
 ];
 
-/// The interpreter's path, relative to the working directory of the commands.
+/// The path of the Python interpreter, relative to the working directory of the commands.
 const PYTHON: &str = "environment/bin/python";
-/// The command that runs Python without environment variables. requests reads all of them twice for
-/// each request: with the seventy variables of a CI system, that took half of its time.
+/// The command that runs Python without environment variables. requests reads all variables twice
+/// for each request. With the seventy variables of a CI system, this took half of its time.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
 /// A program of `bench/python` that another job uses.
@@ -79,8 +79,8 @@ pub(super) struct PythonScript {
 }
 
 impl PythonScript {
-    /// Makes a contestant that runs Python with these arguments. If a module is missing, prints a
-    /// message and returns `None`.
+    /// Creates a benchmark program that runs Python with these arguments. If a module is missing,
+    /// prints a message and returns `None`.
     pub(super) fn contestant(
         &self,
         bench: &JobEnvironment,
@@ -180,8 +180,8 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     Ok(card)
 }
 
-/// Makes contestants of the installed clients. Each runs `file` of `bench/python`, whose arguments
-/// are the client's and `words`.
+/// Creates benchmark programs for the installed clients. Each runs the program `file` of
+/// `bench/python` with the client's name and `words` as arguments.
 pub(super) fn contestants(
     bench: &JobEnvironment,
     file: &str,
@@ -202,7 +202,7 @@ pub(super) fn contestants(
     installed(&bench.work, clients).into_iter().map(contestant).collect()
 }
 
-/// Returns the clients whose module this Python can import.
+/// Returns the clients whose module this Python interpreter can import.
 fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
     language_clients::installed(clients, |module| {
         let mut python = Command::new(PYTHON);

@@ -1,5 +1,5 @@
-//! One GET with a rate limit on each connection, as object stores have. It measures the gain from
-//! more connections.
+//! One GET over connections whose rate the server limits, as object stores do. It measures the gain
+//! from more connections.
 //!
 //! nginx's `limit_rate` would limit each request, so a relay limits the connections instead. The
 //! relay also delays the TCP handshake by a round trip.

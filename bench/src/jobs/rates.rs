@@ -1,8 +1,9 @@
-//! The limits on the rates of a run, `--rate`, `--rate-host` and `--limit-rate-total`, by the record
-//! of testkit's page server: requests or bytes of pages a second, from the first request on.
+//! The rate limits `--rate`, `--rate-host` and `--limit-rate-total`, checked against the record of
+//! testkit's page server: requests or page bytes a second, from the first request on.
 //!
-//! haul fetches the pages of a list in parallel, in two stages (each page of the first names one of
-//! the second), and by `fetch_many` of the Python module. Each run takes about ten seconds.
+//! haul fetches the pages of a list in parallel, in two stages (each page of the first stage
+//! contains the URL of a page of the second), and by `fetch_many` of the Python module. Each run
+//! takes about ten seconds.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -32,18 +33,18 @@ const SECONDS: usize = 10;
 /// The host of all pages, as the server sees it.
 const HOST: &str = "127.0.0.1";
 
-/// A limit, and the load for it.
+/// A rate limit, and the pages that are fetched under it.
 struct RateLimit {
     part: &'static str,
-    /// The option of haul.
+    /// The option of the haul command that sets the limit.
     option: &'static str,
-    /// The argument of `fetch_many`.
+    /// The argument of `fetch_many` that sets the limit.
     argument: &'static str,
     per_second: usize,
     unit: RateUnit,
     /// The length of a page in bytes.
     len: usize,
-    /// The number of servers. Each one has its own port, so haul treats it as a host of its own.
+    /// The number of servers. Each server has its own port, so haul treats it as a separate host.
     servers: usize,
 }
 
@@ -122,13 +123,13 @@ impl RateLimit {
         }
     }
 
-    /// The value of the option or argument. Rates of requests have a unit in the option.
+    /// Returns the value of the option or argument. A rate of requests has a unit in the option.
     fn value(&self, per_second: &str) -> String {
         let per_second = if self.unit == RateUnit::Requests { per_second } else { "" };
         format!("{}{per_second}", self.per_second)
     }
 
-    /// Returns the check for an output of these pages.
+    /// Returns the check for an output that consists of these pages.
     fn check(&self, paths: &[String], servers: &[Arc<PageServer>]) -> OutputCheck {
         let healthy: HashSet<u64> = paths.iter().map(|path| page_key(HOST, path)).collect();
         OutputCheck::Pages(Rc::new(PageCheck {
@@ -141,7 +142,8 @@ impl RateLimit {
         }))
     }
 
-    /// Writes the list of pages that are fetched in parallel, the servers in turn. Returns the paths.
+    /// Writes the list of pages that are fetched in parallel; successive pages are on different
+    /// servers. Returns the paths.
     fn write_list(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Vec<String>> {
         let path = |page: usize| format!("/{}/{page}", self.len);
         let pages = self.pages(bench) * servers.len();
@@ -157,8 +159,8 @@ impl RateLimit {
         Ok(shell_contestant(PARALLEL, line, self.check(&paths, servers)))
     }
 
-    /// Makes the contestant with two stages. With one server, each stage has half of the requests;
-    /// with two, each stage has its own server.
+    /// Creates the benchmark program with two stages. With one server, each stage has half of the
+    /// requests; with two, each stage has its own server.
     fn stages(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Contestant> {
         let [first, last] = [servers.first(), servers.last()].map(|server| server.map_or(0, |server| server.port(0)));
         let shared = self.unit == RateUnit::Requests && servers.len() == 1;

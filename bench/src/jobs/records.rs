@@ -1,5 +1,5 @@
-//! A record of each of 20,000 URLs, with its body: `--jsonl`, and curl's `%{json}` with the bodies
-//! in files, which jq joins.
+//! A record of each of 20,000 URLs, with its body: haul's `--jsonl`, compared with curl's `%{json}`
+//! and the bodies in files, which jq joins.
 
 use testkit::origin::Origin;
 
@@ -15,12 +15,13 @@ const REQUESTS: usize = 20_000;
 const HAUL: &str = "haul --jsonl";
 const CURL: &str = "curl -Z -w %{json}, jq";
 
-/// The end of a command line that prints URL, status and body of haul's records, sorted.
+/// The end of a shell command that prints URL, status and body of haul's records, sorted.
 const FIELDS: &str =
     r#"| sed -E 's/^\{"url":("[^"]*").*"status":([0-9]+).*,"body":(".*")\}$/{"url":\1,"status":\2,"body":\3}/' | sort"#;
 
-/// Reads the bodies, each a line in a file, and then the facts about the transfers. (jq's `INDEX`
-/// would take time that grows with the square of the number of bodies.)
+/// A shell command that reads the bodies, each a line in a file, and then the facts about the
+/// transfers, and joins them. (jq's `INDEX` would take time that grows with the square of the
+/// number of bodies.)
 const JOIN: &str = "jq -Rc '{file: input_filename, body: (. + \"\\n\")}' pages/* | jq -cn --slurpfile facts facts \
     '(reduce inputs as $one ({}; .[$one.file] = $one.body)) as $bodies | $facts[] | {url, status: .http_code, body: \
      $bodies[.filename_effective]}'";

@@ -20,11 +20,11 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// The points of the curve over the number of pages. If the site has fewer pages, they are
+/// The values of the curve over the number of pages. If the site has fewer pages, they are
 /// repeated.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
-/// The points of the curve over the number of bytes of one body.
+/// The values of the curve over the number of bytes of one body.
 const BODY: [(&str, u64); 8] = [
     ("body@1000", 1_000),
     ("body@10000", 10_000),
@@ -38,15 +38,16 @@ const BODY: [(&str, u64); 8] = [
 /// The maximum length in bytes of bodies that are written to disk. Longer bodies are sparse files,
 /// since ten gigabytes are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
-/// The points of the curve over the number of concurrent connections.
+/// The values of the curve over the number of concurrent connections.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// The points of the curve over the round trip, in milliseconds.
+/// The values of the curve over the round-trip time, in milliseconds.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
-/// The points of the curve over the cores that the client may run on. The server may use all cores.
+/// The values of the curve over the cores on which the client may run. The server may use all
+/// cores.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
 
 const HAUL: &str = "haul";

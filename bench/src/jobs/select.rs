@@ -1,5 +1,5 @@
-//! The task of the job `site` by CSS selectors: the links of the indexes, and the CIDR blocks in
-//! the cells of their pages. The baseline is the same by regular expressions alone.
+//! The task of the job `site` with CSS selectors: the links of the indexes, and the CIDR blocks in
+//! the table cells of their pages. The baseline does the same with regular expressions alone.
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
 use crate::Result;
@@ -11,7 +11,7 @@ pub(super) const JOB: BenchJob =
 const SELECT: &str = "haul --select";
 const EXTRACT: &str = "haul --extract";
 
-/// The expression that finds CIDR blocks.
+/// The regular expression that finds CIDR blocks.
 const BLOCK: &str = "[0-9.]{7,15}/[0-9]{1,2}";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {

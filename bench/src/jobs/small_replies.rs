@@ -1,4 +1,4 @@
-//! 20,000 responses of 300 bytes: the cost of a request without that of its body.
+//! 20,000 responses of 300 bytes: the cost of a request that has almost no body.
 
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, small_body};
 use crate::Result;

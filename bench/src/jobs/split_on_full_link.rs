@@ -1,5 +1,5 @@
-//! One GET whose connection already uses the whole link. It measures the cost of trying more
-//! connections.
+//! One GET over a link whose rate one connection already uses up. It measures the cost of trying
+//! more connections.
 
 use std::time::Duration;
 

@@ -19,9 +19,9 @@ use crate::tls_files;
 pub(super) const JOB: BenchJob = BenchJob { name: "upload", about: "PUT of 1 GiB; parts file, pipe, tls, h2", set_up };
 
 const LEN: u64 = 1 << 30;
-/// The window of the server's HTTP/2 streams and connections, in bytes.
+/// The flow-control window of the server's HTTP/2 streams and connections, in bytes.
 const WINDOW: u32 = 4 << 20;
-/// The contestant with the least work: `sendfile` in a loop.
+/// The name of the program with the least work: it calls `sendfile` in a loop.
 const SENDFILE: &str = "limit: sendfile";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {

@@ -1,5 +1,5 @@
-//! The pages of the site into a web archive, plain and compressed, against wget. The archives of both
-//! are read by testkit's reader, and must have all pages.
+//! The pages of the site into a web archive, plain and compressed: haul compared with wget.
+//! testkit's reader reads the archives of both, which must contain all pages.
 //!
 //! ```text
 //! bench read-warc FILE    checks an archive; prints the payload digests of its responses, sorted

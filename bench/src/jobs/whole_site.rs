@@ -2,8 +2,8 @@
 //! and print them sorted and unique.
 //!
 //! The shell recipes are those that people write: one curl with a config of URLs, `xargs -P20`, and
-//! both combined: 20 curls with 287 URLs each. The two parallel recipes mix up their outputs, so
-//! their result is wrong. They are run to show this.
+//! both combined: 20 curl processes with 287 URLs each. The two parallel recipes mix up their
+//! outputs, so their result is wrong. They are run to show this.
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
 use crate::Result;

@@ -8,7 +8,7 @@ use crate::job_part::{ContestantRole, MetricKind};
 const JOB: &str = "adapt";
 const CURL_Z: &str = "curl -Z";
 
-/// Makes the heading, the description and the table; nothing if the job did not run.
+/// Creates the heading, the description and the table; an empty list if the job did not run.
 pub(super) fn blocks(record: &BenchRecord) -> Vec<DocumentBlock> {
     let sheets: Vec<&PartResult> = record.sheets.iter().filter(|sheet| sheet.job == JOB).collect();
     let Some(first) = sheets.first() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Bar charts: the results of each contestant of a job, compared with the best peer.
+//! Bar charts: the results of each program of a job, compared with the best competitor of haul.
 //!
 //! ```text
 //!  part                 wall                          CPU
@@ -92,8 +92,8 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     Ok(())
 }
 
-/// Returns which CPU time to compare. It is the CPU time of the client alone if the program that
-/// reads its output was measured, too.
+/// Returns the kind of CPU time to compare. It is the CPU time of the client alone if the program
+/// that reads its output was measured, too.
 fn cpu_of(sheet: &PartResult) -> MetricKind {
     if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
         MetricKind::Client
@@ -149,7 +149,7 @@ mod tests {
     use crate::bench_record::tests::{entry, figures, sheet};
 
     #[test]
-    fn bars_show_every_contestant_with_its_ratio() {
+    fn bar_chart_shows_every_program_with_its_ratio() {
         let sheet = sheet(vec![
             entry("haul", vec![Ok(figures(1.0))]),
             entry("curl <x>", vec![Ok(figures(4.0))]),

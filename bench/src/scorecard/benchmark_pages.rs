@@ -19,7 +19,7 @@ pub(super) fn markdown(record: &BenchRecord, causes: &GoalCauses) -> Result<Stri
     Ok(made.to_owned() + &document::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
-/// Renders [`ROWS_FILE`]: for each job, a row for each contestant.
+/// Renders [`ROWS_FILE`]: for each job, a row for each program.
 pub(super) fn rows_markdown(record: &BenchRecord) -> String {
     let made = "<!-- Made by `make scorecard` from the newest whole run in this directory. -->\n\n";
     let title = DocumentBlock::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
@@ -115,7 +115,7 @@ fn summary(record: &BenchRecord) -> Vec<DocumentBlock> {
     blocks
 }
 
-/// Creates the tables of all jobs, with a row for each contestant.
+/// Creates the tables of all jobs, with a row for each program.
 fn rows(record: &BenchRecord) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::Paragraph(
         "Figures are medians of the rounds. A ratio is the median of the rounds' ratios, each within its round."

@@ -8,25 +8,25 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub(super) const HAUL: RGBColor = RGBColor(0, 114, 178);
 pub(super) const PEER: RGBColor = RGBColor(230, 159, 0);
-/// The colours of peers in line charts, in their order.
+/// The colours of haul's competitors in line charts, in the order in which they are used.
 pub(super) const PEERS: [RGBColor; 3] = [PEER, RGBColor(204, 121, 167), RGBColor(86, 180, 233)];
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
-/// The colour of the second of haul's contestants in line charts.
+/// The colour of the second variant of haul in line charts.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
 pub(super) const CUT_BAR_MARK: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-/// The least ratio that is drawn. Below it the larger figure is a time limit, not work, and the ratio
-/// would be shown as 0.00.
+/// The smallest ratio that is drawn. For a smaller ratio, the larger value is a time limit instead
+/// of work, and the ratio would be displayed as 0.00.
 pub(super) const LEAST_RATIO: f64 = 0.005;
 
 /// The result of drawing a chart. It is an error only if the chart has no size.
 pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;
 
-/// Returns a text style with this height in pixels. The text is centred vertically at its point;
-/// `side` is the side of the text at which the point lies.
+/// Returns a text style with this height in pixels. The text is vertically centred at its anchor
+/// point; `side` is the side of the text at which the anchor point lies.
 pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&colour).pos(Pos::new(side, VPos::Center))
 }

@@ -19,7 +19,7 @@ pub(super) enum DocumentBlock {
     },
 }
 
-/// A table. The first `text_columns` columns contain text, the others numbers.
+/// A table. The first `text_columns` columns contain text, and the other columns numbers.
 pub(super) struct DocumentTable {
     pub(super) text_columns: usize,
     pub(super) head: Vec<String>,
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn markdown_escapes_what_would_end_a_cell() {
+    fn markdown_escapes_characters_that_end_a_cell() {
         let expected = "# Title\n\na `b<c>` and **d**\n\n| who | s |\n|---|---:|\n| curl \\| cat | 1.0 |\n\n\
                         ![site](charts/site.svg)\n";
         assert_eq!(markdown(&blocks(), "charts"), expected);
     }
 
     #[test]
-    fn html_page_is_complete_and_loads_nothing() {
+    fn html_page_is_complete_and_self_contained() {
         let page = html("Title", &blocks());
         for part in
             ["<h1>Title</h1>", "<code>b&lt;c&gt;</code> and <b>d</b>", "<td class=\"figure\">1.0</td>", "<svg></svg>"]

@@ -1,4 +1,4 @@
-//! The causes of missed goals, by the number of the goal. People write them in `bench/causes.md`.
+//! The causes of missed goals, by goal number. People write them in `bench/causes.md`.
 //!
 //! ```text
 //! ## 3.7

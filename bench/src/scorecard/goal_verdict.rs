@@ -4,7 +4,7 @@ use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
 use crate::bench_record::{BenchRecord, ContestantRuns, PartResult, median};
 use crate::job_part::{MetricKind, WorkPerRun};
 
-/// A goal and its result, as text for a row of a table.
+/// A goal and its result, as text for a table row.
 #[derive(Debug, PartialEq)]
 pub(super) struct GoalVerdict {
     pub(super) id: &'static str,
@@ -15,11 +15,11 @@ pub(super) struct GoalVerdict {
     pub(super) end: GoalStatus,
 }
 
-/// The outcome of a comparison with a goal.
+/// The outcome of the comparison of a result with a goal.
 #[derive(Debug, PartialEq)]
 pub(super) enum GoalStatus {
-    /// The median meets the goal. The first number is that of the rounds that meet it, the second
-    /// that of all rounds.
+    /// The median meets the goal. The fields are the number of rounds that meet it, and the number
+    /// of all rounds.
     Met(usize, usize),
     Missed(usize, usize),
     /// The goal is checked by tests. The text names these tests.
@@ -94,7 +94,7 @@ impl GoalVerdict {
     }
 }
 
-/// Returns the result in each round, and the largest value that the goal allows, in the unit of the
+/// Returns the result in each round and the maximum that the goal allows, both in the unit of the
 /// bound.
 fn figures(
     sheet: &PartResult,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_figures_are_judged_by_their_median() {
+    fn absolute_value_is_judged_by_its_median() {
         assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).haul, "2.000 s/GB");
         assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).end, GoalStatus::Met(2, 3));
         assert_eq!(judged(MetricKind::Rss, ProjectGoalBound::Most(1.0)).end, GoalStatus::Missed(0, 3));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_job_says_why() {
+    fn verdict_of_skipped_job_says_why() {
         let mut record = record(Vec::new());
         record.skipped.insert("job".to_owned(), "no compiler".to_owned());
         let verdict = GoalVerdict::new(&anchor(MetricKind::Wall, ProjectGoalBound::Most(1.0)), &record);

@@ -1,4 +1,4 @@
-//! Line charts: wall time, CPU time and memory against the values of a curve.
+//! Line charts: wall time, CPU time and memory, plotted against a parameter.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(super) struct ScalingCurve {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     axis: &'static str,
-    /// True if the values of X grow by factors. The axis is then logarithmic.
+    /// True if the X values grow by factors, so that the axis is logarithmic.
     by_factors: bool,
 }
 
@@ -64,10 +64,10 @@ pub(super) const ALL: [ScalingCurve; 7] = [
     },
 ];
 
-/// The job that has nothing but curves.
+/// The name of the job in which every part is a point of a curve.
 const CURVES: &str = "curves";
 
-/// The points of one contestant in a chart.
+/// The points of one program in a chart.
 struct CurveSeries {
     name: String,
     look: ChartLineStyle,
@@ -112,7 +112,8 @@ pub(super) fn chart(curve: &ScalingCurve, record: &BenchRecord) -> DrawResult<Op
     Ok(Some(svg))
 }
 
-/// Returns the contestants of a curve in the order of the results, each with its points in order.
+/// Returns the programs of a curve in the order of the results, each with its points in ascending
+/// order.
 fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) -> Vec<CurveSeries> {
     let mut lines: Vec<CurveSeries> = Vec::new();
     for sheet in &record.sheets {
@@ -144,7 +145,8 @@ fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) ->
     lines
 }
 
-/// An axis whose marks are chosen here. The axes of the crate `plotters` would mark 1.2 cores.
+/// An axis with its own choice of marks. The axes of the crate `plotters` would have a mark at 1.2
+/// cores.
 struct ChartAxis {
     range: Range<f64>,
     by_factors: bool,
@@ -152,7 +154,7 @@ struct ChartAxis {
 }
 
 impl ChartAxis {
-    /// Creates a logarithmic axis that extends beyond the values by the factor `room`. It is marked
+    /// Creates a logarithmic axis that extends beyond the values by the factor `room`. It has marks
     /// at powers of ten, and also at 2 and 5 times these if there are few.
     fn by_factors(values: &[f64], room: f64) -> ChartAxis {
         let (low, high) = (least(values) / room, most(values) * room);
@@ -169,7 +171,7 @@ impl ChartAxis {
         ChartAxis { range, by_factors: true, marks }
     }
 
-    /// Creates a linear axis that is marked at the values, except where labels would overlap.
+    /// Creates a linear axis that has marks at the values, except where labels would overlap.
     fn by_steps(values: &[f64]) -> ChartAxis {
         let span = most(values) - least(values);
         let mut sorted = values.to_vec();
@@ -261,9 +263,9 @@ fn panel(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChartLineStyle {
     Haul,
-    /// The peer with this number.
+    /// The competitor of haul with this number.
     Peer(usize),
-    /// The second of haul's contestants in the chart.
+    /// The second variant of haul in the chart.
     Other,
 }
 
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn axis_marks_are_round_or_values() {
+    fn axis_marks_are_round_numbers_or_data_values() {
         assert_eq!(ChartAxis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
         assert_eq!(ChartAxis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
         assert_eq!(
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn curve_runs_through_its_points_in_order() {
+    fn curve_connects_points_in_ascending_order() {
         let point = |part: &str, wall| {
             let mut sheet = sheet(vec![
                 entry("haul", vec![Ok(figures(wall))]),

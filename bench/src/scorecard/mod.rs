@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_edited_by_hand_are_detected() {
+    fn check_detects_figures_edited_by_hand() {
         let dir = std::env::temp_dir().join(format!("haul-bench-scorecard-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let made = vec![("README.md".to_owned(), "0.28 of the wall time".to_owned())];

@@ -1,4 +1,4 @@
-//! The first chart: haul compared with the best peer of each job.
+//! The first chart: haul compared with its best competitor in each job.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -13,12 +13,12 @@ const NAMES: i32 = 170;
 const PANEL: i32 = 410;
 /// The length of a bar for the ratio 1.00, in pixels.
 const WIDTH_OF_RATIO_ONE: f64 = 180.0;
-/// The largest ratio that is drawn in full. Longer bars are cut off; their number is printed.
+/// The largest ratio that is drawn in full. Longer bars are cut off, but their number is shown.
 const MAX_SHOWN_RATIO: f64 = 1.2;
 const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
-/// Draws the chart of all parts that have a peer; `None` if no part has a peer.
+/// Draws the chart of all parts in which haul has a competitor; `None` if there is no such part.
 pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     let rows: Vec<(&PartResult, [Option<PeerRatio>; 2])> = record
         .sheets
@@ -65,14 +65,14 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
     Ok(Some(svg))
 }
 
-/// The ratio of haul's result to that of the best peer.
+/// The ratio of haul's result to that of its best competitor.
 struct PeerRatio {
     value: f64,
     peer: String,
 }
 
-/// Returns the ratio of haul's first contestant to the best peer; `None` if outputs of haul or of
-/// all peers were wrong.
+/// Returns the ratio of the first variant of haul to its best competitor; `None` if outputs of haul
+/// or of all competitors were wrong.
 fn ratio(sheet: &PartResult, what: MetricKind) -> Option<PeerRatio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.

@@ -1,13 +1,13 @@
-//! The goals of the project, and the result that each is compared with.
+//! The goals of the project, and the results with which they are compared.
 //!
 //! The jobs have other goals, which their authors chose. The goals here are the project's promises,
-//! in the original words. Each has a row even if its job does not exist.
+//! in the original words. Each has a table row even if its job does not exist.
 
 use crate::job_part::MetricKind;
 
-/// A goal of the project, and how it is proved.
+/// A goal of the project, and the proof that it is met.
 pub(super) struct ProjectGoal {
-    /// The number of the goal, with that of its section in front. `bench/causes.md` refers to it.
+    /// The number of the goal, after the number of its section. `bench/causes.md` refers to it.
     pub(super) id: &'static str,
     pub(super) goal: &'static str,
     pub(super) proof: GoalProof,
@@ -15,7 +15,7 @@ pub(super) struct ProjectGoal {
 
 /// The proof that a goal is met.
 pub(super) enum GoalProof {
-    /// The goal is about a result: `what` of the contestant `of` in the part `sheet`.
+    /// The goal is about a result: `what` of the program `of` in the part `sheet`.
     Figure { sheet: &'static str, of: &'static str, what: MetricKind, bound: ProjectGoalBound },
     /// The goal is proved by tests.
     Tests(&'static str),
@@ -23,7 +23,7 @@ pub(super) enum GoalProof {
 
 /// The bound that a goal sets on a result.
 pub(super) enum ProjectGoalBound {
-    /// The maximum ratio to the result of this contestant in the same round.
+    /// The maximum ratio to the result of this program in the same round.
     Of(&'static str, f64),
     /// The maximum ratio to the result of the best peer.
     OfBest(f64),

@@ -6,7 +6,7 @@ use crate::bench_record::BenchRecord;
 use crate::job_part::MetricKind;
 
 /// Returns the README with the figures of these results. A generated text stays unchanged if the
-/// results lack a job that it needs.
+/// results lack a job on which it depends.
 pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
@@ -21,8 +21,8 @@ pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> 
     Ok(text)
 }
 
-/// Returns the ratio of a contestant's result to that of the best peer, and the peer's name; `None`
-/// if the results lack either.
+/// Returns the ratio of a program's result to that of haul's best competitor, and the competitor's
+/// name; `None` if the results lack either.
 fn ratio(record: &BenchRecord, sheet: &str, of: &str, what: MetricKind) -> Option<(f64, String)> {
     let sheet = record.part(sheet)?;
     let peer = sheet.best_peer(what)?;
@@ -43,7 +43,7 @@ fn site(record: &BenchRecord) -> Option<String> {
     Some(wrap_text(&text) + "\n")
 }
 
-/// The rows of the table: a description, the part, and the contestant.
+/// The rows of the table: a description, the part, and the program.
 const ROWS: [(&str, &str, &str); 13] = [
     ("Thousands of pages, the whole job", "site", "haul"),
     ("Fetching alone", "fetch", "haul --unordered"),
@@ -60,15 +60,16 @@ const ROWS: [(&str, &str, &str); 13] = [
     ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent"),
 ];
 
-/// The parts in the table of the README: a job with many URLs, one with small replies, and one with
-/// large bodies, in which haul needs more time than the best peer.
+/// The parts in the table of the README: a job with many URLs, one with small responses, and one
+/// with large bodies, in which haul takes longer than its best competitor.
 const README_PARTS: [&str; 3] = ["site", "small", "h2-bulk"];
 
-/// The column titles of the table of jobs. "wall" and "CPU" are haul's shares of the best peer's.
+/// The column titles of the table of jobs. The columns "wall" and "CPU" contain haul's times as
+/// fractions of those of its best competitor.
 pub(super) const JOB_HEAD: [&str; 4] = ["job", "wall", "CPU", "`make bench JOB=`"];
 
-/// Returns the rows of the table of jobs: description, share of the wall time, share of the CPU
-/// time, job.
+/// Returns the rows of the table of jobs: description, fraction of the wall time, fraction of the
+/// CPU time, job.
 pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
     ROWS.iter().filter_map(|(about, sheet, of)| job_row(record, about, sheet, of)).collect()
 }
