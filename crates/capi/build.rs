@@ -1,4 +1,5 @@
-//! Sets the SONAME of the shared library, by which programs find it. It changes with the interface.
+//! Sets the SONAME of the shared library, by which programs find it. The SONAME changes when the
+//! interface changes incompatibly.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
 //! Streams for an event loop: a request whose response body is read piece by piece, and a request
-//! body that the program's coroutines produce. Neither takes a thread.
+//! body that the program's coroutines produce. Neither needs a thread of its own.
 //!
 //! ```python
 //! upload = batch.upload(1)                       # its batch names task 1 when it wants a piece
@@ -10,8 +10,8 @@
 //! piece = body.poll_piece()
 //! ```
 //!
-//! The thread of the engine that serves asynchronous requests receives and sends. It wakes the loop by
-//! the descriptor of the loop's batch, which also tells of complete requests.
+//! The engine's thread for asynchronous requests sends and receives. It wakes the event loop by the
+//! descriptor of the loop's batch, which also signals complete requests.
 
 use std::future::Future;
 use std::io;
@@ -36,7 +36,7 @@ use crate::streamed_body::StreamedBody;
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct AsyncExchange(Mutex<Option<OpeningExchange>>);
 
-/// A request in progress, and the data that its future response needs.
+/// A request in progress, and the data that are needed to create its response.
 struct OpeningExchange {
     response: Pin<Box<ResponseFuture>>,
     waker: Waker,
@@ -60,7 +60,7 @@ impl AsyncExchange {
 
 #[pymethods]
 impl AsyncExchange {
-    /// Returns the head of the response and its body once the head has arrived, `None` before. Never
+    /// Returns the head of the response and its body; `None` if the head has not arrived. Never
     /// waits.
     fn poll(&self, py: Python<'_>) -> PyResult<Option<(ReceivedResponse, StreamedBody)>> {
         let Some(mut opening) = self.lock().take() else {
@@ -83,7 +83,7 @@ impl AsyncExchange {
         Ok(Some((received, StreamedBody::polled(response, waker, exception))))
     }
 
-    /// Cancels the request, unless its response has begun.
+    /// Cancels the request if its response has not begun.
     fn close(&self, py: Python<'_>) {
         let opening = self.lock().take();
         py.detach(|| drop(opening));
@@ -92,7 +92,8 @@ impl AsyncExchange {
 
 /// The body of a request, which the program supplies piece by piece.
 ///
-/// The sender asks for one piece at a time, so that a slow server stops the program.
+/// The sender requests one piece at a time, so the program produces no more than the server
+/// receives.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Upload {
     state: Arc<Mutex<UploadState>>,
@@ -102,13 +103,13 @@ pub(crate) struct Upload {
 struct UploadState {
     piece: Option<Vec<u8>>,
     end: Option<io::Result<()>>,
-    /// The waker of the sender, which waits for a piece.
+    /// The waker of the sender while it waits for a piece.
     sender: Option<Waker>,
     /// The waker of the program's task that produces the pieces.
     producer: Waker,
     /// True if the sender waits for a piece.
     is_wanted: bool,
-    /// True if no more pieces are wanted, because the request is over.
+    /// True if no more pieces are needed, because the request is over.
     is_over: bool,
 }
 
@@ -123,14 +124,14 @@ impl Upload {
         Self { state: Arc::new(Mutex::new(state)), exception: BodySourceException::default() }
     }
 
-    /// Returns the body for a request. `announced` is the value of its `Content-Length`, if the
-    /// program has set one.
+    /// Returns the request body, and the cell for an exception of the program. `announced` is the
+    /// value of the request's `Content-Length`, if the program has set one.
     pub(crate) fn body(&self, announced: Option<u64>) -> (RequestBody, BodySourceException) {
         let pieces = UploadPieces { state: Arc::clone(&self.state), announced, left: announced, last: None };
         (RequestBody::stream(pieces), self.exception.clone())
     }
 
-    /// Changes the state, and wakes the sender.
+    /// Changes the state by `change`, and wakes the sender.
     fn supply(&self, change: impl FnOnce(&mut UploadState)) {
         let mut state = lock(&self.state);
         state.is_wanted = false;
@@ -151,13 +152,13 @@ impl Upload {
         lock(&self.state).is_wanted
     }
 
-    /// Returns whether the request is over, so that no more pieces are wanted.
+    /// Returns whether the request is over, so that no more pieces are needed.
     #[getter]
     fn is_over(&self) -> bool {
         lock(&self.state).is_over
     }
 
-    /// Supplies the next piece, `bytes` or text.
+    /// Supplies the next piece of the body, `bytes` or text.
     fn push(&self, piece: &Bound<'_, PyAny>) -> PyResult<()> {
         let octets = TextOrBytes::from_python(piece).ok_or_else(|| {
             PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
@@ -175,7 +176,7 @@ impl Upload {
         self.supply(|state| state.end = Some(Ok(())));
     }
 
-    /// Ends the request with the exception that the program's code has raised.
+    /// Ends the request with the exception that the program raised while it produced the body.
     fn fail(&self, exception: Bound<'_, PyAny>) {
         let error = self.exception.store(PyErr::from_value(exception));
         self.supply(|state| state.end = Some(Err(error)));
@@ -186,10 +187,12 @@ impl Upload {
 struct UploadPieces {
     state: Arc<Mutex<UploadState>>,
     announced: Option<u64>,
-    /// The number of announced bytes that were not taken yet.
+    /// The number of announced bytes that were not passed to the sender yet; `None` without a
+    /// Content-Length.
     left: Option<u64>,
-    /// The piece with the last announced byte. It is sent after the program has produced the end:
-    /// the server would take the beginning of a longer body for the whole.
+    /// The piece with the last announced byte. It is sent only after the program has ended the
+    /// body: if the body were longer than announced, the server would take its beginning for the
+    /// whole.
     last: Option<Vec<u8>>,
 }
 

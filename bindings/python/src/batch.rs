@@ -1,4 +1,4 @@
-//! Many simultaneous requests, on a thread of the engine: the basis of `fetch_many` and
+//! Many simultaneous requests on one thread of the engine: the basis of `fetch_many` and
 //! `AsyncSession`.
 //!
 //! ```python
@@ -40,7 +40,7 @@ pub(crate) struct PendingBatchRequest {
     url: String,
     cookie: Option<Vec<u8>>,
     exception: BodySourceException,
-    /// The method, if the program may want the record of the request.
+    /// The method of the request, if the program may read the request's record.
     pub(crate) method: Option<Cow<'static, str>>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct PyBatch {
     spare_buffers: Arc<SpareBuffers>,
 }
 
-/// The number of a request, with its response or its exception.
+/// The id of a request, with its response or its exception.
 type NumberedResult = (u64, Option<ReceivedResponse>, Option<Py<PyAny>>);
 
 impl PyBatch {
@@ -63,7 +63,7 @@ impl PyBatch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes and returns the facts about a request that were kept until its end.
+    /// Removes and returns the data of a request that were kept until its end.
     #[cfg(feature = "arrow")]
     pub(crate) fn take_pending(&self, id: u64) -> Option<PendingBatchRequest> {
         self.pending().remove(&id)
@@ -92,7 +92,8 @@ impl PyBatch {
     }
 }
 
-/// Returns the time between two starts at this many a second.
+/// Returns the interval between requests for a rate of `per_second`. `name` is the argument's name
+/// for the error message.
 fn interval(per_second: Option<f64>, name: &str) -> PyResult<Option<Duration>> {
     let of = |rate: f64| {
         positive(
@@ -108,7 +109,7 @@ fn positive(time: Option<Duration>, name: &str) -> PyResult<Duration> {
         .ok_or_else(|| PyValueError::new_err(format!("{name} has to be a positive number")))
 }
 
-/// Returns the name of a method. That of most requests takes no memory.
+/// Returns the name of a method. No memory is allocated for GET.
 fn name_of(method: &str) -> Cow<'static, str> {
     if method == "GET" { Cow::Borrowed("GET") } else { Cow::Owned(method.to_owned()) }
 }
@@ -154,8 +155,8 @@ impl PyBatch {
         })
     }
 
-    /// Adds a request and returns its number. Numbers begin at 0. The arguments are those of
-    /// `Client.send`. Never waits.
+    /// Adds a request and returns its id. Ids begin at 0. The arguments are those of `Client.send`.
+    /// Never waits.
     #[pyo3(signature = (options, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn submit(
@@ -181,8 +182,8 @@ impl PyBatch {
         Ok(id)
     }
 
-    /// Makes a request whose response body is polled. It is sent at the first poll. None of the
-    /// batch's limits applies to it. `woken_tasks` returns `task` when another poll is worthwhile.
+    /// Creates a request whose response body is polled. It is sent at the first poll. The limits of
+    /// the batch do not apply to it. `woken_tasks` returns `task` when another poll may succeed.
     #[pyo3(signature = (task, options, method, url, fields=None, body=None))]
     fn open(
         &self,
@@ -197,25 +198,26 @@ impl PyBatch {
         Ok(AsyncExchange::new(&self.client, call, self.batch.task_waker(task)))
     }
 
-    /// Makes a body for `open`. `woken_tasks` returns `task` when the body needs the next piece,
-    /// and when it needs no further piece.
+    /// Creates a request body for `open`. `woken_tasks` returns `task` when the sender needs the
+    /// next piece, and when it needs no further piece.
     fn upload(&self, task: u64) -> Upload {
         Upload::new(self.batch.task_waker(task))
     }
 
-    /// Returns the tasks that were woken since the last call. Never waits.
+    /// Returns the ids of the tasks that were woken since the last call. Never waits.
     fn woken_tasks(&self) -> Vec<u64> {
         self.batch.woken_tasks()
     }
 
-    /// Cancels a request and closes its connection. Returns `False` if the request had ended.
+    /// Cancels a request and closes its connection. Returns `False` if the request has already
+    /// ended.
     fn cancel(&self, py: Python<'_>, id: u64) -> bool {
         py.detach(|| self.batch.cancel(id))
     }
 
-    /// Waits at most `timeout` seconds for the first result, and returns at most `most` results:
-    /// the number of each request, and its response or its exception. Returns an empty list if no
-    /// requests are in progress.
+    /// Waits at most `timeout` seconds for the first result, and returns at most `most` results.
+    /// Each has the id of the request, and its response or its exception. Returns an empty list if
+    /// no requests are in progress.
     #[pyo3(signature = (most=64, timeout=None))]
     fn next(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Vec<NumberedResult>> {
         let wait = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -231,7 +233,7 @@ impl PyBatch {
         }
     }
 
-    /// Returns at most `most` results that have arrived. Never waits.
+    /// Returns at most `most` finished results. Never waits.
     #[pyo3(signature = (most=64))]
     fn try_next(&self, py: Python<'_>, most: usize) -> Vec<NumberedResult> {
         self.results(py, self.batch.try_bunch(most))
@@ -246,7 +248,7 @@ impl PyBatch {
         Ok(fd.insert(self.batch.fd()?).as_raw_fd())
     }
 
-    /// Returns the number of results that have not been taken.
+    /// Returns the number of requests whose results the program has not received.
     fn __len__(&self) -> usize {
         self.batch.outstanding()
     }

@@ -32,7 +32,8 @@ const MAX_PREALLOCATED: u64 = 1 << 30;
 /// The largest number of bytes reserved for a collected body before it arrives.
 const MAX_RESERVED: u64 = 16 << 20;
 
-/// The number of [`SpareBuffers`], and the length in bytes of the longest: together at most 8 MiB.
+/// The maximum number of [`SpareBuffers`], and the maximum length of one in bytes: together at most
+/// 8 MiB.
 const MAX_SPARE_BUFFERS: usize = 64;
 const MAX_SPARE_LENGTH: usize = 128 << 10;
 
@@ -45,8 +46,8 @@ struct BytesObject {
 }
 
 impl BytesObject {
-    /// Allocates an object. Returns `None` if memory is exhausted, or if the interpreter has ended,
-    /// which can happen in a daemon thread.
+    /// Allocates an object of `length` bytes. Returns `None` if memory is exhausted, or if the
+    /// interpreter has ended, which can happen in a daemon thread.
     fn new(length: usize) -> Option<Self> {
         Python::try_attach(|py| {
             let size = ffi::Py_ssize_t::try_from(length).ok()?;
@@ -79,7 +80,7 @@ impl BytesObject {
         true
     }
 
-    /// Receives from a socket once and appends the bytes, at most `most`.
+    /// Receives at most `most` bytes from a socket by one system call, and appends them.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 {
@@ -109,8 +110,8 @@ enum CollectedBytes {
     BytesObject(BytesObject),
 }
 
-/// The memory of bodies that were returned to the program, kept for later bodies. New memory would
-/// cost a page fault for each page.
+/// The memory of bodies that were already passed to the program, kept for later bodies. Newly
+/// allocated memory would cost a page fault for each page.
 #[derive(Default)]
 pub(crate) struct SpareBuffers(Mutex<Vec<Vec<u8>>>);
 
@@ -121,7 +122,7 @@ impl SpareBuffers {
         spare.filter(|buffer| buffer.capacity() >= bytes).unwrap_or_else(|| Vec::with_capacity(bytes))
     }
 
-    /// Keeps a buffer unless it is too long, or too many buffers are kept.
+    /// Keeps a buffer for later bodies, unless it is too long or enough buffers are kept.
     fn return_buffer(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +137,8 @@ impl SpareBuffers {
 pub(crate) struct BytesSink {
     store: CollectedBytes,
     decoder: Option<BodyDecoder>,
-    /// The memory for a body whose receiving thread must never acquire the interpreter lock.
+    /// The buffers for bodies that are received without the interpreter lock; `None` if the
+    /// receiving thread may acquire the lock.
     spare: Option<Arc<SpareBuffers>>,
 }
 
@@ -165,7 +167,7 @@ impl BytesSink {
         Self { spare: Some(Arc::clone(spare)), ..Self::default() }
     }
 
-    /// Returns a body that was received outside of the interpreter.
+    /// Returns a body that was received without the interpreter lock.
     #[cfg(feature = "arrow")]
     pub(crate) fn into_vec(self) -> Vec<u8> {
         match self.store {
@@ -195,7 +197,7 @@ impl BytesSink {
 }
 
 /// Returns the decoder for the content codings of a response. Returns `None` for an unknown coding:
-/// the program then gets the body as it was sent, as in requests.
+/// the program then gets the body as it was sent, as in the Python package requests.
 pub(crate) fn decoder_for(head: &haul::ResponseHead) -> Option<BodyDecoder> {
     let mut codings = head.get_all("content-encoding").peekable();
     codings.peek()?;

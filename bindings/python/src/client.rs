@@ -21,9 +21,9 @@ use crate::streamed_body::StreamedBody;
 use crate::transfer_record::{FailedTransfer, RecordParts};
 use crate::url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
 
-/// The maximum number of concurrent streamed responses of an event loop. It is high on purpose: the
-/// program may open many responses before it reads the first one, and a lower limit would let it
-/// wait for ever.
+/// The maximum number of concurrent streamed responses of an event loop. It is intentionally high:
+/// the program may open many responses before it reads the first one, and a lower limit could block
+/// it for ever.
 const MAX_STREAMS: usize = 1 << 20;
 
 /// The Python class `Client`: connections, resolved names and TLS state that the requests of a
@@ -166,21 +166,21 @@ impl PreparedCall {
     }
 }
 
-/// Returns the value of the Content-Length field that the program has set; `None` if it has set
-/// none.
+/// Returns the value of the Content-Length field that the program has set; `None` if it has not set
+/// the field.
 fn announced(fields: &[(String, Vec<u8>)]) -> Option<u64> {
     let (_, value) = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-/// Returns the fields that have a value. A name may occur several times, as in the headers of a
-/// prepared request.
+/// Returns the fields that have a value. Repeated names are kept, as in the headers of a prepared
+/// request.
 fn all_of(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Returns the fields that have a value, each name once. If a name is repeated, the last value
-/// counts, as in a dict of requests.
+/// Returns the fields that have a value, each name once. If a name is repeated, its last value is
+/// used, as in a dict that is passed to requests.
 fn last_of_each(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);
     for (name, value) in fields {
@@ -203,7 +203,7 @@ fn cookie_field(target: &Target, jar: Option<&PyJar>, given: Option<&str>) -> Op
 }
 
 /// Converts the outcome of a transfer into a response, or into the exception to raise. `method` is
-/// that of the request if the program may want its record.
+/// the method of the request if the program may read its record.
 pub(crate) fn response_of(
     py: Python<'_>,
     outcome: TransferOutcome,

@@ -11,8 +11,8 @@ use pyo3::types::PyString;
 use crate::python_text::{from_latin1, latin1_or_utf8};
 use crate::url::prepare;
 
-/// A cookie for Python: name, value, domain, path, host-only flag, secure flag, HttpOnly flag, time
-/// of expiry.
+/// A cookie for Python: name, value, domain, path, host-only flag, Secure flag, HttpOnly flag, and
+/// time of expiry.
 type CookieTuple<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, String, bool, bool, bool, Option<u64>);
 
 /// The cookie jar of a session.
@@ -33,14 +33,14 @@ impl PyJar {
         self.jar.with(haul_policy::cookie::CookieStore::len)
     }
 
-    /// Returns the Cookie field of a request to this URL.
+    /// Returns the value of the Cookie field for a request to this URL.
     fn header<'py>(&self, py: Python<'py>, url: &str) -> PyResult<Option<Bound<'py, PyString>>> {
         let target = prepare(url, None)?.target;
         Ok(self.jar.cookie_for(&target).map(|value| from_latin1(py, &value)))
     }
 
-    /// Stores the Set-Cookie fields of a response from this URL. Returns how many of them were
-    /// refused.
+    /// Stores the cookies of the Set-Cookie fields of a response from this URL. Returns the number
+    /// of refused cookies.
     fn take(&self, url: &str, fields: Vec<String>) -> PyResult<usize> {
         let target = prepare(url, None)?.target;
         let fields: Vec<Vec<u8>> = fields.iter().map(|field| latin1_or_utf8(field)).collect();
@@ -76,8 +76,8 @@ impl PyJar {
         Ok(())
     }
 
-    /// Removes the cookies with this name, domain and path; `None` matches all. Returns their
-    /// number.
+    /// Removes the cookies with this name, domain and path. `None` matches any value. Returns the
+    /// number of removed cookies.
     #[pyo3(signature = (name=None, domain=None, path=None))]
     fn remove(&self, name: Option<&str>, domain: Option<&str>, path: Option<&str>) -> usize {
         let domain = domain.map(|domain| domain.trim_start_matches('.'));

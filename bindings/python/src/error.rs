@@ -20,7 +20,8 @@ pyo3::create_exception!(
      name that of the failure in records. A failed request of a batch has the attribute transfer."
 );
 
-/// The phase of a request in which it failed. requests has a separate exception for each.
+/// The phase of a request in which it failed. The Python package requests has a separate exception
+/// for each phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailurePhase {
     /// The request was not sent, because no connection could be made.
@@ -74,8 +75,8 @@ pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)
 }
 
-/// Makes the exception for a request that failed before its response. `raised` is the exception of
-/// the program's own content, which comes first.
+/// Creates the exception for a request that failed before its response. `raised` is an exception
+/// that the program raised while it produced the request body; it takes precedence.
 pub(crate) fn send_failure(error: &Error, raised: Option<PyErr>) -> PyErr {
     let phase = if error.is_connect() { FailurePhase::Connect } else { FailurePhase::Wait };
     raised.or_else(|| interrupted(error)).unwrap_or_else(|| to_exception(error, phase))

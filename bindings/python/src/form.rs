@@ -14,8 +14,8 @@ use crate::error::refused_request_error;
 use crate::python_text::TextOrBytes;
 
 /// Encodes a mapping or an iterable of pairs as a form. A value that is a list (or another
-/// iterable, but not text) becomes one pair for each item. `None` becomes no pair, and `str()`
-/// converts other values.
+/// iterable, but not text) becomes one pair for each item. A value of `None` is left out. Other
+/// values are converted by `str()`.
 #[pyfunction]
 pub(crate) fn urlencode(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = String::new();
@@ -79,7 +79,8 @@ fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
 /// A part of a form: field name, file name, content type, further header fields, content.
 type PythonFormPart<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
 
-/// Encodes the parts. Returns the body, and the Content-Type with the boundary.
+/// Encodes the parts of a form as multipart/form-data. Returns the body, and the Content-Type with
+/// the boundary.
 #[pyfunction]
 pub(crate) fn multipart<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! `haul._haul`: the compiled part of the Python module. Users see the package `haul` in
+//! `haul._haul`: the compiled part of the Python module. Users import the package `haul` in
 //! `python/haul`, which has the API of requests and calls this module.
 //!
 //! ```text
@@ -7,17 +7,17 @@
 //!                              └──▶ ReceivedResponse ──▶ haul.Response
 //! ```
 //!
-//! One crossing for each request: everything that may differ between requests is an argument of one
-//! call, and everything that stays the same is a `SharedOptions`, made once. The interpreter is
-//! released while the call waits, and the body is written directly into the `bytes` object that the
-//! program gets (`bytes_sink`). Rarely used parts of a response (fields, cookies, addresses) are
-//! parsed on demand (`received_response`).
+//! Each request needs only one call from Python to Rust. Everything that may differ between
+//! requests is an argument of this call, and everything that stays the same is a `SharedOptions`,
+//! which is created once. The interpreter lock is released while the call waits. The body is
+//! written directly into the `bytes` object that the program gets (`bytes_sink`). Rarely used parts
+//! of a response (fields, cookies, addresses) are parsed on demand (`received_response`).
 //!
-//! Left out: policy. `python/haul` decides which redirects are followed and which credentials go
-//! where, as requests does, with one call for each hop.
+//! This module contains no policy. `python/haul` decides which redirects are followed and where
+//! credentials are sent, as requests does, with one call for each hop.
 //!
-//! `unsafe` is used in `bytes_sink` alone, to write into a `bytes` object before anyone else has
-//! it.
+//! `unsafe` is used in `bytes_sink` alone, to write into a `bytes` object before any other code can
+//! see it.
 
 #[cfg(feature = "arrow")]
 mod arrow;

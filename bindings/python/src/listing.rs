@@ -1,4 +1,4 @@
-//! A listing of many pages, for `fetch_many(..., paginate=...)`.
+//! A listing that consists of many pages, for `fetch_many(..., paginate=...)`.
 //!
 //! ```python
 //! listing = Listing("http://example.test/items?page=1", query="page")
@@ -28,7 +28,8 @@ impl PyListing {
     }
 }
 
-/// Returns the settings of a listing, or a ValueError.
+/// Returns the settings for finding the next page of a listing. Raises ValueError if they are
+/// invalid.
 fn pagination(link: bool, css: Option<&str>, json: Option<&str>, query: Option<&str>) -> PyResult<Pagination> {
     let pagination = match (link, css, json, query) {
         (true, None, None, None) => Ok(Pagination::by_link()),
@@ -67,7 +68,7 @@ impl PyListing {
         Ok(Self { listing: Mutex::new(listing) })
     }
 
-    /// Returns the number of the current page, from 1.
+    /// Returns the number of the current page; the first page has number 1.
     #[getter]
     fn page(&self) -> u64 {
         self.lock().page()
@@ -79,9 +80,9 @@ impl PyListing {
         self.lock().ends_at(status)
     }
 
-    /// Returns the URL of the page after a response. `None` after the last page. Also returns the
-    /// reason if the listing ends in a way about which the program should be warned. `has_values`
-    /// says whether the query found values in the page. It is `None` without a query.
+    /// Returns the URL of the page after the page in `response`, or `None` after the last page.
+    /// Also returns a warning if the listing ends unexpectedly. `has_values` says whether the query
+    /// found values in the page; it is `None` without a query.
     #[pyo3(signature = (response, has_values=None))]
     fn next(
         &self,

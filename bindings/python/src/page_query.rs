@@ -1,5 +1,5 @@
-//! Values of pages that are in memory: `haul.select`, `haul.select_json` and the same arguments of
-//! `fetch_many`.
+//! Extraction of values from pages in memory: `haul.select`, `haul.select_json` and the same
+//! arguments of `fetch_many`.
 
 use haul::extraction::{CssQuery, ExtractPattern, JsonPathQuery, PageInfo, PageQuery};
 use haul::{Error, ErrorKind, Target};
@@ -12,17 +12,17 @@ pub(crate) struct PyPageQuery {
     pub(crate) query: PageQuery,
 }
 
-/// Converts an error of a query or a page into a `ValueError`. Its text names the error and the
-/// position.
+/// Converts an error of a query or a page into a `ValueError`. The message contains the reason and
+/// the position.
 fn value_error(error: &Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
 #[pymethods]
 impl PyPageQuery {
-    /// Compiles the CSS queries `css`. If that list is empty, compiles the JSONPath queries `json`.
-    /// The regular expressions `extract`, if any, are searched for in each value. With `quoted`,
-    /// strings of JSON keep their quotes.
+    /// Compiles the CSS queries `css`, or the JSONPath queries `json` if `css` is empty. The
+    /// regular expressions `extract` are then applied to each value found. With `quoted`, JSON
+    /// strings keep their quotes.
     #[new]
     #[pyo3(signature = (css, json, extract, quoted=false))]
     fn new(css: Vec<String>, json: Vec<String>, extract: Vec<String>, quoted: bool) -> PyResult<Self> {
@@ -39,8 +39,8 @@ impl PyPageQuery {
         Ok(Self { query: compile().map_err(|error| value_error(&error))? })
     }
 
-    /// Returns the values in a page, each with the index of its query. The arguments are the page's
-    /// bytes, URL and `Content-Type`.
+    /// Returns the values that the queries find in a page, each with the index of its query. The
+    /// arguments are the page's bytes, URL and `Content-Type`.
     #[pyo3(signature = (page, url=None, content_type=None))]
     fn values(
         &self,

@@ -1,4 +1,5 @@
-//! The engine's response, as `haul.Response` uses it. Rarely used parts are parsed on demand.
+//! The engine's response, as the Python class `haul.Response` uses it. Rarely used parts are parsed
+//! on demand.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) fn trailer_fields<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8
     fields.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.to_vec())).collect()
 }
 
-/// The head of a response, its body unless that is streamed, and details of the transfer.
+/// The head of a response, its body if it is not streamed, and details of the transfer.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ReceivedResponse {
     pub(crate) head: ResponseHead,
@@ -37,11 +38,11 @@ pub(crate) struct ReceivedResponse {
     pub(crate) facts: ResponseFacts,
     /// The names and values of the trailer fields, if the body was received.
     pub(crate) trailers: Vec<TrailerField>,
-    /// The other facts, for the record of a response from a batch; `None` for other responses.
+    /// The data for the response's record; `None` if the response is not from a batch.
     pub(crate) record: Option<RecordParts>,
 }
 
-/// The part of the engine's [`TransferFacts`] that a response keeps.
+/// The part of the engine's [`TransferFacts`] that is kept with a response.
 #[derive(Clone)]
 pub(crate) struct ResponseFacts {
     resolved: Duration,
@@ -78,7 +79,7 @@ impl From<&TransferFacts> for ResponseFacts {
 }
 
 impl ReceivedResponse {
-    /// Makes a response whose head has arrived and whose body has not.
+    /// Creates a response whose head has arrived, but not its body.
     pub(crate) fn begun(
         head: &ResponseHead,
         target: &Target,
@@ -98,7 +99,8 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the response with its complete body, and with later facts if they are known.
+    /// Returns the response with its complete body. Replaces the facts of the transfer if newer
+    /// ones are given.
     pub(crate) fn completed(
         &self,
         body: Py<PyBytes>,
@@ -142,7 +144,7 @@ impl ReceivedResponse {
         }
     }
 
-    /// Returns the HTTP version in urllib3's form: 10, 11, 20 or 30.
+    /// Returns the HTTP version as a number like that of urllib3: 10, 11, 20 or 30.
     #[getter]
     fn version(&self) -> u8 {
         match self.head.version() {
@@ -200,18 +202,19 @@ impl ReceivedResponse {
         Some(PyString::new(py, &location_text(location)))
     }
 
-    /// Stores the cookies that the response sets in a jar.
+    /// Stores the cookies of the response in a jar.
     pub(crate) fn cookies_into(&self, jar: &PyJar) {
         jar.jar.store_fields(&self.target, self.head.get_all("set-cookie"));
     }
 
-    /// Returns the Cookie field that was sent.
+    /// Returns the value of the Cookie field that was sent.
     #[getter]
     fn sent_cookie<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         self.cookie.as_ref().map(|cookie| from_latin1(py, cookie))
     }
 
-    /// Returns the record as JSON text, without the body; `None` if the facts were not kept.
+    /// Returns the record as JSON text, without the body; `None` if the response is not from a
+    /// batch.
     fn record(&self) -> Option<String> {
         Some(self.record.as_ref()?.json(&self.target, Some(&self.head), None))
     }
@@ -246,15 +249,15 @@ impl ReceivedResponse {
         self.facts.local.map(address)
     }
 
-    /// Returns the number of the connection in this process.
+    /// Returns the id of the connection, which is unique in this process.
     #[getter]
     fn connection(&self) -> Option<u64> {
         self.facts.connection
     }
 
-    /// Returns the times in seconds from the call: when the name was resolved, the connection made,
-    /// TLS set up, the request sent, the first byte received, and the body received. 0 stands for a
-    /// time that has not come.
+    /// Returns the times in seconds since the call at which the name was resolved, the connection
+    /// was made, TLS was set up, the request was sent, the first byte was received, and the body
+    /// was received. A time is 0 if the step did not happen.
     fn times(&self) -> (f64, f64, f64, f64, f64, f64) {
         let facts = &self.facts;
         let of = Duration::as_secs_f64;

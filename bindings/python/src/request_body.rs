@@ -5,10 +5,10 @@
 //! [`BodySourceException`], and the call that sends the request raises it. It is not reported as a
 //! network error.
 //!
-//! A body longer than its `Content-Length` is an error, because the server would treat the
-//! beginning as the whole. The last announced bytes are therefore sent only after the program has
-//! produced the end. A file with a descriptor is read only up to its length: a log may have grown
-//! meanwhile, and a socket would never end.
+//! A body longer than its `Content-Length` is an error, because the server would take its beginning
+//! for the whole. The last announced bytes are therefore sent only after the program has ended the
+//! body. A file with a descriptor is read only up to its length: a log may have grown meanwhile,
+//! and a socket may never end.
 //!
 //! A seekable file is sent from the same position each time: after a redirect, after an
 //! authentication challenge, or when a reused connection turns out to be closed.
@@ -35,12 +35,12 @@ pub(crate) const LONGER_BODY: &str = "request body is longer than its announced 
 pub(crate) struct BodySourceException(Arc<Mutex<Option<PyErr>>>);
 
 impl BodySourceException {
-    /// Removes and returns the exception, if there is one.
+    /// Removes and returns the exception that the program raised; `None` if there is none.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps the exception, and returns the error that ends the body.
+    /// Stores the exception, and returns the I/O error that ends the body.
     pub(crate) fn store(&self, error: PyErr) -> io::Error {
         let text = error.to_string();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -48,8 +48,9 @@ impl BodySourceException {
     }
 }
 
-/// Converts a Python object into a body: bytes, text, an object with `read`, or an iterable of
-/// pieces. `announced` is the value of the request's `Content-Length`, if the program has set one.
+/// Converts a Python object into a request body. The object is bytes, text, an object with `read`,
+/// or an iterable of pieces. `announced` is the value of the request's `Content-Length`, if the
+/// program has set one.
 pub(crate) fn to_request_body(
     given: &Bound<'_, PyAny>,
     announced: Option<u64>,
@@ -100,9 +101,9 @@ fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
-/// Makes a body from a seekable file. Each time, the body is sent from the current position of the
-/// file. Returns `None` if the object has no `read`, `seek` or `tell`, or if one of these fails:
-/// such a file can be read only once.
+/// Creates a body from a seekable file. Each time, the body is sent from the file position at the
+/// time of this call. Returns `None` if the object has no `read`, `seek` or `tell`, or if one of
+/// these fails: such a file can be read only once.
 fn rewindable(
     given: &Bound<'_, PyAny>,
     remaining: Option<RemainingLength>,
@@ -136,9 +137,10 @@ struct RewindableFile {
     seek: Py<PyAny>,
     position: Py<PyInt>,
     /// The number of attempts to send the file. A thread of an earlier attempt may still be reading
-    /// ahead. By this number it notices that it must not read any more.
+    /// ahead. It compares this number to notice that it must stop reading.
     attempts: AtomicU64,
-    /// Locked during a read. A thread that holds the interpreter lock never waits for it.
+    /// The lock that a thread holds while it reads the file. A thread that holds the interpreter
+    /// lock never waits for this lock.
     read_lock: Mutex<()>,
 }
 
@@ -171,20 +173,20 @@ enum UploadSource {
 /// Reads a body from a Python object, for the thread that sends it.
 struct UploadReader {
     source: UploadSource,
-    /// The last piece that the object produced. The first `at` bytes of it were sent.
+    /// The last piece that the object produced, whose first `at` bytes were sent.
     piece: Vec<u8>,
     at: usize,
     remaining: Option<RemainingLength>,
     exception: BodySourceException,
 }
 
-/// The announced length of a body, and how much of it has not been sent.
+/// The announced length of a body, and the number of bytes that were not sent yet.
 #[derive(Clone, Copy)]
 struct RemainingLength {
     length: u64,
     bytes: u64,
-    /// True if the program must confirm the end of the body: after the last announced byte, it is
-    /// asked for one more.
+    /// True if the program must confirm the end of the body: after the last announced byte, the
+    /// program must not produce another one.
     confirms_end: bool,
 }
 
@@ -193,8 +195,8 @@ impl UploadReader {
         Self { source, piece: Vec::new(), at: 0, remaining, exception }
     }
 
-    /// Returns the next bytes; `None` at the end. There are at most `room`, unless the object
-    /// produces more than requested.
+    /// Returns the next bytes of the body; `None` at the end. Returns at most `room` bytes, unless
+    /// the object produces more than requested.
     fn next_piece(&mut self, room: usize) -> io::Result<Option<Vec<u8>>> {
         let file = if let UploadSource::RewindableFile(attempt) = &self.source {
             Some(Arc::clone(&attempt.file))

@@ -32,7 +32,8 @@ use crate::url::{mask_userinfo, prepare};
 /// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 
-/// A host and a port, and the address and port to connect to instead.
+/// A rule for connecting elsewhere: a host and a port, and the host and port to connect to instead.
+/// `None` stands for any port, or for the same port.
 type ConnectTo = (String, Option<u16>, String, Option<u16>);
 
 /// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
@@ -145,9 +146,9 @@ impl SharedOptions {
         Ok(Self { engine_options: Arc::new(options) })
     }
 
-    /// Returns a copy with which the engine itself follows redirects, at most this many, uses the
-    /// cookies of a jar, and keeps what records tell. With `None`, redirects are not followed.
-    /// `proxies` apply to each request of a redirect chain.
+    /// Returns a copy for requests in which the engine follows at most this many redirects, uses
+    /// the cookies of a jar, and keeps the data for records. With `None`, redirects are not
+    /// followed. `proxies` apply to each request of a redirect chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<SchemeProxies>) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
@@ -178,7 +179,7 @@ impl SharedOptions {
         self.engine_options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
     }
 
-    /// Returns the header fields that each request carries.
+    /// Returns the header fields that are sent with each request.
     fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         let fields = self.engine_options.fields.iter();
         fields.map(|(name, value)| (name.clone(), crate::python_text::from_latin1(py, value))).collect()
@@ -186,21 +187,21 @@ impl SharedOptions {
 }
 
 impl SharedOptions {
-    /// Returns a copy for one call that `stop` can end.
+    /// Returns a copy for one call, which ends early if `stop` is set.
     pub(crate) fn stopped_by(&self, stop: &StopFlag) -> Self {
         let interrupt = Some(stop.or_signals());
         Self { engine_options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.engine_options) }) }
     }
 }
 
-/// Returns the HTTP/3 endpoints that the sessions of this process have learned, and the endpoints
-/// where HTTP/3 failed.
+/// Returns the cache of HTTP/3 endpoints that all sessions of this process share. It also has the
+/// endpoints where HTTP/3 failed.
 fn http3_cache() -> Http3Cache {
     static CACHE: OnceLock<Http3Cache> = OnceLock::new();
     CACHE.get_or_init(Http3Cache::new).clone()
 }
 
-/// Converts the value of `http3`: a bool, `"only"` or `"learned"`.
+/// Converts the Python argument `http3`: a bool, `"only"` or `"learned"`.
 fn http3_policy(value: &Bound<'_, PyAny>) -> PyResult<Http3Policy> {
     let policy = match value.extract::<bool>() {
         Ok(false) => Http3Policy::Off,
@@ -228,7 +229,8 @@ fn connect_rule((host, port, to_host, to_port): ConnectTo) -> ConnectToRule {
     ConnectToRule { host: Some(host), port, to_host: Some(to_host), to_port }
 }
 
-/// Converts the path of a Unix socket, or a name of Linux's abstract namespace behind a NUL.
+/// Converts the path of a Unix socket. A path that begins with NUL is a name in Linux's abstract
+/// namespace.
 fn socket_address(path: PathBuf) -> UnixSocketAddress {
     match path.as_os_str().as_bytes().strip_prefix(b"\0") {
         Some(name) => UnixSocketAddress::Abstract(name.to_vec()),
@@ -252,7 +254,7 @@ fn seconds(value: f64) -> PyResult<Duration> {
     Ok(Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX).min(Duration::from_secs(1 << 31)))
 }
 
-/// Reads fields from a mapping or from an iterable of pairs.
+/// Converts a mapping or an iterable of pairs to header fields.
 pub(crate) fn to_fields(given: &Bound<'_, PyAny>) -> PyResult<Vec<FieldChange>> {
     let py = given.py();
     if let Ok(dict) = given.cast_exact::<PyDict>() {
@@ -323,7 +325,8 @@ fn invalid_field_error(what: &str, name: &str) -> PyErr {
     EngineError::new_err(("Header", message, None::<String>, "connect", 2, "setup"))
 }
 
-/// Applies changes to fields. A value replaces the field with the same name, `None` removes it.
+/// Applies the changes `over` to header fields. A value replaces the field with the same name, and
+/// `None` removes it.
 pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<FieldChange>) {
     for (name, value) in over {
         let at = fields.iter().position(|(known, _)| known.eq_ignore_ascii_case(&name));
@@ -337,7 +340,7 @@ pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<FieldChange>)
 }
 
 /// Returns the user and password for the host of a URL from the text of a netrc file. Returns
-/// `None` for a URL with its own user.
+/// `None` if the file has no entry for the host, or if the URL contains a user.
 #[pyfunction]
 pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
     let target = prepare(url, None)?.target;
@@ -349,13 +352,13 @@ pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, V
     Ok(entry.map(|entry| (entry.login.or(entry.account).unwrap_or_default(), entry.password.unwrap_or_default())))
 }
 
-/// Returns whether a `no_proxy` list includes the host of a URL.
+/// Returns true if the host of a URL matches an entry of a `no_proxy` list.
 #[pyfunction]
 pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(&prepare(url, None)?.target))
 }
 
-/// Returns the options without the default fields that `fields` removes.
+/// Returns a copy of the options without the default header fields that `fields` removes.
 pub(crate) fn without_fields(options: &Arc<RequestOptions>, fields: &[FieldChange]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! The two ways to end a waiting call: Python's signal handlers, and [`StopFlag`], which another
+//! The two methods to end a waiting call: Python's signal handlers, and [`StopFlag`], which another
 //! thread sets.
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! `StreamedBody`: a response body that the program reads piece by piece.
 //!
-//! A thread that waits reads a [`Response`]. An event loop polls an [`AsyncResponse`], which a thread
-//! of the engine receives, and is woken by the descriptor of its batch (`async_exchange`).
+//! A thread that waits for the body uses a [`Response`]. An event loop polls an [`AsyncResponse`],
+//! which a thread of the engine receives; the descriptor of its batch wakes the event loop
+//! (`async_exchange`).
 
 use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ use crate::received_response::{ReceivedResponse, ResponseFacts, TrailerField, tr
 use crate::request_body::BodySourceException;
 use crate::stop_flag::{StopFlag, run_signal_handlers};
 
-/// The default number of bytes that a read returns at most.
+/// The default for the maximum number of bytes that a read returns.
 const PIECE: usize = 64 << 10;
 
 /// The time for which a reader waits for another reader before it checks for signals.
@@ -44,26 +45,26 @@ pub(crate) struct StreamedBody {
     stop: StopFlag,
     /// True after the program has read the body to its end.
     is_over: AtomicBool,
-    /// True while an event loop waits for bytes of the body.
+    /// True while an event loop waits for more bytes of the body.
     is_awaited: AtomicBool,
     slot: Mutex<ReaderSlot>,
-    /// Notified when a thread has put the reader back.
+    /// The condition variable that is notified when a thread has put the reader back into its slot.
     returned: Condvar,
-    /// The exception of the program's code that produces the body of the request.
+    /// The exception that the program raised while it produced the request body.
     exception: BodySourceException,
 }
 
 /// The response from which a body is read.
 enum BodySource {
-    /// A response that the reading thread receives, and waits for.
+    /// A response that the reading thread itself receives, waiting for the network.
     Waiting(Box<Response>),
     /// A response that a thread of the engine receives, and the waker of the reader.
     Polled(Box<AsyncResponse>, Waker),
 }
 
 impl BodySource {
-    /// Returns the next bytes of the body. Empty at its end. Fails with `WouldBlock` if the
-    /// response is polled and no bytes have arrived.
+    /// Returns the next bytes of the body; an empty slice at its end. Fails with `WouldBlock` if
+    /// the response is polled and no bytes have arrived.
     fn fill(&mut self) -> io::Result<&[u8]> {
         match self {
             Self::Waiting(response) => response.fill_buf(),
@@ -98,7 +99,7 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// The place of the reader between two reads.
+/// The slot that holds the reader between two reads.
 struct ReaderSlot {
     /// `None` during a read, and after the body was closed.
     reader: Option<StreamedBodyReader>,
@@ -106,20 +107,21 @@ struct ReaderSlot {
     taken_by: Option<ThreadId>,
 }
 
-/// Receives and decodes the body, and buffers the bytes that the program has not read.
+/// The reader that receives and decodes the body, and buffers the bytes that the program has not
+/// read.
 struct StreamedBodyReader {
     /// `None` after the end of the body.
     response: Option<BodySource>,
-    /// The facts about the transfer at the end of the body.
+    /// The facts about the transfer, as of the end of the body.
     last_facts: Option<ResponseFacts>,
-    /// The trailer fields behind the body.
+    /// The trailer fields after the body.
     trailers: Vec<TrailerField>,
     decoder: Option<BodyDecoder>,
-    /// Bytes that were received (and decoded). The program has read the first `at` of them.
+    /// The received (and decoded) bytes. The program has read the first `at` of them.
     ready: Vec<u8>,
     at: usize,
     ended: bool,
-    /// True after a read decoded some of the body.
+    /// True after the first read with decoding.
     has_decoded: bool,
     /// The failure that ended the body early. Further reads report it again.
     failure: Option<StreamFailure>,
@@ -127,7 +129,7 @@ struct StreamedBodyReader {
     stop: StopFlag,
 }
 
-/// An error of the engine in a form that can be reported more than once.
+/// An error of the engine that can be reported more than once.
 struct StreamFailure {
     kind: ErrorKind,
     cause: String,
@@ -208,7 +210,8 @@ impl StreamedBody {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads while the interpreter lock is released, and waits. A closed body is empty.
+    /// Calls `read` while the interpreter lock is released, and waits for bytes. Returns no bytes
+    /// if the body is closed.
     fn read_detached<'py>(
         &self,
         py: Python<'py>,
@@ -235,8 +238,8 @@ impl StreamedBody {
         self.result_of(py, bytes)
     }
 
-    /// Returns the next piece of the body for an iteration over it: `size` bytes. Without a size,
-    /// or for a chunked body, returns the bytes that have arrived.
+    /// Returns the next piece of the body for an iterator: `size` bytes. Without a size, or for a
+    /// chunked body, returns the bytes that have arrived.
     fn take_piece(&self, reader: &mut StreamedBodyReader, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
         match size {
             Some(size) if !self.returns_early => reader.take_exactly(size, decode),
@@ -244,8 +247,9 @@ impl StreamedBody {
         }
     }
 
-    /// Reads without waiting, while the interpreter lock is released. Returns `None` if the body's
-    /// waker will be woken later. A closed body is empty, unless it was closed during the wait.
+    /// Calls `read` without waiting, while the interpreter lock is released. Returns `None` if no
+    /// bytes have arrived; the body's waker is woken later. Returns no bytes if the body is closed,
+    /// or an error if it was closed after a poll that returned `None`.
     fn poll_detached<'py>(
         &self,
         py: Python<'py>,
@@ -317,8 +321,8 @@ impl StreamedBody {
 
 #[pymethods]
 impl StreamedBody {
-    /// Returns the next `size` bytes, or fewer at the end; without a size, the rest. With `decode`,
-    /// the content coding is removed.
+    /// Returns the next `size` bytes, or fewer at the end of the body. Without a size, returns all
+    /// remaining bytes. With `decode`, the content coding is removed.
     #[pyo3(signature = (size=None, decode=true))]
     fn read<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
@@ -331,16 +335,16 @@ impl StreamedBody {
         self.read_detached(py, |reader| reader.take_some(size, decode))
     }
 
-    /// Returns the next piece for an iteration over the body: `size` bytes; or, without a size or
-    /// for a chunked body, the bytes that have arrived. As in requests, chunks are not delayed,
-    /// because one may be an event that the program waits for.
+    /// Returns the next piece of the body for an iterator: `size` bytes; or, without a size or for
+    /// a chunked body, the bytes that have arrived. As in requests, a chunk is not held back,
+    /// because it may be an event for which the program waits.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
-    /// Returns the next bytes as `piece` does, without waiting; `None` if none have arrived. Then the
-    /// batch of the body names its task when there are some.
+    /// Returns the next bytes as `piece` does, without waiting; `None` if none have arrived. In
+    /// that case the batch reports the body's task when bytes arrive.
     #[pyo3(signature = (size=None, decode=true))]
     fn poll_piece<'py>(
         &self,
@@ -351,7 +355,7 @@ impl StreamedBody {
         self.poll_detached(py, |reader| self.take_piece(reader, size, decode))
     }
 
-    /// Returns the next bytes as `read` does, without waiting; `None` if they have not arrived.
+    /// Returns the next bytes as `read` does, without waiting; `None` if too few have arrived.
     #[pyo3(signature = (size=None, decode=true))]
     fn poll_read<'py>(
         &self,
@@ -362,7 +366,7 @@ impl StreamedBody {
         self.poll_detached(py, |reader| reader.take_exactly(size.unwrap_or(usize::MAX), decode))
     }
 
-    /// Makes `batch` name `task` when a poll may return bytes.
+    /// Makes `batch` report the task `task` when a poll may return bytes.
     fn attach(&self, py: Python<'_>, batch: &PyBatch, task: u64) -> PyResult<()> {
         let waker = batch.batch.task_waker(task);
         let attached = py.detach(|| {
@@ -375,8 +379,8 @@ impl StreamedBody {
         attached.map_err(|error: io::Error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// Returns a response with the head and facts of `reply`, and with this body, which was read to
-    /// its end.
+    /// Returns a response with the head and the facts of `reply`, and with the body `body`, which
+    /// was read to its end.
     fn complete(&self, reply: &ReceivedResponse, body: Py<PyBytes>) -> ReceivedResponse {
         let mut slot = self.slot();
         let (facts, trailers) = match &mut slot.reader {
@@ -394,7 +398,7 @@ impl StreamedBody {
     }
 
     /// Releases the connection, which can be reused if the body was read to its end. Never waits:
-    /// if another thread is reading, it releases the connection.
+    /// if another thread is reading, that thread releases the connection.
     fn close(&self, py: Python<'_>) {
         self.stop.set();
         let reader = self.slot().reader.take();
@@ -414,8 +418,8 @@ impl StreamedBody {
     }
 }
 
-/// Returns true if the response has no announced length: the body is sent in chunks of HTTP/1.1, or
-/// in frames of HTTP/2 or HTTP/3 without Content-Length.
+/// Returns true if the length of the body was not announced: the body is sent in HTTP/1.1 chunks,
+/// or in frames of HTTP/2 or HTTP/3 without Content-Length.
 fn is_chunked(head: &ResponseHead) -> bool {
     match head.version() {
         ProtocolVersion::Http2 | ProtocolVersion::Http3 => head.get("content-length").is_none(),
@@ -496,7 +500,7 @@ impl StreamedBodyReader {
     }
 
     /// Prepares for reads with or without decoding. When decoding begins, bytes that were received
-    /// but not read are decoded, too. Ending it again is an error, as in urllib3.
+    /// but not read are decoded, too. Switching decoding off again is an error, as in urllib3.
     fn switch_decoding(&mut self, decode: bool) -> io::Result<()> {
         if self.decoder.is_none() || decode == self.has_decoded || self.has_ended() {
             return Ok(());
@@ -513,7 +517,7 @@ impl StreamedBodyReader {
         self.unless_broken(pushed)
     }
 
-    /// Receives more bytes. Returns `false` at the end.
+    /// Receives more bytes of the body. Returns `false` at its end.
     fn receive_more(&mut self, decode: bool) -> io::Result<bool> {
         if let Some(failure) = &self.failure {
             return Err(failure.to_io_error());

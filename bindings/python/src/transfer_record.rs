@@ -1,4 +1,4 @@
-//! The record of a finished request of `fetch_many`, by the names of `docs/records.schema.json`.
+//! The record of a finished request of `fetch_many`, with the keys of `docs/records.schema.json`.
 //!
 //! ```python
 //! (number, response, error), = batch.next()
@@ -15,7 +15,7 @@ use haul::{Error, ResponseHead, Target};
 use haul_policy::secrets::drop_userinfo;
 use pyo3::prelude::*;
 
-/// The parts of a finished request that only its record needs.
+/// The parts of a finished request that are needed only for its record.
 pub(crate) struct RecordParts {
     /// The URL as the program gave it.
     pub(crate) url: String,
@@ -25,7 +25,7 @@ pub(crate) struct RecordParts {
 }
 
 impl RecordParts {
-    /// Returns the record as JSON text, without a body. `target` is that of the last request.
+    /// Returns the record as JSON text, without a body. `target` is the target of the last request.
     pub(crate) fn json(&self, target: &Target, head: Option<&ResponseHead>, error: Option<&Error>) -> String {
         let url = drop_userinfo(&self.url);
         let redirected = || match target.fragment() {
@@ -47,7 +47,7 @@ impl RecordParts {
     }
 }
 
-/// A request of a batch that failed: the attribute `transfer` of its exception.
+/// A failed request of a batch: the attribute `transfer` of its exception.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct FailedTransfer {
     pub(crate) parts: RecordParts,
@@ -64,7 +64,7 @@ impl FailedTransfer {
     }
 }
 
-/// Returns the text of a body; `None` if it is not valid text in its charset.
+/// Returns a body as text; `None` if it is not valid text in its charset.
 #[pyfunction]
 #[pyo3(signature = (body, content_type=None))]
 pub(crate) fn body_text(body: &[u8], content_type: Option<&str>) -> Option<String> {

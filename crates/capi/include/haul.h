@@ -51,7 +51,8 @@
 #endif
 
 
-// For haul_call's `flags`: ask for gzip and other codings, and decode them, whatever the client's setting.
+// For haul_call's `flags`: request gzip and other codings, and decode them, regardless of the
+// client's setting.
 #define HAUL_CALL_DECODE 1
 
 // For haul_call's `flags`: send the path of the URL as given, with its "." and ".." segments.
@@ -60,7 +61,8 @@
 // For haul_call's `flags`: neither send nor store cookies.
 #define HAUL_CALL_NO_JAR 4
 
-// For haul_call's `flags`: close the connection afterwards, and tell the server so (Connection: close).
+// For haul_call's `flags`: close the connection afterwards, and announce this to the server
+// (Connection: close).
 #define HAUL_CALL_CLOSE 8
 
 // For haul_call's `flags`: send an HTTP/1.0 request. A body of unknown length cannot be sent.
@@ -69,14 +71,16 @@
 // For haul_client_share: connections, DNS answers and TLS sessions.
 #define HAUL_SHARE_POOL 1
 
-// For haul_client_share: the jar.
+// For haul_client_share: the cookie jar.
 #define HAUL_SHARE_JAR 2
 
-// The result of a call: 0 or one of curl's exit codes. New ones may be added: treat an unknown one as a failure.
+// The result of a call: 0 or one of curl's exit codes. Later versions may add codes: treat an
+// unknown code as a failure.
 typedef enum {
   // Success.
   HAUL_STATUS_OK = 0,
-  // The URL's scheme, or that of a redirect, is neither http nor https; or the peer does not speak HTTP.
+  // The scheme of the URL or of a redirect is neither http nor https, or the peer does not speak
+  // HTTP.
   HAUL_STATUS_UNSUPPORTED_SCHEME = 1,
   // An argument or a setting is not valid.
   HAUL_STATUS_SETUP = 2,
@@ -94,11 +98,11 @@ typedef enum {
   HAUL_STATUS_HTTP2 = 16,
   // The body ended before its announced length.
   HAUL_STATUS_PARTIAL_BODY = 18,
-  // The status was 400 or above, if that counts as a failure.
+  // The status was 400 or above, if the caller treats that as a failure.
   HAUL_STATUS_HTTP_STATUS = 22,
-  // A callback that receives the body returned a failure.
+  // A callback that receives the body reported a failure.
   HAUL_STATUS_WRITE = 23,
-  // The request's body has no known length, and HTTP/1.0 sends none without.
+  // The length of the request's body is unknown, but HTTP/1.0 requires it.
   HAUL_STATUS_UPLOAD = 25,
   // The request's body, or a file, could not be read.
   HAUL_STATUS_READ = 26,
@@ -128,11 +132,11 @@ typedef enum {
   HAUL_STATUS_CONTENT_CODING = 61,
   // The body is larger than allowed.
   HAUL_STATUS_TOO_LARGE = 63,
-  // The request's body has to be sent again, and cannot be.
+  // The request's body has to be sent again, but cannot be.
   HAUL_STATUS_REWIND = 65,
   // The file of CA certificates cannot be used.
   HAUL_STATUS_CA_FILE = 77,
-  // The server's public key is none of the pinned ones.
+  // The server's public key is not among the pinned keys.
   HAUL_STATUS_PINNED_KEY = 90,
   // The server reset an HTTP/2 stream before the reply was complete.
   HAUL_STATUS_HTTP2_STREAM = 92,
@@ -150,8 +154,8 @@ typedef enum {
   HAUL_STATUS_INTERNAL = 255,
 } haul_status;
 
-// A step of a request. Those of an exchange come in this order; the first three are left out on a connection that
-// was open already. New ones may be added.
+// A step of a request. The steps of an exchange are reported in this order. The first three are
+// left out on a connection that was already open. Later versions may add steps.
 typedef enum {
   // The name was resolved.
   HAUL_STEP_RESOLVED = 1,
@@ -161,13 +165,13 @@ typedef enum {
   HAUL_STEP_SECURED = 3,
   // The request is being sent.
   HAUL_STEP_SENT = 4,
-  // The head of a reply has arrived, also of one with a redirect.
+  // The head of a reply has arrived. Redirecting replies are reported, too.
   HAUL_STEP_HEAD = 5,
   // A redirect is followed.
   HAUL_STEP_REDIRECTED = 6,
   // The request will be sent again.
   HAUL_STEP_RETRY = 7,
-  // The request is over: the body has arrived, or it failed.
+  // The request is over: the body has arrived, or the request failed.
   HAUL_STEP_DONE = 8,
 } haul_step;
 
@@ -175,13 +179,13 @@ typedef enum {
 typedef enum {
   // No authentication.
   HAUL_AUTH_NONE = 0,
-  // User and password, at once (RFC 7617).
+  // User and password, sent without waiting for a challenge (RFC 7617).
   HAUL_AUTH_BASIC = 1,
-  // User and password, once the server asks for Digest (RFC 7616).
+  // User and password, sent in answer to a Digest challenge of the server (RFC 7616).
   HAUL_AUTH_DIGEST = 2,
-  // User and password, by the strongest scheme that the server offers.
+  // User and password, with the strongest scheme that the server offers.
   HAUL_AUTH_ANY = 3,
-  // A token, at once (RFC 6750).
+  // A token, sent without waiting for a challenge (RFC 6750).
   HAUL_AUTH_BEARER = 4,
 } haul_auth;
 
@@ -196,7 +200,7 @@ typedef enum {
   HAUL_HTTP_2 = 20,
   // HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
   HAUL_HTTP_2_PRIOR = 21,
-  // HTTP/3 for https if a QUIC connection opens before one over TCP, else as HAUL_HTTP_2.
+  // HTTP/3 for https if a QUIC connection opens before one over TCP, else like HAUL_HTTP_2.
   HAUL_HTTP_3 = 30,
   // HTTP/3 only. Needs https, and no proxy.
   HAUL_HTTP_3_ONLY = 31,
@@ -218,27 +222,28 @@ typedef enum {
   HAUL_ORDER_COMPLETION = 1,
 } haul_order;
 
-// Many requests. It belongs to one thread at a time.
+// A set of requests that are sent concurrently. It belongs to one thread at a time.
 typedef struct haul_batch haul_batch;
 
-// State that requests share: settings, connections, a jar.
+// State that requests share: settings, connections, and a cookie jar.
 typedef struct haul_client haul_client;
 
 // The reason for a failure.
 typedef struct haul_error haul_error;
 
-// Cookies, for any number of clients and threads.
+// A store of cookies, for any number of clients and threads.
 typedef struct haul_jar haul_jar;
 
-// One request. It belongs to one thread at a time.
+// A request. It belongs to one thread at a time.
 typedef struct haul_request haul_request;
 
 // A reply. It belongs to one thread at a time.
 typedef struct haul_response haul_response;
 
-// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You have to free
-// `response`; haul_response_error tells whether it failed. The function may add requests. A value other than 0 stops
-// haul_batch_run with HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
+// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You
+// have to free `response`; haul_response_error says whether the request failed. The function may
+// add requests. If it returns a value other than 0, haul_batch_run stops with
+// HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
 typedef int (*haul_done_fn)(void *context, void *user, haul_response *response);
 
 // Bytes owned by someone else; not terminated by NUL.
@@ -257,19 +262,21 @@ typedef struct {
   haul_slice value;
 } haul_header;
 
-// Supplies the next bytes of a request's body, at most `len`, in `buffer`. Returns their number, 0 at the end, or
-// HAUL_READ_ERROR.
+// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns
+// their number, 0 at the end, or HAUL_READ_ERROR.
 typedef size_t (*haul_read_fn)(void *user, char *buffer, size_t len);
 
-// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 if it did.
+// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 on
+// success.
 typedef int (*haul_rewind_fn)(void *user);
 
-// The plain part of a reply. All pointers point into the haul_response of the same call and are valid until that is
-// used for another call, or freed; `body` points into your own memory if you supplied some.
+// The plain part of a reply. All pointers point into the haul_response of the same call, and are
+// valid until it is used for another call or freed. If you supplied memory for the body, `body`
+// points into that memory.
 typedef struct {
   // The status code; 0 if there was no reply.
   uint16_t status;
-  // 10, 11, 20 or 30: HTTP/1.0, 1.1, 2, 3.
+  // The HTTP version: 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 or 3.
   uint16_t version;
   // Number of redirects followed.
   uint32_t redirects;
@@ -281,11 +288,11 @@ typedef struct {
   const haul_header *headers;
   // Number of header fields.
   size_t header_count;
-  // The whole body; NULL if a haul_body_fn took it, or if it is still to be read.
+  // The whole body; NULL if a haul_body_fn received it, or if it has not been read yet.
   const char *body;
   // Length of the body, after decoding.
   size_t body_len;
-  // haul has decoded the body, although Content-Encoding is among the headers.
+  // True if haul has decoded the body, although Content-Encoding is among the headers.
   bool decoded;
 } haul_reply;
 
@@ -293,9 +300,10 @@ typedef struct {
 // call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 typedef int (*haul_head_fn)(void *user, const haul_reply *head);
 
-// Supplies memory for a body: returns the start of `size` bytes in all, which still contain what was written after
-// earlier calls for this body (like realloc). The memory may move. NULL stops the request with HAUL_STATUS_WRITE.
-// Called once if the length is known and at most 4 MiB, else each time the body outgrows the memory.
+// Supplies memory for a body. Returns the start of a block of `size` bytes. The block must contain
+// what was written to the blocks returned by earlier calls for this body (like realloc). The
+// memory may move. NULL stops the request with HAUL_STATUS_WRITE. Called once if the length is
+// known and at most 4 MiB, else each time the body outgrows the memory.
 typedef void *(*haul_reserve_fn)(void *user, size_t size);
 
 // Called with each piece of a body. A value other than 0 stops the request with HAUL_STATUS_WRITE.
@@ -311,52 +319,56 @@ typedef struct {
   haul_step step;
   // Time in nanoseconds since the request began.
   uint64_t time;
-  // The URL of the exchange without user and password; after a redirect, the new one.
+  // The URL of the exchange, without user and password. After a redirect it is the new URL.
   haul_slice url;
   // The status of the last reply; 0 without one.
   uint16_t status;
-  // HAUL_STEP_RETRY: the wait before it, in milliseconds.
+  // HAUL_STEP_RETRY: the pause before the retry, in milliseconds.
   uint64_t wait_ms;
   // HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
   const haul_error *error;
 } haul_step_info;
 
-// Called with a step of a request while it happens. It must not free the request, the response or the client.
+// Called at each step of a request when it happens. It must not free the request, the response or
+// the client.
 typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
 
-// A whole request in plain memory, which haul reads only during the call. Initialise it with HAUL_CALL_INIT.
+// A complete request in plain memory, which haul reads only during the call. Initialise it with
+// HAUL_CALL_INIT.
 typedef struct {
   // sizeof(haul_call): later versions may add members at the end.
   size_t size;
-  // Empty: GET.
+  // The method; empty means GET.
   haul_slice method;
   // The URL.
   haul_slice url;
-  // Header fields of this request; several of the same name are all sent. They replace the client's and haul's own of
-  // that name. A field whose value has `data` NULL only removes those.
+  // Header fields of this request. Several fields with the same name are all sent. They replace
+  // fields of that name that the client or haul would send. A field whose value has `data` NULL
+  // is not sent, and only removes those.
   const haul_header *headers;
   // Number of header fields.
   size_t header_count;
-  // The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB are sent together with the head.
+  // The body. `data` NULL: no body; `len` 0 with other `data`: an empty body. A body of up to 64
+  // KiB is sent together with the head.
   haul_slice body;
-  // Not NULL: the body comes from this function instead.
+  // If not NULL, this function supplies the body instead.
   haul_read_fn read;
-  // May be NULL: then the body cannot be sent again.
+  // Called if the body has to be sent again. If it is NULL, the body cannot be sent again.
   haul_rewind_fn rewind;
   // The user pointer that is passed to `read` and `rewind`.
   void *read_user;
-  // The number of bytes from `read`; -1: unknown, the body is sent in chunks.
+  // The number of bytes that `read` supplies; -1: unknown, so the body is sent in chunks.
   int64_t read_length;
   // Called with the head before the body; may be NULL.
   haul_head_fn on_head;
-  // Called for the memory that receives the body; may be NULL.
+  // Called to get the memory that receives the body; may be NULL.
   haul_reserve_fn reserve;
-  // Called with each piece of the body; may be NULL. With `reserve` NULL, too, the body goes
-  // into haul's memory, which `response` keeps.
+  // Called with each piece of the body; may be NULL. If `reserve` is NULL as well, haul stores
+  // the body in memory that belongs to `response`.
   haul_body_fn on_body;
   // The user pointer that is passed to `on_head`, `reserve` and `on_body`.
   void *user;
-  // Time limit for the whole request, in milliseconds; 0: the client's.
+  // Time limit for the whole request, in milliseconds; 0: the client's setting.
   uint64_t timeout_ms;
   // The maximum size of a body in bytes; 0: the client's setting.
   uint64_t max_size;
@@ -364,14 +376,14 @@ typedef struct {
   int32_t max_redirects;
   // Any of the HAUL_CALL_... flags.
   uint32_t flags;
-  // Trailer fields after the body (RFC 9110 section 6.5), which is then sent in chunks; `read_length` is ignored. May be
-  // NULL.
+  // Supplies trailer fields that follow the body (RFC 9110 section 6.5). The body is then sent
+  // in chunks, and `read_length` is ignored. May be NULL.
   haul_trailers_fn trailers;
   // The user pointer that is passed to `trailers`.
   void *trailers_user;
   // Called with each step of the request; may be NULL.
   haul_step_fn on_step;
-  // For `on_step`.
+  // The user pointer that is passed to `on_step`.
   void *step_user;
 } haul_call;
 
@@ -381,26 +393,26 @@ typedef struct {
   haul_slice name;
   // Value of the cookie, as it is sent.
   haul_slice value;
-  // The host, or the domain to whose hosts it is sent; without a leading dot.
+  // The host, or the domain to whose hosts the cookie is sent; without a leading dot.
   haul_slice domain;
-  // The path at or below which it is sent.
+  // The path at or below which the cookie is sent.
   haul_slice path;
-  // Time of expiry, in seconds since 1970; 0: with the session.
+  // Time of expiry, in seconds since 1970; 0: the cookie ends with the session.
   int64_t expires;
-  // Sent to that host only, not to subdomains.
+  // The cookie is sent only to that host, not to subdomains.
   bool host_only;
-  // Sent over TLS only.
+  // The cookie is sent only over TLS.
   bool secure;
-  // Not available to scripts in pages.
+  // The cookie is not available to scripts in pages (HttpOnly).
   bool http_only;
 } haul_cookie;
 
-// Called with a cookie. The pointers are valid during the call, in which the jar may be used. A value other than 0 ends
-// the iteration.
+// Called with each cookie. The pointers are valid during the call, which may use the jar. A value
+// other than 0 ends the iteration.
 typedef int (*haul_cookie_fn)(void *user, const haul_cookie *cookie);
 
-// Times in nanoseconds since the request began; 0 if there was no such step (there is no connecting on a warm
-// connection).
+// Times in nanoseconds since the request began; 0 for a step that did not happen, such as
+// connecting on an open connection.
 typedef struct {
   // The name was resolved.
   uint64_t resolved;
@@ -427,7 +439,7 @@ typedef struct {
   haul_slice cipher;
   // The protocol that ALPN selected; `data` is NULL if it selected none.
   haul_slice alpn;
-  // The handshake resumed an earlier session.
+  // True if the handshake resumed an earlier session.
   bool resumed;
   // Number of certificates of the server.
   size_t certificate_count;
@@ -437,78 +449,87 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Creates a batch: many requests over this client's connections, with its current settings.
+// Creates a batch: many requests over the connections of this client, with its current settings.
 haul_batch *haul_batch_new(haul_client *client);
 
 // Frees a batch and cancels its requests in progress.
 void haul_batch_free(haul_batch *batch);
 
-// The maximum number of requests in progress, in all (default 64) and to one host; 0: the default. The default for a
-// host is from 6 to 50, as many as help. Like all settings of a batch, to be called before the first request is added.
+// Sets the maximum number of requests in progress: in all (default 64) and to one host. 0 means
+// the default. The default for a host is between 6 and 50, depending on how many the host serves
+// well. Like all settings of a batch, it must be set before the first request is added.
 haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_host);
 
-// The order in which replies are returned; `order` is a haul_order.
+// Sets the order in which replies are returned; `order` is a haul_order.
 haul_status haul_batch_set_order(haul_batch *batch, int order);
 
-// Memory for bodies in bytes, both those in progress and those waiting to be taken. Reading stops when it is used up;
-// one body may exceed it. Default 64 MiB.
+// Sets the memory for bodies in bytes, of requests in progress and of replies that were not taken
+// yet. When it is used up, haul stops reading from the servers; one body may exceed it. Default 64
+// MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
-// Sets the number of requests that may start in a second, in all and to one host; 0, the default: no limit. A retry
-// counts, a redirect does not.
+// Sets the maximum number of requests that are started per second, in all and to one host. 0, the
+// default: no limit. A retry counts as a request, a redirect does not.
 haul_status haul_batch_set_rate(haul_batch *batch, double all, double per_host);
 
-// The limit on bytes of bodies a second in each direction, over all requests of the batch; 0, the default: no limit.
+// Limits the body bytes per second in each direction, over all requests of the batch. 0, the
+// default: no limit.
 haul_status haul_batch_set_limit_rate(haul_batch *batch, uint64_t bytes_per_second);
 
-// The time in milliseconds for which no byte of a request may move in either direction, until its response is complete;
-// 0, the default: no limit. The request fails with HAUL_STATUS_TIMEOUT then.
+// Sets the time in milliseconds after which a request fails with HAUL_STATUS_TIMEOUT if no byte is
+// sent or received for it. 0, the default: no limit.
 haul_status haul_batch_set_stall_time(haul_batch *batch, uint64_t ms);
 
 // Adds a request; never waits. The request is copied, so it may be changed or freed afterwards. It starts at once if
 // the limits allow.
 haul_status haul_batch_add(haul_batch *batch, const haul_request *request, void *user);
 
-// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not at all). `response`
-// receives a new response, which the caller frees; haul_response_error tells whether it failed. `response` is NULL if
-// none finished in time, or if all were taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
+// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
+// at all). `response` receives a new response, which the caller frees; haul_response_error says
+// whether the request failed. `response` is NULL if no request finished in time, or if all were
+// taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
 haul_status haul_batch_next(haul_batch *batch, int64_t timeout_ms, haul_response **response, void **user);
 
 // Waits for all requests and calls `done` for each, in this thread.
 haul_status haul_batch_run(haul_batch *batch, haul_done_fn done, void *context);
 
-// The number of requests that were added and not taken yet.
+// Returns the number of requests that were added and whose replies were not taken yet.
 size_t haul_batch_pending(const haul_batch *batch);
 
-// A descriptor for poll, epoll and event loops, which is readable while haul_batch_next has something to return. Do not
-// read from it or close it: it belongs to the batch. -1 if the system has no descriptors left.
+// Returns a descriptor for poll, epoll and event loops. It is readable while haul_batch_next has
+// something to return. Do not read from it or close it: it belongs to the batch. -1 if the system
+// has no descriptors left.
 int haul_batch_fd(const haul_batch *batch);
 
-// Sends the request and waits for the whole reply. `response` holds it; `reply` (may be NULL) receives its plain part,
-// also if the call fails after the head has arrived. No thread is started; on a warm connection a small request is
-// three system calls. Callbacks may make other calls with this client, but not with this response.
+// Sends the request and waits for the whole reply. `response` holds the reply. `reply` (may be
+// NULL) receives its plain part, even if the call fails after the head has arrived. No thread is
+// started; on an open connection, a small request takes three system calls. Callbacks may make
+// other calls with this client, but not with this response.
 haul_status haul_client_call(haul_client *client, const haul_call *call, haul_response *response, haul_reply *reply);
 
 // Sends a request and waits for the whole reply. `response` receives a new response, which the caller frees, or NULL if
 // the call fails.
 haul_status haul_client_perform(haul_client *client, const haul_request *request, haul_response **response);
 
-// Creates a client with default settings and no jar. It opens no connection before its first request.
+// Creates a client with default settings and without a cookie jar. It opens no connection before
+// its first request.
 haul_client *haul_client_new(void);
 
-// Creates a client with the current settings of this one, which shares its connections and its jar.
+// Creates a client with the current settings of `client`. The two clients share connections and
+// cookie jar.
 haul_client *haul_client_clone(const haul_client *client);
 
 // Frees a client. Its connections are closed with the last client that shares them; responses and batches remain valid.
 void haul_client_free(haul_client *client);
 
-// Makes `client` use the connections, the jar or both of `with`: `what` is HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A
-// connection is only used by clients whose settings match it (certificates, proxies, interface).
+// Makes `client` use the connections, the cookie jar or both of `with`: `what` is HAUL_SHARE_POOL,
+// HAUL_SHARE_JAR or both. A connection is only used by clients whose settings match it
+// (certificates, proxies, interface).
 haul_status haul_client_share(haul_client *client, const haul_client *with, uint32_t what);
 
-// Sets how many idle connections are kept in all, how many to one server, and for how long. 0: the
-// default, which is 4,096, no limit of its own, and 118,000 ms. This gives the client a new, empty
-// pool; clients that share a pool share its limits.
+// Sets how many idle connections are kept in all, how many to one server, and for how many
+// milliseconds. 0 means the default: 4,096 connections in all, no limit for one server, and
+// 118,000 ms. The client gets a new, empty pool. Clients that share a pool share its limits.
 haul_status haul_client_set_pool(haul_client *client,
                                  size_t max_idle,
                                  size_t max_idle_per_server,
@@ -517,98 +538,107 @@ haul_status haul_client_set_pool(haul_client *client,
 // Closes the idle connections.
 void haul_client_close_idle(haul_client *client);
 
-// Returns whether there is an idle connection for a request to `url` that is open and silent now.
-// `false` if `url` is not a valid URL. Another thread may take the connection, or its server may
-// close it, before it is used.
+// Returns whether there is an idle, open connection for a request to `url`. `false` if `url` is
+// not a valid URL. Another thread may take the connection, or its server may close it, before it
+// is used.
 bool haul_client_is_warm(const haul_client *client, const char *url);
 
-// Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any
-// pointer may be NULL.
+// Returns the numbers of connections opened, requests sent and body bytes received so far by all
+// clients that share the connections. Any pointer may be NULL.
 void haul_client_stats(const haul_client *client, uint64_t *connections, uint64_t *requests, uint64_t *bytes);
 
-// The version of HTTP to use; `version` is a haul_http.
+// Sets the version of HTTP to use; `version` is a haul_http.
 haul_status haul_client_set_http(haul_client *client, int version);
 
-// Verifies the certificates of servers. Default on. Without it, anyone on the network can read and change everything.
+// Sets whether the certificates of servers are verified. Default on. Without verification, anyone
+// on the network can read and change everything.
 haul_status haul_client_set_verify(haul_client *client, bool on);
 
-// A PEM file of CA certificates to trust instead of the system's; NULL: the system's.
+// Sets a PEM file of CA certificates to trust instead of the system's; NULL: the system's.
 haul_status haul_client_set_ca_file(haul_client *client, const char *ca_file);
 
-// The same as a directory of PEM files named by the hashes of their subjects.
+// Sets a directory of CA certificates to trust instead of the system's: PEM files named by the
+// hashes of their subjects. NULL: the system's.
 haul_status haul_client_set_ca_path(haul_client *client, const char *ca_path);
 
-// The client certificate and its key, as PEM files. `key` NULL: it is in the same file. `certificate` NULL: no
-// certificate is sent.
+// Sets the client certificate and its key, as PEM files. `key` NULL: the key is in the file of the
+// certificate. `certificate` NULL: no certificate is sent.
 haul_status haul_client_set_client_certificate(haul_client *client, const char *certificate, const char *key);
 
-// The proxy for everything, such as "http://user:password@host:3128" or "socks5h://host"; NULL or "": none. It replaces
-// the settings of haul_client_set_proxy_from_environment and haul_client_set_scheme_proxies.
+// Sets the proxy for all requests, such as "http://user:password@host:3128" or "socks5h://host";
+// NULL or "": none. It replaces the settings of haul_client_set_proxy_from_environment and
+// haul_client_set_scheme_proxies.
 haul_status haul_client_set_proxy(haul_client *client, const char *url);
 
-// The proxies for http and for https; NULL or "": none for that scheme. They replace the settings of
-// haul_client_set_proxy and haul_client_set_proxy_from_environment.
+// Sets the proxies for http and for https URLs; NULL or "": none for that scheme. They replace the
+// settings of haul_client_set_proxy and haul_client_set_proxy_from_environment.
 haul_status haul_client_set_scheme_proxies(haul_client *client, const char *http, const char *https);
 
-// Hosts to reach directly, as a list in the form of NO_PROXY ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only
-// those in the environment, if it is used.
+// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
+// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only those in the environment, if it is
+// used.
 haul_status haul_client_set_no_proxy(haul_client *client, const char *list);
 
-// Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case
-// only); in a set-user-ID program, none. Default: the environment is not used.
+// Sets the proxies to the current values of the environment variables http_proxy, https_proxy,
+// all_proxy and no_proxy (http_proxy in lower case only). In a set-user-ID program, no proxy is
+// set. Default: the environment is not used.
 haul_status haul_client_set_proxy_from_environment(haul_client *client);
 
 // Connects from this address, interface or host name; NULL: the system chooses.
 haul_status haul_client_set_interface(haul_client *client, const char *name);
 
-// The name servers to ask, for all clients that share the connections: addresses, with or without a port, separated by
-// commas; NULL: the system's.
+// Sets the name servers to query, for all clients that share the connections: addresses, with or
+// without a port, separated by commas; NULL: the system's.
 haul_status haul_client_set_dns_servers(haul_client *client, const char *list);
 
-// Connects to this Unix socket, whatever host a URL names; NULL: off.
+// Connects to this Unix socket, regardless of the host in the URL; NULL: off.
 haul_status haul_client_set_unix_socket(haul_client *client, const char *socket);
 
-// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not change. A NULL host or a
-// port of 0 means any, or the same. Each call adds a rule, and the first match is used. With both hosts NULL and both
-// ports 0, removes all rules.
+// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not
+// change. For `host` and `port`, NULL and 0 match any value; for `to_host` and `to_port`, they
+// keep the original value. Each call adds a rule, and the first match is used. With both hosts
+// NULL and both ports 0, removes all rules.
 haul_status haul_client_set_connect_to(haul_client *client,
                                        const char *host,
                                        uint16_t port,
                                        const char *to_host,
                                        uint16_t to_port);
 
-// Sets the body to a copy of these bytes. NULL and 0: an empty body.
+// Sets the body to a copy of these bytes. `data` NULL and `len` 0: an empty body.
 haul_status haul_request_set_body(haul_request *request, const void *data, size_t len);
 
-// Sets the body to these bytes, without a copy. They must stay unchanged until the request is freed or gets another
-// body; after haul_client_open, until its response is read to the end or freed, because a server may answer before it
-// has received them all. A batch makes a copy.
+// Sets the body to these bytes, without copying them. They must stay unchanged until the request
+// is freed or gets another body. After haul_client_open they must also stay unchanged until the
+// response is read to the end or freed, because a server may answer before it has received them
+// all. A batch makes a copy.
 haul_status haul_request_set_body_borrowed(haul_request *request, const void *data, size_t len);
 
-// Sets the body to the content of a file. Its length is taken now; the file is opened when it is sent. HAUL_STATUS_READ
-// if it cannot be read.
+// Sets the body to the content of a file. Its length is determined now; the file is opened when
+// the body is sent. HAUL_STATUS_READ if it cannot be read.
 haul_status haul_request_set_body_file(haul_request *request, const char *path);
 
-// Sets the body to `length` bytes from `read`; -1: the length is unknown, and the body is sent in chunks. `rewind` is
-// called if the body has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more);
-// without it (NULL) that fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`, until
-// the response is read to the end or freed. Not for a batch.
+// Sets the body to `length` bytes that `read` supplies. `length` -1: the length is unknown, and
+// the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect, a
+// retry, an answer to a challenge, or a second use of the request); if it is NULL, the request
+// then fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`,
+// until the response is read to the end or freed. Not for a batch.
 haul_status haul_request_set_body_callback(haul_request *request,
                                            haul_read_fn read,
                                            haul_rewind_fn rewind,
                                            void *user,
                                            int64_t length);
 
-// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other body. Both are
-// encoded by haul.
+// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other
+// body. haul encodes both.
 haul_status haul_request_add_form_field(haul_request *request,
                                         const char *name,
                                         size_t name_len,
                                         const char *value,
                                         size_t value_len);
 
-// Adds a part to a form with parts (multipart/form-data), which replaces any other body. The bytes are copied.
-// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed from the name.
+// Adds a part to a multipart/form-data form, which replaces any other body. The bytes are copied.
+// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed
+// from the name.
 haul_status haul_request_add_part(haul_request *request,
                                   const char *name,
                                   const void *data,
@@ -616,8 +646,8 @@ haul_status haul_request_add_part(haul_request *request,
                                   const char *filename,
                                   const char *content_type);
 
-// The same with the content of a file, which is opened when it is sent. `filename` NULL: the file's own name.
-// HAUL_STATUS_READ if it cannot be read.
+// Adds a part with the content of a file to a multipart/form-data form. The file is opened when
+// the body is sent. `filename` NULL: the file's own name. HAUL_STATUS_READ if it cannot be read.
 haul_status haul_request_add_part_file(haul_request *request,
                                        const char *name,
                                        const char *path,
@@ -628,29 +658,30 @@ haul_status haul_request_add_part_file(haul_request *request,
 // thread fails; NULL if none has failed.
 const haul_error *haul_last_error(void);
 
-// A copy to keep; NULL for NULL.
+// Returns a copy of an error, which the caller keeps and frees; NULL for NULL.
 haul_error *haul_error_clone(const haul_error *error);
 
-// Frees a copy.
+// Frees a copy of an error.
 void haul_error_free(haul_error *error);
 
-// The status; HAUL_STATUS_OK for NULL.
+// Returns the status of an error; HAUL_STATUS_OK for NULL.
 haul_status haul_error_code(const haul_error *error);
 
-// "URL: what happened: why", ended by NUL; "" for NULL. It never contains credentials.
+// Returns the text of an error: "URL: what happened: why", terminated by NUL; "" for NULL. It
+// never contains credentials.
 const char *haul_error_text(const haul_error *error);
 
-// The URL of the request, or NULL.
+// Returns the URL of the request that failed, or NULL.
 const char *haul_error_url(const haul_error *error);
 
-// The underlying errno, or 0.
+// Returns the errno of the failed system call, or 0.
 int haul_error_errno(const haul_error *error);
 
 // Returns true if a time limit was reached.
 bool haul_error_is_timeout(const haul_error *error);
 
-// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request
-// was sent, so it may be repeated whatever its method.
+// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. No
+// part of the request was sent, so it may be repeated regardless of its method.
 bool haul_error_is_connect(const haul_error *error);
 
 // Returns true if the name of the host or of a proxy has no address.
@@ -659,13 +690,14 @@ bool haul_error_is_resolve(const haul_error *error);
 // Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
 bool haul_error_is_tls(const haul_error *error);
 
-// Returns true if the call was wrong: an argument, a setting, a URL.
+// Returns true if the program used haul wrongly: an invalid argument, setting or URL.
 bool haul_error_is_usage(const haul_error *error);
 
 // Returns true if a callback asked to stop.
 bool haul_error_is_interrupted(const haul_error *error);
 
-// Returns the meaning of a haul_status in a few words; "unknown" if it is not one. Never NULL.
+// Returns the meaning of a haul_status in a few words; "unknown" if the number is not a
+// haul_status. Never NULL.
 const char *haul_status_text(int status);
 
 // Creates an empty jar.
@@ -674,35 +706,41 @@ haul_jar *haul_jar_new(void);
 // Creates another handle of the same jar.
 haul_jar *haul_jar_clone(const haul_jar *jar);
 
-// Frees a handle. The jar itself is freed with the last of its handles and clients.
+// Frees a handle. The jar itself is freed when no handle and no client uses it.
 void haul_jar_free(haul_jar *jar);
 
-// Adds the cookies of a file, in Netscape's format (curl, wget, browsers) or that of Perl's HTTP::Cookies. A missing
-// file counts as empty. `refused` (may be NULL) receives the number of lines that were not acceptable as cookies.
+// Adds the cookies of a file in Netscape's format (curl, wget, browsers) or the format of Perl's
+// HTTP::Cookies. A missing file counts as empty. `refused` (may be NULL) receives the number of
+// lines that are not valid cookies.
 haul_status haul_jar_load(haul_jar *jar, const char *path, size_t *refused);
 
-// Writes what was set and removed since haul_jar_load or the last save into a Netscape file, atomically and with mode
-// 0600. What other programs have written to it meanwhile is kept.
+// Writes the cookies that were set and removed since haul_jar_load or the last save into a
+// Netscape file, atomically and with mode 0600. Cookies that other programs have written to the
+// file meanwhile are kept.
 haul_status haul_jar_save(const haul_jar *jar, const char *path);
 
-// All cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len` (may be NULL) receives its
-// length.
+// Returns all cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len`
+// (may be NULL) receives its length.
 haul_status haul_jar_to_text(const haul_jar *jar, int format, char **text, size_t *len);
 
-// Adds the cookies of a text, in either format. `refused` (may be NULL) receives the number of lines that were not
-// acceptable.
+// Adds the cookies of a text in either format. `refused` (may be NULL) receives the number of
+// lines that are not valid cookies.
 haul_status haul_jar_add_text(haul_jar *jar, const char *text, size_t len, size_t *refused);
 
-// The Cookie field of a request to `url`. Free `cookie` with haul_free; it is NULL if there are no cookies to send.
+// Returns the value of the Cookie field for a request to `url`. Free `cookie` with haul_free; it
+// is NULL if there are no cookies to send.
 haul_status haul_jar_cookie_header(const haul_jar *jar, const char *url, char **cookie);
 
-// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis does not allow it.
+// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis
+// forbids it.
 haul_status haul_jar_set(haul_jar *jar, const char *url, const char *set_cookie);
 
-// Stores a cookie as it is, replacing the one of the same name, domain and path. HAUL_STATUS_SETUP if it is not valid.
+// Stores a cookie unchanged, replacing the cookie of the same name, domain and path.
+// HAUL_STATUS_SETUP if it is not valid.
 haul_status haul_jar_put(haul_jar *jar, const haul_cookie *cookie);
 
-// Removes the cookies of this domain, path and name; NULL matches all. It is not a failure if there are none.
+// Removes the cookies with this domain, path and name. NULL matches any value. It is not a failure
+// if no cookie matches.
 haul_status haul_jar_remove(haul_jar *jar, const char *domain, const char *path, const char *name);
 
 // Removes all cookies.
@@ -711,247 +749,278 @@ void haul_jar_clear(haul_jar *jar);
 // Removes all session cookies.
 void haul_jar_clear_session(haul_jar *jar);
 
-// The number of cookies that have not expired.
+// Returns the number of cookies that have not expired.
 size_t haul_jar_count(const haul_jar *jar);
 
-// Calls `look` for every cookie that has not expired, oldest first.
+// Calls `look` for every cookie that has not expired, the oldest cookie first.
 haul_status haul_jar_each(const haul_jar *jar, haul_cookie_fn look, void *user);
 
 // Creates a request for `url`. `method` NULL means GET; the method is sent exactly as given.
 haul_request *haul_request_new(const char *method, const char *url);
 
-// The same, but the path is sent as given: dot segments are not removed (RFC 3986 section 5.2.4).
+// Creates a request like haul_request_new, but the path is sent as given: dot segments are not
+// removed (RFC 3986 section 5.2.4).
 haul_request *haul_request_new_raw(const char *method, const char *url);
 
-// A copy, with its own settings and body.
+// Returns a copy of a request, with its own settings and body.
 haul_request *haul_request_clone(const haul_request *request);
 
 // Frees a request.
 void haul_request_free(haul_request *request);
 
-// Sets a header, replacing all of that name: the request's, the client's and haul's own. A NULL value removes it.
+// Sets a header of the request. It replaces all headers of that name that the request, the client
+// or haul would send. A NULL value removes them.
 haul_status haul_request_set_header(haul_request *request, const char *name, const char *value);
 
-// Adds a header to those of the same name in this request. The first one replaces the client's and haul's own.
+// Adds a header to the headers of the same name in this request. The first one replaces those that
+// the client or haul would send.
 haul_status haul_request_add_header(haul_request *request, const char *name, const char *value);
 
-// Time limit for the whole request, in milliseconds; 0: the client's.
+// Sets the time limit for the whole request, in milliseconds; 0: the client's setting.
 haul_status haul_request_set_timeout(haul_request *request, uint64_t ms);
 
-// The maximum number of redirects to follow; 0: none.
+// Sets the maximum number of redirects to follow; 0: none.
 haul_status haul_request_set_max_redirects(haul_request *request, uint32_t max);
 
-// The maximum size of a body in bytes; 0: no limit.
+// Sets the maximum size of a body in bytes; 0: no limit.
 haul_status haul_request_set_max_size(haul_request *request, uint64_t bytes);
 
-// The credentials, as for haul_client_set_auth.
+// Sets the credentials, as haul_client_set_auth does.
 haul_status haul_request_set_auth(haul_request *request, int kind, const char *user, const char *secret);
 
-// Sets where the reply goes, as in haul_call. Each function may be NULL; at most one of `reserve`
-// and `on_body` may be set. Ignored by a batch, which holds bodies itself.
+// Sets the functions that receive the reply, as in haul_call. Each function may be NULL; at most
+// one of `reserve` and `on_body` may be set. A batch ignores them, because it stores bodies
+// itself.
 haul_status haul_request_set_output(haul_request *request,
                                     haul_head_fn on_head,
                                     haul_reserve_fn reserve,
                                     haul_body_fn on_body,
                                     void *user);
 
-// Creates a response to be filled by haul_client_call. It can be reused, which keeps its memory.
+// Creates a response for haul_client_call. It can be used again, which saves allocations.
 haul_response *haul_response_new(void);
 
 // Frees a response. If its body was not read to its end, its connection is closed.
 void haul_response_free(haul_response *response);
 
-// Copies the plain part into `reply`. Fields without a value are empty.
+// Copies the plain part of a reply into `reply`. Fields without a value are empty.
 haul_status haul_response_reply(const haul_response *response, haul_reply *reply);
 
-// The status code; 0 if there was no reply.
+// Returns the status code; 0 if there was no reply.
 uint16_t haul_response_status(const haul_response *response);
 
-// The version's text, such as "HTTP/1.1"; "" if there was no reply.
+// Returns the HTTP version as text, such as "HTTP/1.1"; "" if there was no reply.
 const char *haul_response_version(const haul_response *response);
 
-// The reason phrase; empty in HTTP/2. It is free text from the server.
+// Returns the reason phrase, which is free text from the server; empty in HTTP/2.
 haul_slice haul_response_reason(const haul_response *response);
 
-// The final URL, after redirects, without credentials and fragment.
+// Returns the final URL, after redirects, without credentials and fragment.
 haul_slice haul_response_url(const haul_response *response);
 
 // Returns the number of header fields.
 size_t haul_response_header_count(const haul_response *response);
 
-// The name of a header field; `data` is NULL past the last one.
+// Returns the name of the header field with this index; `data` is NULL if there is no such field.
 haul_slice haul_response_header_name(const haul_response *response, size_t index);
 
-// The value of a header field; `data` is NULL past the last one.
+// Returns the value of the header field with this index; `data` is NULL if there is no such field.
 haul_slice haul_response_header_value(const haul_response *response, size_t index);
 
-// The value of the first field of that name (case-insensitive); `data` is NULL if there is none.
+// Returns the value of the first header field with this name (case-insensitive); `data` is NULL if
+// there is none.
 haul_slice haul_response_header(const haul_response *response, const char *name);
 
-// The number of fields in the trailer section (RFC 9110 section 6.5), known once the body has been read to its end.
+// Returns the number of trailer fields (RFC 9110 section 6.5); 0 before the body has been read to
+// its end.
 size_t haul_response_trailer_count(const haul_response *response);
 
-// Copies a field of the trailer section into `trailer`. HAUL_STATUS_SETUP past the last one.
+// Copies the trailer field with this index into `trailer`. HAUL_STATUS_SETUP if there is no such
+// field.
 haul_status haul_response_trailer(const haul_response *response, size_t index, haul_header *trailer);
 
-// The whole body; `data` is NULL if a haul_body_fn took it, or if it is still to be read.
+// Returns the whole body; `data` is NULL if a haul_body_fn received it, or if it has not been read
+// yet.
 haul_slice haul_response_body(const haul_response *response);
 
-// The address that the reply came from, such as "127.0.0.1"; NULL if unknown. `port` (may be NULL) receives its port.
+// Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may
+// be NULL) receives its port.
 const char *haul_response_peer(const haul_response *response, uint16_t *port);
 
-// Returns the time at which each step was done.
+// Returns the time at which each step of the request was finished.
 haul_times haul_response_times(const haul_response *response);
 
 // Returns the number of redirects that were followed.
 size_t haul_response_redirect_count(const haul_response *response);
 
-// Copies a redirecting reply into `reply`, counted from the first: status, version, reason, URL and headers, without a
-// body. HAUL_STATUS_SETUP past the last one.
+// Copies the redirecting reply with this index (0: the first) into `reply`: status, version,
+// reason, URL and headers, without a body. HAUL_STATUS_SETUP if there is no such reply.
 haul_status haul_response_redirect(const haul_response *response, size_t index, haul_reply *reply);
 
 // Returns the reason for the request's failure; NULL if it succeeded. The error belongs to the
 // response.
 const haul_error *haul_response_error(const haul_response *response);
 
-// Sets the jar. The client keeps a reference of its own, so you may free yours. NULL, the default: cookies are not
-// kept.
+// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. NULL, the
+// default: cookies are not stored.
 haul_status haul_client_set_jar(haul_client *client, haul_jar *jar);
 
-// The User-Agent; NULL sends none. Default "haul/VERSION".
+// Sets the User-Agent; NULL sends none. Default "haul/VERSION".
 haul_status haul_client_set_user_agent(haul_client *client, const char *user_agent);
 
-// Sets a header for every request, replacing any of that name. A NULL value removes it, even one that haul sends by
-// default (Accept).
+// Sets a header for every request, replacing any header of that name. A NULL value removes it,
+// even if haul sends it by default (Accept).
 haul_status haul_client_set_header(haul_client *client, const char *name, const char *value);
 
-// Time limit for each request, in milliseconds; a retry starts a new one. 0, the default: no limit.
+// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default:
+// no limit.
 haul_status haul_client_set_timeout(haul_client *client, uint64_t ms);
 
-// Time limit for connecting, in milliseconds. 0: the default, 300,000.
+// Sets the time limit for connecting, in milliseconds. 0: the default, 300,000.
 haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
 
-// Sets how long the server may stay silent before and during a reply, in milliseconds. 0, the
-// default: no limit.
+// Sets the maximum time without data from the server, before and during a reply, in milliseconds.
+// 0, the default: no limit.
 haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
 
-// Sets how long a request of a batch may wait until it begins, in milliseconds: for a free connection, a rate, or a
-// host that asked for a pause. Then it fails with HAUL_STATUS_TIMEOUT. 0, the default: no limit.
+// Sets the maximum time that a request of a batch waits before it begins, in milliseconds: for a
+// free connection, a rate limit, or a host that asked for a pause. After that time it fails with
+// HAUL_STATUS_TIMEOUT. 0, the default: no limit.
 haul_status haul_client_set_pool_timeout(haul_client *client, uint64_t ms);
 
-// The maximum number of redirects to follow. 0: none; the redirecting reply is returned. Default 20.
+// Sets the maximum number of redirects to follow. 0: none; the redirecting reply is returned.
+// Default 20.
 haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);
 
-// Sets how often to retry after a transient failure (a broken connection, a time limit, a status
-// of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that may be
-// repeated are retried. Default 0. An idle connection that turns out to be closed is replaced once
-// in any case.
+// Sets the maximum number of retries after a transient failure (a broken connection, a time limit,
+// or a status of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that
+// may be repeated are retried. Default 0. Independent of this, an idle connection that turns out
+// to be closed is replaced once.
 haul_status haul_client_set_retries(haul_client *client, uint32_t max);
 
-// The maximum size of a body in bytes, as announced, received or decoded; beyond it HAUL_STATUS_TOO_LARGE. 0, the
-// default: no limit.
+// Sets the maximum size of a body in bytes, as announced, received or decoded; a larger body fails
+// with HAUL_STATUS_TOO_LARGE. 0, the default: no limit.
 haul_status haul_client_set_max_size(haul_client *client, uint64_t bytes);
 
-// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are delivered as sent. A request with a
-// Range header does not ask for a coding; a part of coded content (206), and content in a coding that haul does not
-// know, are delivered as sent (see `decoded` in haul_reply).
+// Requests the content codings gzip, br, zstd and deflate, and decodes them. Default off: bodies
+// are delivered as sent. A request with a Range header does not request a coding. A part of coded
+// content (206), and content in a coding that haul does not know, are delivered as sent (see
+// `decoded` in haul_reply).
 haul_status haul_client_set_decode(haul_client *client, bool on);
 
-// Limits for decoding. `max_bytes`: the maximum decoded size of one body in bytes; 0, the default: no limit
-// (haul_client_set_max_size sets it, too; the later call counts). `max_ratio`: the maximum number of decoded bytes for
-// each byte received, once more than 8 MiB have been decoded; 0: no limit. Default 750: a log that repeats one line
-// reaches 520, bombs reach 1,000. Beyond either, HAUL_STATUS_TOO_LARGE.
+// Sets limits for decoding. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
+// default: no limit (haul_client_set_max_size sets it, too; the later call counts). `max_ratio` is
+// the maximum number of decoded bytes for each received byte, once more than 8 MiB have been
+// decoded; 0: no limit. Default 750: a log that repeats one line reaches 520, decompression bombs
+// reach 1,000. A body that exceeds either limit fails with HAUL_STATUS_TOO_LARGE.
 haul_status haul_client_set_decode_limits(haul_client *client, uint64_t max_bytes, uint64_t max_ratio);
 
-// Sets how long to wait for the server's consent before sending a body of more than 1 MiB or of
-// unknown length (Expect: 100-continue), in milliseconds; 0: do not ask. Default 1,000.
+// Sets the maximum time to wait for a 100 response before a body of more than 1 MiB or of unknown
+// length is sent (Expect: 100-continue), in milliseconds; 0: the header is not sent. Default
+// 1,000.
 haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
 
-// Sends paths as given: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off. For
-// a haul_request use haul_request_new_raw.
+// Sets whether paths are sent as given: dot segments are not removed from the URLs of haul_call
+// (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
 haul_status haul_client_set_raw_path(haul_client *client, bool on);
 
-// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status 200, version 10, no
-// headers. Default off, because a server of any other protocol would seem to answer.
+// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status
+// 200, version 10, no headers. Default off, because the reply of a server of any other protocol
+// would be accepted.
 haul_status haul_client_set_headless(haul_client *client, bool on);
 
-// Keeps connections for later requests. Default on; if off, each request sends Connection: close.
+// Sets whether connections are kept for later requests. Default on; if off, each request sends
+// Connection: close.
 haul_status haul_client_set_keep_alive(haul_client *client, bool on);
 
-// The address family to use: 4, 6, or 0 for both, the default.
+// Sets the address family to use: 4, 6, or 0 for both, the default.
 haul_status haul_client_set_ip_version(haul_client *client, int version);
 
-// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They are sent only to the
-// origin of the request's URL, not to where it redirects. A user in the URL takes precedence.
+// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They
+// are sent only to the origin of the request's URL, not to other origins after a redirect. A user
+// in the URL takes precedence.
 haul_status haul_client_set_auth(haul_client *client, int kind, const char *user, const char *secret);
 
-// A function that is called during waits to ask whether to continue: whenever a signal interrupts a system call, and
-// about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal handler set a flag and this function return it. It
-// is called in the waiting thread. NULL, the default: none.
+// Sets a function that is called during waits to decide whether to continue: whenever a signal
+// interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
+// handler set a flag, and let this function return the flag. It is called in the waiting thread.
+// NULL, the default: none.
 haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
 
-// Sets a function that is called with each step of the request while it happens: in the thread that sends the
-// request, or in a batch's own thread. NULL, the default: none. In a haul_call it is `on_step`.
+// Sets a function that is called at each step of the request when it happens: in the thread that
+// sends the request, or in a batch's own thread. NULL, the default: none. The counterpart in
+// haul_call is `on_step`.
 haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
-// Sends a request and waits only for the head; read the body with haul_response_read. `response` receives a new
-// response, which the caller frees, or NULL if the call fails. haul_request_set_output has no effect here. The
-// request's body may still be sent while the reply is read: borrowed bytes and the `user` of a callback must remain
-// valid until then, the request need not.
+// Sends a request and waits only for the head of the reply; read the body with haul_response_read.
+// `response` receives a new response, which the caller frees, or NULL if the call fails.
+// haul_request_set_output has no effect here. The request's body may still be sent while the reply
+// is read: borrowed bytes and the `user` pointer of a callback must remain valid until the reply
+// is read to the end or freed. The request itself may be freed earlier.
 haul_status haul_client_open(haul_client *client, const haul_request *request, haul_response **response);
 
-// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` receives the number, 0 at
-// the end. Reading to the end frees the connection for other requests; freeing the response earlier closes it.
+// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got`
+// receives the number of bytes, 0 at the end. Reading to the end makes the connection available to
+// other requests; freeing the response earlier closes it.
 haul_status haul_response_read(haul_response *response, void *buffer, size_t len, size_t *got);
 
-// Keeps the TLS session of each reply for haul_response_tls and haul_response_certificate. Default off.
+// Sets whether the TLS session of each reply is kept for haul_response_tls and
+// haul_response_certificate. Default off.
 haul_status haul_client_set_tls_facts(haul_client *client, bool on);
 
-// Copies the TLS session that carried the last reply into `tls`. HAUL_STATUS_SETUP if there was none, or if
-// haul_client_set_tls_facts was not set.
+// Copies the parameters of the TLS session that carried the last reply into `tls`.
+// HAUL_STATUS_SETUP if there was none, or if haul_client_set_tls_facts was not set.
 haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 
-// A certificate of the server in DER, its own first; `data` is NULL past the last one.
+// Returns a certificate of the server's chain in DER; index 0 is the server's own. `data` is NULL
+// if there is no certificate with this index.
 haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
-// The lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
+// Sets the lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
 haul_status haul_client_set_tls_versions(haul_client *client, int min, int max);
 
-// The trusted certificates as PEM text of `len` bytes, which is copied, instead of the system's. NULL: none.
+// Sets the trusted certificates, which replace the system's, as PEM text of `len` bytes, which is
+// copied. NULL: none.
 haul_status haul_client_set_ca_pem(haul_client *client, const char *pem, size_t len);
 
-// The client certificate, its intermediates and its key as PEM text of `len` bytes, which is copied. `passphrase` is that
-// of the key; NULL if it has none. `pem` NULL: no certificate.
+// Sets the client certificate, its intermediates and its key as PEM text of `len` bytes, which is
+// copied. `passphrase` is the passphrase of the key; NULL if it has none. `pem` NULL: no
+// certificate.
 haul_status haul_client_set_client_certificate_pem(haul_client *client,
                                                    const char *pem,
                                                    size_t len,
                                                    const char *passphrase);
 
-// The keys that a server may have: `count` SHA-256 hashes of their SubjectPublicKeyInfo, 32 bytes each. `count` 0: any.
+// Sets the public keys that a server may have: `count` SHA-256 hashes of their
+// SubjectPublicKeyInfo, 32 bytes each. `count` 0: any key.
 haul_status haul_client_set_pins(haul_client *client, const uint8_t *hashes, size_t count);
 
-// Sets trailer fields to be sent after the body (RFC 9110 section 6.5), which is then sent in chunks, whatever its
-// length. `give` NULL: none. Not for a batch.
+// Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
+// 6.5). The body is then sent in chunks, even if its length is known. `give` NULL: none. Not for a
+// batch.
 haul_status haul_request_set_trailers(haul_request *request, haul_trailers_fn give, void *user);
 
-// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. Bytes of
-// `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the result without credentials and
-// fragment; free it with haul_free.
-haul_status haul_url_join(const char *base,
-                          const char *reference,
-                          char **url);
+// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a
+// reply from the URL `base`. Bytes of `reference` beyond ASCII that are not UTF-8 are
+// percent-encoded. `url` receives the result without credentials and fragment; free it with
+// haul_free.
+haul_status haul_url_join(const char *base, const char *reference, char **url);
 
-// 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and the like, case-insensitive),
-// 0 otherwise. haul's own redirects send such a field only to the origin it was given for.
+// Returns 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and
+// the like, case-insensitive), otherwise 0. When haul itself follows redirects, it sends such a
+// field only to the origin for which it was set.
 int haul_field_is_secret(const char *name);
 
-// The version of the linked library, such as "0.1.0"; HAUL_VERSION is the one compiled against.
+// Returns the version of the linked library, such as "0.1.0". HAUL_VERSION is the version of the
+// header with which the program was compiled.
 const char *haul_version(void);
 
-// The same as a number: major * 1,000,000 + minor * 1,000 + patch.
+// Returns the version of the linked library as a number: major * 1,000,000 + minor * 1,000 +
+// patch.
 uint32_t haul_version_number(void);
 
-// Frees a text returned by a function that says so; NULL is ignored.
+// Frees memory that a haul function returned and that its documentation says to free with
+// haul_free. NULL is ignored.
 void haul_free(void *memory);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-//! The authentication of a request: converts the settings of C programs to the engine's.
+//! The authentication of a request: converts the settings of C programs to those of the engine.
 
 use std::ffi::{c_char, c_int};
 
@@ -13,13 +13,13 @@ use crate::text;
 pub enum haul_auth {
     /// No authentication.
     None = 0,
-    /// User and password, at once (RFC 7617).
+    /// User and password, sent without waiting for a challenge (RFC 7617).
     Basic = 1,
-    /// User and password, once the server asks for Digest (RFC 7616).
+    /// User and password, sent in answer to a Digest challenge of the server (RFC 7616).
     Digest = 2,
-    /// User and password, by the strongest scheme that the server offers.
+    /// User and password, with the strongest scheme that the server offers.
     Any = 3,
-    /// A token, at once (RFC 6750).
+    /// A token, sent without waiting for a challenge (RFC 6750).
     Bearer = 4,
 }
 

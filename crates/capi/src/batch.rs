@@ -1,7 +1,7 @@
 //! Batches: many simultaneous requests, whose complete replies are returned in input order or as
 //! they complete.
 //!
-//! A thread of haul makes the transfers. Callbacks run in the thread that asks for replies. The
+//! A thread of haul makes the transfers. Callbacks run in the thread that requests replies. The
 //! memory for finished bodies is bounded: if the program does not fetch replies, haul stops reading
 //! from the servers.
 //!
@@ -50,11 +50,12 @@ pub enum haul_order {
     Completion = 1,
 }
 
-/// Many requests. It belongs to one thread at a time.
+/// A set of requests that are sent concurrently. It belongs to one thread at a time.
 pub struct haul_batch {
     shared: ClientState,
     options: RefCell<BatchOptions>,
-    /// The engine's batch. The first request creates it. Its settings cannot be changed afterwards.
+    /// The engine's batch, created with the first request. Its settings cannot be changed after
+    /// that.
     batch: OnceCell<Batch>,
     /// For each request whose response was not returned yet: the pointer given to haul_batch_add,
     /// and whether haul decodes the body.
@@ -62,9 +63,10 @@ pub struct haul_batch {
     fd: OnceCell<OwnedFd>,
 }
 
-/// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You have to free
-/// `response`; haul_response_error tells whether it failed. The function may add requests. A value other than 0 stops
-/// haul_batch_run with HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
+/// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You
+/// have to free `response`; haul_response_error says whether the request failed. The function may
+/// add requests. If it returns a value other than 0, haul_batch_run stops with
+/// HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
 pub type haul_done_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, user: *mut c_void, response: *mut haul_response) -> c_int>;
 
@@ -104,7 +106,7 @@ impl haul_batch {
     }
 }
 
-/// Creates a batch: many requests over this client's connections, with its current settings.
+/// Creates a batch: many requests over the connections of this client, with its current settings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<haul_batch>> {
     catch_panic_new(|| {
@@ -128,8 +130,9 @@ pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
     catch_panic_or((), || drop(batch));
 }
 
-/// The maximum number of requests in progress, in all (default 64) and to one host; 0: the default. The default for a
-/// host is from 6 to 50, as many as help. Like all settings of a batch, to be called before the first request is added.
+/// Sets the maximum number of requests in progress: in all (default 64) and to one host. 0 means
+/// the default. The default for a host is between 6 and 50, depending on how many the host serves
+/// well. Like all settings of a batch, it must be set before the first request is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
     catch_panic(|| {
@@ -142,7 +145,7 @@ pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: us
     })
 }
 
-/// The order in which replies are returned; `order` is a haul_order.
+/// Sets the order in which replies are returned; `order` is a haul_order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_int) -> haul_status {
     catch_panic(|| {
@@ -156,8 +159,9 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
     })
 }
 
-/// Memory for bodies in bytes, both those in progress and those waiting to be taken. Reading stops when it is used up;
-/// one body may exceed it. Default 64 MiB.
+/// Sets the memory for bodies in bytes, of requests in progress and of replies that were not taken
+/// yet. When it is used up, haul stops reading from the servers; one body may exceed it. Default 64
+/// MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
     catch_panic(|| {
@@ -166,8 +170,8 @@ pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: us
     })
 }
 
-/// Sets the number of requests that may start in a second, in all and to one host; 0, the default: no limit. A retry
-/// counts, a redirect does not.
+/// Sets the maximum number of requests that are started per second, in all and to one host. 0, the
+/// default: no limit. A retry counts as a request, a redirect does not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, per_host: f64) -> haul_status {
     catch_panic(|| {
@@ -180,7 +184,7 @@ pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, p
     })
 }
 
-/// Returns the time between two starts at this many a second; `None` for 0.
+/// Returns the interval between two requests at this rate; `None` for 0.
 fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
     if per_second == 0.0 {
         return Ok(None);
@@ -189,7 +193,8 @@ fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
     interval.and_then(Result::ok).map(Some).ok_or_else(|| CallFailure::setup("a rate is a positive number"))
 }
 
-/// The limit on bytes of bodies a second in each direction, over all requests of the batch; 0, the default: no limit.
+/// Limits the body bytes per second in each direction, over all requests of the batch. 0, the
+/// default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes_per_second: u64) -> haul_status {
     catch_panic(|| {
@@ -199,8 +204,8 @@ pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes
     })
 }
 
-/// The time in milliseconds for which no byte of a request may move in either direction, until its response is complete;
-/// 0, the default: no limit. The request fails with HAUL_STATUS_TIMEOUT then.
+/// Sets the time in milliseconds after which a request fails with HAUL_STATUS_TIMEOUT if no byte is
+/// sent or received for it. 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u64) -> haul_status {
     catch_panic(|| {
@@ -230,9 +235,10 @@ pub unsafe extern "C" fn haul_batch_add(
     })
 }
 
-/// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not at all). `response`
-/// receives a new response, which the caller frees; haul_response_error tells whether it failed. `response` is NULL if
-/// none finished in time, or if all were taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
+/// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
+/// at all). `response` receives a new response, which the caller frees; haul_response_error says
+/// whether the request failed. `response` is NULL if no request finished in time, or if all were
+/// taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_next(
     batch: *mut haul_batch,
@@ -280,15 +286,16 @@ pub unsafe extern "C" fn haul_batch_run(
     })
 }
 
-/// The number of requests that were added and not taken yet.
+/// Returns the number of requests that were added and whose replies were not taken yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
     // SAFETY: the header's contract.
     catch_panic_or(0, || unsafe { batch.as_ref() }.map_or(0, haul_batch::pending))
 }
 
-/// A descriptor for poll, epoll and event loops, which is readable while haul_batch_next has something to return. Do not
-/// read from it or close it: it belongs to the batch. -1 if the system has no descriptors left.
+/// Returns a descriptor for poll, epoll and event loops. It is readable while haul_batch_next has
+/// something to return. Do not read from it or close it: it belongs to the batch. -1 if the system
+/// has no descriptors left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
     let mut fd = -1;

@@ -1,5 +1,5 @@
 //! Requests that wait for the whole reply: [`haul_client_perform`] with objects, and
-//! [`haul_client_call`] with plain structs, which is cheaper.
+//! [`haul_client_call`] with plain structs, which costs less.
 //!
 //! ```
 //! use haul_c::call::{haul_call, haul_client_call};
@@ -34,52 +34,57 @@ use crate::streaming::{receive_reply, with_new_response};
 use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
 
-/// For haul_call's `flags`: ask for gzip and other codings, and decode them, whatever the client's setting.
+/// For haul_call's `flags`: request gzip and other codings, and decode them, regardless of the
+/// client's setting.
 pub const HAUL_CALL_DECODE: u32 = 1;
 /// For haul_call's `flags`: send the path of the URL as given, with its "." and ".." segments.
 pub const HAUL_CALL_RAW_PATH: u32 = 2;
 /// For haul_call's `flags`: neither send nor store cookies.
 pub const HAUL_CALL_NO_JAR: u32 = 4;
-/// For haul_call's `flags`: close the connection afterwards, and tell the server so (Connection: close).
+/// For haul_call's `flags`: close the connection afterwards, and announce this to the server
+/// (Connection: close).
 pub const HAUL_CALL_CLOSE: u32 = 8;
 /// For haul_call's `flags`: send an HTTP/1.0 request. A body of unknown length cannot be sent.
 pub const HAUL_CALL_HTTP_1_0: u32 = 16;
 
-/// A whole request in plain memory, which haul reads only during the call. Initialise it with HAUL_CALL_INIT.
+/// A complete request in plain memory, which haul reads only during the call. Initialise it with
+/// HAUL_CALL_INIT.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_call {
     /// sizeof(haul_call): later versions may add members at the end.
     pub size: usize,
-    /// Empty: GET.
+    /// The method; empty means GET.
     pub method: haul_slice,
     /// The URL.
     pub url: haul_slice,
-    /// Header fields of this request; several of the same name are all sent. They replace the client's and haul's own of
-    /// that name. A field whose value has `data` NULL only removes those.
+    /// Header fields of this request. Several fields with the same name are all sent. They replace
+    /// fields of that name that the client or haul would send. A field whose value has `data` NULL
+    /// is not sent, and only removes those.
     pub headers: *const haul_header,
     /// Number of header fields.
     pub header_count: usize,
-    /// The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB are sent together with the head.
+    /// The body. `data` NULL: no body; `len` 0 with other `data`: an empty body. A body of up to 64
+    /// KiB is sent together with the head.
     pub body: haul_slice,
-    /// Not NULL: the body comes from this function instead.
+    /// If not NULL, this function supplies the body instead.
     pub read: haul_read_fn,
-    /// May be NULL: then the body cannot be sent again.
+    /// Called if the body has to be sent again. If it is NULL, the body cannot be sent again.
     pub rewind: haul_rewind_fn,
     /// The user pointer that is passed to `read` and `rewind`.
     pub read_user: *mut c_void,
-    /// The number of bytes from `read`; -1: unknown, the body is sent in chunks.
+    /// The number of bytes that `read` supplies; -1: unknown, so the body is sent in chunks.
     pub read_length: i64,
     /// Called with the head before the body; may be NULL.
     pub on_head: haul_head_fn,
-    /// Called for the memory that receives the body; may be NULL.
+    /// Called to get the memory that receives the body; may be NULL.
     pub reserve: haul_reserve_fn,
-    /// Called with each piece of the body; may be NULL. With `reserve` NULL, too, the body goes
-    /// into haul's memory, which `response` keeps.
+    /// Called with each piece of the body; may be NULL. If `reserve` is NULL as well, haul stores
+    /// the body in memory that belongs to `response`.
     pub on_body: haul_body_fn,
     /// The user pointer that is passed to `on_head`, `reserve` and `on_body`.
     pub user: *mut c_void,
-    /// Time limit for the whole request, in milliseconds; 0: the client's.
+    /// Time limit for the whole request, in milliseconds; 0: the client's setting.
     pub timeout_ms: u64,
     /// The maximum size of a body in bytes; 0: the client's setting.
     pub max_size: u64,
@@ -87,14 +92,14 @@ pub struct haul_call {
     pub max_redirects: i32,
     /// Any of the HAUL_CALL_... flags.
     pub flags: u32,
-    /// Trailer fields after the body (RFC 9110 section 6.5), which is then sent in chunks; `read_length` is ignored. May be
-    /// NULL.
+    /// Supplies trailer fields that follow the body (RFC 9110 section 6.5). The body is then sent
+    /// in chunks, and `read_length` is ignored. May be NULL.
     pub trailers: haul_trailers_fn,
     /// The user pointer that is passed to `trailers`.
     pub trailers_user: *mut c_void,
     /// Called with each step of the request; may be NULL.
     pub on_step: haul_step_fn,
-    /// For `on_step`.
+    /// The user pointer that is passed to `on_step`.
     pub step_user: *mut c_void,
 }
 
@@ -129,9 +134,10 @@ impl Default for haul_call {
 
 const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE | HAUL_CALL_HTTP_1_0;
 
-/// Sends the request and waits for the whole reply. `response` holds it; `reply` (may be NULL) receives its plain part,
-/// also if the call fails after the head has arrived. No thread is started; on a warm connection a small request is
-/// three system calls. Callbacks may make other calls with this client, but not with this response.
+/// Sends the request and waits for the whole reply. `response` holds the reply. `reply` (may be
+/// NULL) receives its plain part, even if the call fails after the head has arrived. No thread is
+/// started; on an open connection, a small request takes three system calls. Callbacks may make
+/// other calls with this client, but not with this response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_call(
     client: *mut haul_client,
@@ -168,7 +174,8 @@ pub unsafe extern "C" fn haul_client_call(
 /// Converts a haul_call to the engine's request.
 ///
 /// # Safety
-/// Pointers in `call` are NULL or point to what the header says, for as long as the request lives.
+/// Pointers in `call` are NULL or point to the data that the header describes, for as long as the
+/// request lives.
 unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, CallFailure> {
     if call.size != size_of::<haul_call>() || call.flags & !FLAGS != 0 {
         return Err(CallFailure::setup("the haul_call is not of this version: begin with HAUL_CALL_INIT"));
@@ -213,7 +220,8 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
     Ok(Request::new(target, own.options(shared), particulars))
 }
 
-/// Returns the fields to send, and adds the names of default fields that are not sent to `without`.
+/// Returns the fields to send. Appends to `without` the names of default fields that are not to be
+/// sent.
 ///
 /// # Safety
 /// The rules of [`request`].

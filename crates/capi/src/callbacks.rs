@@ -1,5 +1,5 @@
-//! The types of callbacks. haul calls them in the thread that called haul. None may unwind (C++
-//! exceptions, longjmp) through haul.
+//! The types of callbacks. haul calls them in the thread that called haul. No callback may unwind
+//! (C++ exceptions, longjmp) through haul.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,19 +7,21 @@ use crate::response::haul_reply;
 use crate::steps::haul_step_info;
 use crate::text::haul_header;
 
-/// Supplies memory for a body: returns the start of `size` bytes in all, which still contain what was written after
-/// earlier calls for this body (like realloc). The memory may move. NULL stops the request with HAUL_STATUS_WRITE.
-/// Called once if the length is known and at most 4 MiB, else each time the body outgrows the memory.
+/// Supplies memory for a body. Returns the start of a block of `size` bytes. The block must contain
+/// what was written to the blocks returned by earlier calls for this body (like realloc). The
+/// memory may move. NULL stops the request with HAUL_STATUS_WRITE. Called once if the length is
+/// known and at most 4 MiB, else each time the body outgrows the memory.
 pub type haul_reserve_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: usize) -> *mut c_void>;
 
 /// Called with each piece of a body. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_body_fn = Option<unsafe extern "C" fn(user: *mut c_void, data: *const c_char, len: usize) -> c_int>;
 
-/// Supplies the next bytes of a request's body, at most `len`, in `buffer`. Returns their number, 0 at the end, or
-/// HAUL_READ_ERROR.
+/// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns
+/// their number, 0 at the end, or HAUL_READ_ERROR.
 pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize>;
 
-/// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 if it did.
+/// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 on
+/// success.
 pub type haul_rewind_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
 /// Supplies the trailer fields of a request after its body has been read: an array of `count` fields, which must remain
@@ -34,7 +36,8 @@ pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c
 /// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
-/// Called with a step of a request while it happens. It must not free the request, the response or the client.
+/// Called at each step of a request when it happens. It must not free the request, the response or
+/// the client.
 pub type haul_step_fn = Option<unsafe extern "C" fn(user: *mut c_void, info: *const haul_step_info)>;
 
 /// A pointer that the caller supplied for its callbacks. haul passes it to these callbacks and

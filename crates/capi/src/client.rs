@@ -1,4 +1,4 @@
-//! A client: settings, connections and a jar, shared by any number of threads.
+//! A client: settings, connections and a cookie jar, which any number of threads can share.
 //!
 //! A lock protects the settings. A request holds the lock only while it clones a reference to the
 //! settings. A setter replaces the settings by a changed copy if requests use them, so it never
@@ -28,12 +28,12 @@ use crate::text;
 /// The default number of redirects to follow.
 const MAX_REDIRECTS: u32 = 20;
 
-/// State that requests share: settings, connections, a jar.
+/// State that requests share: settings, connections, and a cookie jar.
 pub struct haul_client {
     shared: RwLock<ClientState>,
 }
 
-/// The state of a client. Each request works with its own clone.
+/// The state of a client. Each request uses its own clone.
 #[derive(Clone)]
 pub(crate) struct ClientState {
     /// The HTTP engine with its connections, DNS answers and TLS sessions.
@@ -83,13 +83,15 @@ fn defaults() -> RequestOptions {
     options
 }
 
-/// Creates a client with default settings and no jar. It opens no connection before its first request.
+/// Creates a client with default settings and without a cookie jar. It opens no connection before
+/// its first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
     catch_panic_new(|| Ok(haul_client::with(ClientState { engine: Client::new(), options: Arc::new(defaults()) })))
 }
 
-/// Creates a client with the current settings of this one, which shares its connections and its jar.
+/// Creates a client with the current settings of `client`. The two clients share connections and
+/// cookie jar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option<Box<haul_client>> {
     // SAFETY: the header's contract: NULL or a client that lives. So in all functions here.
@@ -104,11 +106,12 @@ pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
 
 /// For haul_client_share: connections, DNS answers and TLS sessions.
 pub const HAUL_SHARE_POOL: u32 = 1;
-/// For haul_client_share: the jar.
+/// For haul_client_share: the cookie jar.
 pub const HAUL_SHARE_JAR: u32 = 2;
 
-/// Makes `client` use the connections, the jar or both of `with`: `what` is HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A
-/// connection is only used by clients whose settings match it (certificates, proxies, interface).
+/// Makes `client` use the connections, the cookie jar or both of `with`: `what` is HAUL_SHARE_POOL,
+/// HAUL_SHARE_JAR or both. A connection is only used by clients whose settings match it
+/// (certificates, proxies, interface).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_share(
     client: *mut haul_client,
@@ -136,9 +139,9 @@ pub unsafe extern "C" fn haul_client_share(
     })
 }
 
-/// Sets how many idle connections are kept in all, how many to one server, and for how long. 0: the
-/// default, which is 4,096, no limit of its own, and 118,000 ms. This gives the client a new, empty
-/// pool; clients that share a pool share its limits.
+/// Sets how many idle connections are kept in all, how many to one server, and for how many
+/// milliseconds. 0 means the default: 4,096 connections in all, no limit for one server, and
+/// 118,000 ms. The client gets a new, empty pool. Clients that share a pool share its limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool(
     client: *mut haul_client,
@@ -173,9 +176,9 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
     });
 }
 
-/// Returns whether there is an idle connection for a request to `url` that is open and silent now.
-/// `false` if `url` is not a valid URL. Another thread may take the connection, or its server may
-/// close it, before it is used.
+/// Returns whether there is an idle, open connection for a request to `url`. `false` if `url` is
+/// not a valid URL. Another thread may take the connection, or its server may close it, before it
+/// is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
     catch_panic_or(false, || {
@@ -187,8 +190,8 @@ pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *c
     })
 }
 
-/// Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any
-/// pointer may be NULL.
+/// Returns the numbers of connections opened, requests sent and body bytes received so far by all
+/// clients that share the connections. Any pointer may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_stats(
     client: *const haul_client,

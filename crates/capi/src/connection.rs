@@ -1,5 +1,5 @@
-//! The settings of a client that connections depend on: TLS, proxies and local addresses. Requests
-//! with different settings never share a connection, even in a shared pool.
+//! The settings of a client on which its connections depend: TLS, proxies and local addresses.
+//! Requests with different settings never share a connection, even in a shared pool.
 //!
 //! ```
 //! use haul_c::client::haul_client_new;
@@ -44,7 +44,7 @@ pub enum haul_http {
     HAUL_HTTP_2 = 20,
     /// HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
     HAUL_HTTP_2_PRIOR = 21,
-    /// HTTP/3 for https if a QUIC connection opens before one over TCP, else as HAUL_HTTP_2.
+    /// HTTP/3 for https if a QUIC connection opens before one over TCP, else like HAUL_HTTP_2.
     HAUL_HTTP_3 = 30,
     /// HTTP/3 only. Needs https, and no proxy.
     HAUL_HTTP_3_ONLY = 31,
@@ -62,7 +62,7 @@ unsafe fn path(path: *const c_char) -> Result<Option<PathBuf>, CallFailure> {
     Ok(Some(unsafe { file(path) }?.to_owned()))
 }
 
-/// The version of HTTP to use; `version` is a haul_http.
+/// Sets the version of HTTP to use; `version` is a haul_http.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version: c_int) -> haul_status {
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
@@ -94,7 +94,8 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
     }
 }
 
-/// Verifies the certificates of servers. Default on. Without it, anyone on the network can read and change everything.
+/// Sets whether the certificates of servers are verified. Default on. Without verification, anyone
+/// on the network can read and change everything.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bo
     }
 }
 
-/// A PEM file of CA certificates to trust instead of the system's; NULL: the system's.
+/// Sets a PEM file of CA certificates to trust instead of the system's; NULL: the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_file: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -119,7 +120,8 @@ pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_fi
     }
 }
 
-/// The same as a directory of PEM files named by the hashes of their subjects.
+/// Sets a directory of CA certificates to trust instead of the system's: PEM files named by the
+/// hashes of their subjects. NULL: the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -132,8 +134,8 @@ pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_pa
     }
 }
 
-/// The client certificate and its key, as PEM files. `key` NULL: it is in the same file. `certificate` NULL: no
-/// certificate is sent.
+/// Sets the client certificate and its key, as PEM files. `key` NULL: the key is in the file of the
+/// certificate. `certificate` NULL: no certificate is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_client_certificate(
     client: *mut haul_client,
@@ -150,8 +152,9 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
     }
 }
 
-/// The proxy for everything, such as "http://user:password@host:3128" or "socks5h://host"; NULL or "": none. It replaces
-/// the settings of haul_client_set_proxy_from_environment and haul_client_set_scheme_proxies.
+/// Sets the proxy for all requests, such as "http://user:password@host:3128" or "socks5h://host";
+/// NULL or "": none. It replaces the settings of haul_client_set_proxy_from_environment and
+/// haul_client_set_scheme_proxies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -170,8 +173,8 @@ pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *c
     }
 }
 
-/// The proxies for http and for https; NULL or "": none for that scheme. They replace the settings of
-/// haul_client_set_proxy and haul_client_set_proxy_from_environment.
+/// Sets the proxies for http and for https URLs; NULL or "": none for that scheme. They replace the
+/// settings of haul_client_set_proxy and haul_client_set_proxy_from_environment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_scheme_proxies(
     client: *mut haul_client,
@@ -203,8 +206,9 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
     }
 }
 
-/// Hosts to reach directly, as a list in the form of NO_PROXY ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only
-/// those in the environment, if it is used.
+/// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
+/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only those in the environment, if it is
+/// used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -219,8 +223,9 @@ pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list
     }
 }
 
-/// Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case
-/// only); in a set-user-ID program, none. Default: the environment is not used.
+/// Sets the proxies to the current values of the environment variables http_proxy, https_proxy,
+/// all_proxy and no_proxy (http_proxy in lower case only). In a set-user-ID program, no proxy is
+/// set. Default: the environment is not used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut haul_client) -> haul_status {
     // SAFETY: the header's contract.
@@ -247,8 +252,8 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
     }
 }
 
-/// The name servers to ask, for all clients that share the connections: addresses, with or without a port, separated by
-/// commas; NULL: the system's.
+/// Sets the name servers to query, for all clients that share the connections: addresses, with or
+/// without a port, separated by commas; NULL: the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, list: *const c_char) -> haul_status {
     catch_panic(|| {
@@ -260,7 +265,7 @@ pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, l
     })
 }
 
-/// Connects to this Unix socket, whatever host a URL names; NULL: off.
+/// Connects to this Unix socket, regardless of the host in the URL; NULL: off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, socket: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -272,9 +277,10 @@ pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, s
     }
 }
 
-/// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not change. A NULL host or a
-/// port of 0 means any, or the same. Each call adds a rule, and the first match is used. With both hosts NULL and both
-/// ports 0, removes all rules.
+/// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not
+/// change. For `host` and `port`, NULL and 0 match any value; for `to_host` and `to_port`, they
+/// keep the original value. Each call adds a rule, and the first match is used. With both hosts
+/// NULL and both ports 0, removes all rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_connect_to(
     client: *mut haul_client,

@@ -32,7 +32,7 @@ use crate::text;
 /// the body.
 const MAX_JOINED_BODY: usize = 64 << 10;
 
-/// The body of a request, in the form in which the caller set it.
+/// The body of a request, as the caller set it.
 #[derive(Clone, Default)]
 pub(crate) enum BodyContent {
     #[default]
@@ -102,7 +102,7 @@ impl Read for BorrowedReader {
     }
 }
 
-/// A callback of the caller that supplies the body.
+/// A callback of the caller that supplies the body of a request.
 #[derive(Clone)]
 pub(crate) struct BodyCallback {
     read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
@@ -126,8 +126,8 @@ impl BodyCallback {
         Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// Converts the callback to a body. Adds a Content-Length to `fields` if the body itself does
-    /// not state its length.
+    /// Converts the callback to a body. Adds a Content-Length to `fields` if the body does not
+    /// state its length.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
@@ -171,8 +171,8 @@ impl Read for CallbackReader {
 }
 
 impl BodyContent {
-    /// Converts this to the engine's body; `None` if there is no body. Adds the Content-Type of a
-    /// form to `fields`.
+    /// Converts the content to the engine's body; `None` if there is no body. Adds the Content-Type
+    /// of a form to `fields`.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<RequestBody>, CallFailure> {
         Ok(Some(match self {
             Self::None => return Ok(None),
@@ -203,8 +203,8 @@ impl BodyContent {
         }
     }
 
-    /// Returns a copy that uses no memory of the caller, for a request that outlives the call from
-    /// C.
+    /// Returns a copy that does not refer to memory of the caller, for a request that outlives the
+    /// C call.
     pub(crate) fn owned(&self) -> Result<Self, CallFailure> {
         Ok(match self {
             // SAFETY: as in `body`.
@@ -222,7 +222,7 @@ fn set_content_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     }
 }
 
-/// Sets the body to a copy of these bytes. NULL and 0: an empty body.
+/// Sets the body to a copy of these bytes. `data` NULL and `len` 0: an empty body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body(
     request: *mut haul_request,
@@ -239,9 +239,10 @@ pub unsafe extern "C" fn haul_request_set_body(
     }
 }
 
-/// Sets the body to these bytes, without a copy. They must stay unchanged until the request is freed or gets another
-/// body; after haul_client_open, until its response is read to the end or freed, because a server may answer before it
-/// has received them all. A batch makes a copy.
+/// Sets the body to these bytes, without copying them. They must stay unchanged until the request
+/// is freed or gets another body. After haul_client_open they must also stay unchanged until the
+/// response is read to the end or freed, because a server may answer before it has received them
+/// all. A batch makes a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_borrowed(
     request: *mut haul_request,
@@ -258,8 +259,8 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
     }
 }
 
-/// Sets the body to the content of a file. Its length is taken now; the file is opened when it is sent. HAUL_STATUS_READ
-/// if it cannot be read.
+/// Sets the body to the content of a file. Its length is determined now; the file is opened when
+/// the body is sent. HAUL_STATUS_READ if it cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -271,10 +272,11 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
     }
 }
 
-/// Sets the body to `length` bytes from `read`; -1: the length is unknown, and the body is sent in chunks. `rewind` is
-/// called if the body has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more);
-/// without it (NULL) that fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`, until
-/// the response is read to the end or freed. Not for a batch.
+/// Sets the body to `length` bytes that `read` supplies. `length` -1: the length is unknown, and
+/// the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect, a
+/// retry, an answer to a challenge, or a second use of the request); if it is NULL, the request
+/// then fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`,
+/// until the response is read to the end or freed. Not for a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_callback(
     request: *mut haul_request,
@@ -292,8 +294,8 @@ pub unsafe extern "C" fn haul_request_set_body_callback(
     }
 }
 
-/// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other body. Both are
-/// encoded by haul.
+/// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other
+/// body. haul encodes both.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_form_field(
     request: *mut haul_request,
@@ -320,8 +322,9 @@ pub unsafe extern "C" fn haul_request_add_form_field(
     }
 }
 
-/// Adds a part to a form with parts (multipart/form-data), which replaces any other body. The bytes are copied.
-/// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed from the name.
+/// Adds a part to a multipart/form-data form, which replaces any other body. The bytes are copied.
+/// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed
+/// from the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_part(
     request: *mut haul_request,
@@ -347,8 +350,8 @@ pub unsafe extern "C" fn haul_request_add_part(
     }
 }
 
-/// The same with the content of a file, which is opened when it is sent. `filename` NULL: the file's own name.
-/// HAUL_STATUS_READ if it cannot be read.
+/// Adds a part with the content of a file to a multipart/form-data form. The file is opened when
+/// the body is sent. `filename` NULL: the file's own name. HAUL_STATUS_READ if it cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_part_file(
     request: *mut haul_request,
@@ -385,7 +388,7 @@ unsafe fn set_part_content_type(part: &mut FormPart, content_type: *const c_char
     Ok(())
 }
 
-/// Returns the content of a file as a piece of a body. The file is opened when the body is sent.
+/// Returns the content of a file as a part of a body. The file is opened when the body is sent.
 ///
 /// # Safety
 /// `path` is NULL or ends with NUL.
@@ -415,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn callback_reader_refuses_more_than_the_buffer() {
+    fn callback_count_above_buffer_size_is_an_error() {
         let mut rest = &b"abcd"[..];
         let mut reader = CallbackReader { read: two_by_two, user: UserPointer((&raw mut rest).cast()) };
         let mut read = Vec::new();

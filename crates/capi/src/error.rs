@@ -22,13 +22,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use haul::ErrorKind;
 
-/// The result of a call: 0 or one of curl's exit codes. New ones may be added: treat an unknown one as a failure.
+/// The result of a call: 0 or one of curl's exit codes. Later versions may add codes: treat an
+/// unknown code as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_status {
     /// Success.
     Ok = 0,
-    /// The URL's scheme, or that of a redirect, is neither http nor https; or the peer does not speak HTTP.
+    /// The scheme of the URL or of a redirect is neither http nor https, or the peer does not speak
+    /// HTTP.
     UnsupportedScheme = 1,
     /// An argument or a setting is not valid.
     Setup = 2,
@@ -46,11 +48,11 @@ pub enum haul_status {
     Http2 = 16,
     /// The body ended before its announced length.
     PartialBody = 18,
-    /// The status was 400 or above, if that counts as a failure.
+    /// The status was 400 or above, if the caller treats that as a failure.
     HttpStatus = 22,
-    /// A callback that receives the body returned a failure.
+    /// A callback that receives the body reported a failure.
     Write = 23,
-    /// The request's body has no known length, and HTTP/1.0 sends none without.
+    /// The length of the request's body is unknown, but HTTP/1.0 requires it.
     Upload = 25,
     /// The request's body, or a file, could not be read.
     Read = 26,
@@ -80,11 +82,11 @@ pub enum haul_status {
     ContentCoding = 61,
     /// The body is larger than allowed.
     TooLarge = 63,
-    /// The request's body has to be sent again, and cannot be.
+    /// The request's body has to be sent again, but cannot be.
     Rewind = 65,
     /// The file of CA certificates cannot be used.
     CaFile = 77,
-    /// The server's public key is none of the pinned ones.
+    /// The server's public key is not among the pinned keys.
     PinnedKey = 90,
     /// The server reset an HTTP/2 stream before the reply was complete.
     Http2Stream = 92,
@@ -118,7 +120,7 @@ pub struct haul_error {
 pub struct CallFailure(Box<haul_error>);
 
 impl CallFailure {
-    /// Creates a failure with this status and text.
+    /// Creates a failure with this status and error text.
     #[must_use]
     pub fn new(status: haul_status, text: impl Into<String>) -> Self {
         let (text, url) = (c_text(text.into()), None);
@@ -274,33 +276,34 @@ pub extern "C" fn haul_last_error() -> *const haul_error {
     found.ok().flatten().unwrap_or(std::ptr::null())
 }
 
-/// A copy to keep; NULL for NULL.
+/// Returns a copy of an error, which the caller keeps and frees; NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_clone(error: Option<&haul_error>) -> Option<Box<haul_error>> {
     catch_panic_or(None, || error.cloned().map(Box::new))
 }
 
-/// Frees a copy.
+/// Frees a copy of an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_free(error: Option<Box<haul_error>>) {
     catch_panic_or((), || drop(error));
 }
 
-/// The status; HAUL_STATUS_OK for NULL.
+/// Returns the status of an error; HAUL_STATUS_OK for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_code(error: *const haul_error) -> haul_status {
     // SAFETY: the header's contract: NULL or an error that has not been freed.
     unsafe { error.as_ref() }.map_or(haul_status::Ok, |error| error.status)
 }
 
-/// "URL: what happened: why", ended by NUL; "" for NULL. It never contains credentials.
+/// Returns the text of an error: "URL: what happened: why", terminated by NUL; "" for NULL. It
+/// never contains credentials.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_text(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.as_ptr())
 }
 
-/// The URL of the request, or NULL.
+/// Returns the URL of the request that failed, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.
@@ -308,7 +311,7 @@ pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_ch
     url.map_or(std::ptr::null(), |url| url.as_ptr())
 }
 
-/// The underlying errno, or 0.
+/// Returns the errno of the failed system call, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_errno(error: *const haul_error) -> c_int {
     // SAFETY: as in haul_error_code.
@@ -322,8 +325,8 @@ pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool
     unsafe { haul_error_code(error) == haul_status::Timeout }
 }
 
-/// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request
-/// was sent, so it may be repeated whatever its method.
+/// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. No
+/// part of the request was sent, so it may be repeated regardless of its method.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
@@ -344,7 +347,7 @@ pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
     unsafe { error.as_ref() }.is_some_and(|error| error.is_tls)
 }
 
-/// Returns true if the call was wrong: an argument, a setting, a URL.
+/// Returns true if the program used haul wrongly: an invalid argument, setting or URL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_usage(error: *const haul_error) -> bool {
     use haul_status::{Setup, UnsupportedScheme, Url};
@@ -359,7 +362,8 @@ pub unsafe extern "C" fn haul_error_is_interrupted(error: *const haul_error) -> 
     unsafe { haul_error_code(error) == haul_status::Interrupted }
 }
 
-/// Returns the meaning of a haul_status in a few words; "unknown" if it is not one. Never NULL.
+/// Returns the meaning of a haul_status in a few words; "unknown" if the number is not a
+/// haul_status. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_status_text(status: c_int) -> *const c_char {
     status_text(status).as_ptr()

@@ -1,5 +1,5 @@
-//! Cookie jars. Clients can share a jar, programs can read and set its cookies, and it can be saved
-//! in a file.
+//! Cookie jars. Clients can share a jar. Programs can read and set its cookies, and save it in a
+//! file.
 //!
 //! ```
 //! use haul_c::jar::{haul_jar_count, haul_jar_free, haul_jar_new, haul_jar_set};
@@ -25,7 +25,7 @@ use crate::request::parse_url;
 use crate::text::{self, haul_slice};
 use crate::version::allocate_copy;
 
-/// Cookies, for any number of clients and threads.
+/// A store of cookies, for any number of clients and threads.
 #[derive(Debug, Clone, Default)]
 pub struct haul_jar {
     pub(crate) jar: SharedCookieJar,
@@ -39,22 +39,22 @@ pub struct haul_cookie {
     pub name: haul_slice,
     /// Value of the cookie, as it is sent.
     pub value: haul_slice,
-    /// The host, or the domain to whose hosts it is sent; without a leading dot.
+    /// The host, or the domain to whose hosts the cookie is sent; without a leading dot.
     pub domain: haul_slice,
-    /// The path at or below which it is sent.
+    /// The path at or below which the cookie is sent.
     pub path: haul_slice,
-    /// Time of expiry, in seconds since 1970; 0: with the session.
+    /// Time of expiry, in seconds since 1970; 0: the cookie ends with the session.
     pub expires: i64,
-    /// Sent to that host only, not to subdomains.
+    /// The cookie is sent only to that host, not to subdomains.
     pub host_only: bool,
-    /// Sent over TLS only.
+    /// The cookie is sent only over TLS.
     pub secure: bool,
-    /// Not available to scripts in pages.
+    /// The cookie is not available to scripts in pages (HttpOnly).
     pub http_only: bool,
 }
 
-/// Called with a cookie. The pointers are valid during the call, in which the jar may be used. A value other than 0 ends
-/// the iteration.
+/// Called with each cookie. The pointers are valid during the call, which may use the jar. A value
+/// other than 0 ends the iteration.
 pub type haul_cookie_fn = Option<unsafe extern "C" fn(user: *mut c_void, cookie: *const haul_cookie) -> c_int>;
 
 /// Creates an empty jar.
@@ -70,14 +70,15 @@ pub unsafe extern "C" fn haul_jar_clone(jar: *const haul_jar) -> Option<Box<haul
     catch_panic_new(|| Ok(Box::new(unsafe { text::required_object(jar, "jar") }?.clone())))
 }
 
-/// Frees a handle. The jar itself is freed with the last of its handles and clients.
+/// Frees a handle. The jar itself is freed when no handle and no client uses it.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_free(jar: Option<Box<haul_jar>>) {
     catch_panic_or((), || drop(jar));
 }
 
-/// Adds the cookies of a file, in Netscape's format (curl, wget, browsers) or that of Perl's HTTP::Cookies. A missing
-/// file counts as empty. `refused` (may be NULL) receives the number of lines that were not acceptable as cookies.
+/// Adds the cookies of a file in Netscape's format (curl, wget, browsers) or the format of Perl's
+/// HTTP::Cookies. A missing file counts as empty. `refused` (may be NULL) receives the number of
+/// lines that are not valid cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, refused: *mut usize) -> haul_status {
     catch_panic(|| {
@@ -93,8 +94,9 @@ pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, 
     })
 }
 
-/// Writes what was set and removed since haul_jar_load or the last save into a Netscape file, atomically and with mode
-/// 0600. What other programs have written to it meanwhile is kept.
+/// Writes the cookies that were set and removed since haul_jar_load or the last save into a
+/// Netscape file, atomically and with mode 0600. Cookies that other programs have written to the
+/// file meanwhile are kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char) -> haul_status {
     catch_panic(|| {
@@ -114,8 +116,8 @@ pub enum haul_jar_format {
     Lwp = 1,
 }
 
-/// All cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len` (may be NULL) receives its
-/// length.
+/// Returns all cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len`
+/// (may be NULL) receives its length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_to_text(
     jar: *const haul_jar,
@@ -140,8 +142,8 @@ pub unsafe extern "C" fn haul_jar_to_text(
     })
 }
 
-/// Adds the cookies of a text, in either format. `refused` (may be NULL) receives the number of lines that were not
-/// acceptable.
+/// Adds the cookies of a text in either format. `refused` (may be NULL) receives the number of
+/// lines that are not valid cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_add_text(
     jar: *mut haul_jar,
@@ -165,7 +167,8 @@ pub unsafe extern "C" fn haul_jar_add_text(
     })
 }
 
-/// The Cookie field of a request to `url`. Free `cookie` with haul_free; it is NULL if there are no cookies to send.
+/// Returns the value of the Cookie field for a request to `url`. Free `cookie` with haul_free; it
+/// is NULL if there are no cookies to send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_cookie_header(
     jar: *const haul_jar,
@@ -185,7 +188,8 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
     })
 }
 
-/// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis does not allow it.
+/// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis
+/// forbids it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_set(
     jar: *mut haul_jar,
@@ -207,7 +211,8 @@ pub unsafe extern "C" fn haul_jar_set(
     })
 }
 
-/// Stores a cookie as it is, replacing the one of the same name, domain and path. HAUL_STATUS_SETUP if it is not valid.
+/// Stores a cookie unchanged, replacing the cookie of the same name, domain and path.
+/// HAUL_STATUS_SETUP if it is not valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
     catch_panic(|| {
@@ -235,7 +240,8 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
     })
 }
 
-/// Removes the cookies of this domain, path and name; NULL matches all. It is not a failure if there are none.
+/// Removes the cookies with this domain, path and name. NULL matches any value. It is not a failure
+/// if no cookie matches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_remove(
     jar: *mut haul_jar,
@@ -281,7 +287,7 @@ pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
     });
 }
 
-/// The number of cookies that have not expired.
+/// Returns the number of cookies that have not expired.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
     catch_panic_or(0, || {
@@ -291,7 +297,7 @@ pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
     })
 }
 
-/// Calls `look` for every cookie that has not expired, oldest first.
+/// Calls `look` for every cookie that has not expired, the oldest cookie first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_fn, user: *mut c_void) -> haul_status {
     catch_panic(|| {

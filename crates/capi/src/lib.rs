@@ -1,7 +1,7 @@
 //! libhaul: haul for C, and for all languages that can call C functions.
 //!
-//! cbindgen generates `include/haul.h` from this crate, comments included. The header documents all
-//! that a C program has to know. In C:
+//! cbindgen generates `include/haul.h` from this crate, comments included. The header documents
+//! everything that a C program has to know. In C:
 //!
 //! ```c
 //! haul_client *client = haul_client_new();

@@ -19,7 +19,7 @@ use crate::response::haul_reply;
 use crate::text::haul_slice;
 
 /// The largest number of bytes that are allocated at once because a server announced that length. A
-/// false length therefore costs little.
+/// server that announces a false length therefore wastes little memory.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// The caller's callbacks for a reply. Without callbacks for the body, haul stores the body.
@@ -59,9 +59,10 @@ impl ReplyDestination {
 /// A body that was received, completely or in part.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBody {
-    /// The body, if haul stored it; else empty. The memory is used again for the next reply.
+    /// The body if haul stored it, else empty. The memory is reused for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The pointer and length of the body in the caller's memory. NULL if the body goes elsewhere.
+    /// The pointer and length of the body in the caller's memory. NULL if the body is stored
+    /// elsewhere.
     pub(crate) lent: haul_slice,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
@@ -73,7 +74,7 @@ pub(crate) struct StoredBody {
 pub(crate) struct ReplyBodyWriter {
     output: ReplyDestination,
     kept: Vec<u8>,
-    /// The start of the caller's memory; NULL before it is requested. Its size is `room`.
+    /// The start of the caller's memory, whose size is `room`; NULL before the memory is requested.
     start: *mut u8,
     room: usize,
     len: usize,
@@ -84,8 +85,8 @@ pub(crate) struct ReplyBodyWriter {
 unsafe impl Send for ReplyBodyWriter {}
 
 impl ReplyBodyWriter {
-    /// Creates a writer of a reply's body. `kept` is the memory of an earlier body, which is used
-    /// again.
+    /// Creates a writer of a reply's body. `kept` is the memory of an earlier body, which is
+    /// reused.
     pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
     }
@@ -94,7 +95,7 @@ impl ReplyBodyWriter {
         self.output.reserve.is_none() && self.output.on_body.is_none()
     }
 
-    /// Prepares for a body of this length; `None` if it is unknown.
+    /// Prepares for a body of this length in bytes; `None` if the length is unknown.
     pub(crate) fn set_expected_length(&mut self, length: Option<u64>) -> Result<()> {
         let length = length.unwrap_or(0).min(TRUSTED_LENGTH) as usize;
         if self.is_kept() {
@@ -140,7 +141,7 @@ impl ReplyBodyWriter {
         Ok(())
     }
 
-    /// Returns the received body. Call it after the last byte, or after an error.
+    /// Returns the received body. Must be called after the last byte, or after an error.
     pub(crate) fn finish(self) -> StoredBody {
         let is_kept = self.is_kept();
         let lent = if self.output.reserve.is_some() && !self.start.is_null() {
@@ -205,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// A reserve callback that moves the memory whenever more is requested.
+    /// A `reserve` callback that moves the memory whenever more is requested.
     unsafe extern "C" fn moving(user: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: it is the test's, which does not look at it meanwhile.
         let held = unsafe { &mut *user.cast::<Vec<u8>>() };
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_reserve_ends_a_body() {
+    fn failed_reserve_callback_ends_the_body() {
         let mut filler = into(Some(none), &mut Vec::new());
         filler.write_bytes(b"").unwrap();
         assert_eq!(filler.write_bytes(b"a").unwrap_err().kind(), ErrorKind::Write);

@@ -1,4 +1,4 @@
-//! A request, to be sent any number of times.
+//! A request, which can be sent any number of times.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -33,7 +33,7 @@ use crate::reply_destination::ReplyDestination;
 use crate::settings::{has_max_size, has_redirects, set_max_size, set_redirects, time_limit};
 use crate::text;
 
-/// One request. It belongs to one thread at a time.
+/// A request. It belongs to one thread at a time.
 #[derive(Clone)]
 pub struct haul_request {
     method: Cow<'static, str>,
@@ -155,7 +155,8 @@ pub unsafe extern "C" fn haul_request_new(method: *const c_char, url: *const c_c
     unsafe { new(method, url, false) }
 }
 
-/// The same, but the path is sent as given: dot segments are not removed (RFC 3986 section 5.2.4).
+/// Creates a request like haul_request_new, but the path is sent as given: dot segments are not
+/// removed (RFC 3986 section 5.2.4).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
@@ -184,7 +185,7 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
     })
 }
 
-/// A copy, with its own settings and body.
+/// Returns a copy of a request, with its own settings and body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_clone(request: *const haul_request) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
@@ -197,7 +198,8 @@ pub extern "C" fn haul_request_free(request: Option<Box<haul_request>>) {
     catch_panic_or((), || drop(request));
 }
 
-/// Sets a header, replacing all of that name: the request's, the client's and haul's own. A NULL value removes it.
+/// Sets a header of the request. It replaces all headers of that name that the request, the client
+/// or haul would send. A NULL value removes them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_header(
     request: *mut haul_request,
@@ -221,7 +223,8 @@ pub unsafe extern "C" fn haul_request_set_header(
     }
 }
 
-/// Adds a header to those of the same name in this request. The first one replaces the client's and haul's own.
+/// Adds a header to the headers of the same name in this request. The first one replaces those that
+/// the client or haul would send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_header(
     request: *mut haul_request,
@@ -239,7 +242,7 @@ pub unsafe extern "C" fn haul_request_add_header(
     }
 }
 
-/// Time limit for the whole request, in milliseconds; 0: the client's.
+/// Sets the time limit for the whole request, in milliseconds; 0: the client's setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -251,7 +254,7 @@ pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms
     }
 }
 
-/// The maximum number of redirects to follow; 0: none.
+/// Sets the maximum number of redirects to follow; 0: none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_request, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -263,7 +266,7 @@ pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_reque
     }
 }
 
-/// The maximum size of a body in bytes; 0: no limit.
+/// Sets the maximum size of a body in bytes; 0: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -275,7 +278,7 @@ pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, b
     }
 }
 
-/// The credentials, as for haul_client_set_auth.
+/// Sets the credentials, as haul_client_set_auth does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_auth(
     request: *mut haul_request,
@@ -292,8 +295,9 @@ pub unsafe extern "C" fn haul_request_set_auth(
     }
 }
 
-/// Sets where the reply goes, as in haul_call. Each function may be NULL; at most one of `reserve`
-/// and `on_body` may be set. Ignored by a batch, which holds bodies itself.
+/// Sets the functions that receive the reply, as in haul_call. Each function may be NULL; at most
+/// one of `reserve` and `on_body` may be set. A batch ignores them, because it stores bodies
+/// itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_output(
     request: *mut haul_request,

@@ -26,7 +26,7 @@ use crate::text::{self, haul_header, haul_slice};
 #[derive(Default)]
 pub struct haul_response {
     head: Option<ResponseHead>,
-    /// The header fields of `head` in the form that C reads.
+    /// The header fields of `head`, as C reads them.
     headers: Vec<haul_header>,
     url: String,
     version: Option<ProtocolVersion>,
@@ -48,14 +48,15 @@ struct RedirectReply {
     headers: Vec<haul_header>,
 }
 
-/// The plain part of a reply. All pointers point into the haul_response of the same call and are valid until that is
-/// used for another call, or freed; `body` points into your own memory if you supplied some.
+/// The plain part of a reply. All pointers point into the haul_response of the same call, and are
+/// valid until it is used for another call or freed. If you supplied memory for the body, `body`
+/// points into that memory.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_reply {
     /// The status code; 0 if there was no reply.
     pub status: u16,
-    /// 10, 11, 20 or 30: HTTP/1.0, 1.1, 2, 3.
+    /// The HTTP version: 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 or 3.
     pub version: u16,
     /// Number of redirects followed.
     pub redirects: u32,
@@ -67,16 +68,16 @@ pub struct haul_reply {
     pub headers: *const haul_header,
     /// Number of header fields.
     pub header_count: usize,
-    /// The whole body; NULL if a haul_body_fn took it, or if it is still to be read.
+    /// The whole body; NULL if a haul_body_fn received it, or if it has not been read yet.
     pub body: *const c_char,
     /// Length of the body, after decoding.
     pub body_len: usize,
-    /// haul has decoded the body, although Content-Encoding is among the headers.
+    /// True if haul has decoded the body, although Content-Encoding is among the headers.
     pub decoded: bool,
 }
 
-/// Times in nanoseconds since the request began; 0 if there was no such step (there is no connecting on a warm
-/// connection).
+/// Times in nanoseconds since the request began; 0 for a step that did not happen, such as
+/// connecting on an open connection.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct haul_times {
@@ -106,7 +107,7 @@ impl haul_response {
         self.facts.as_deref()
     }
 
-    /// Removes the previous reply. Its memory is used again for the next reply.
+    /// Removes the previous reply. Its memory is reused for the next reply.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();
@@ -220,7 +221,7 @@ fn reply_view(head: Option<&ResponseHead>, url: &str, headers: &[haul_header]) -
     }
 }
 
-/// Creates a response to be filled by haul_client_call. It can be reused, which keeps its memory.
+/// Creates a response for haul_client_call. It can be used again, which saves allocations.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_response_new() -> Option<Box<haul_response>> {
     catch_panic_new(|| Ok(Box::default()))
@@ -232,7 +233,7 @@ pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
     catch_panic_or((), || drop(response));
 }
 
-/// Copies the plain part into `reply`. Fields without a value are empty.
+/// Copies the plain part of a reply into `reply`. Fields without a value are empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
     catch_panic(|| {
@@ -244,14 +245,14 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
     })
 }
 
-/// The status code; 0 if there was no reply.
+/// Returns the status code; 0 if there was no reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_status(response: *const haul_response) -> u16 {
     // SAFETY: the header's contract.
     unsafe { with_response(response, 0, |response| response.head.as_ref().map_or(0, ResponseHead::status)) }
 }
 
-/// The version's text, such as "HTTP/1.1"; "" if there was no reply.
+/// Returns the HTTP version as text, such as "HTTP/1.1"; "" if there was no reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -> *const c_char {
     let text = |response: &haul_response| match response.version {
@@ -265,14 +266,14 @@ pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -
     unsafe { with_response(response, c"", text) }.as_ptr()
 }
 
-/// The reason phrase; empty in HTTP/2. It is free text from the server.
+/// Returns the reason phrase, which is free text from the server; empty in HTTP/2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reason(response: *const haul_response) -> haul_slice {
     // SAFETY: the header's contract.
     unsafe { with_response(response, haul_slice::NONE, |response| response.reply().reason) }
 }
 
-/// The final URL, after redirects, without credentials and fragment.
+/// Returns the final URL, after redirects, without credentials and fragment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_url(response: *const haul_response) -> haul_slice {
     // SAFETY: the header's contract.
@@ -286,7 +287,7 @@ pub unsafe extern "C" fn haul_response_header_count(response: *const haul_respon
     unsafe { with_response(response, 0, |response| response.headers.len()) }
 }
 
-/// The name of a header field; `data` is NULL past the last one.
+/// Returns the name of the header field with this index; `data` is NULL if there is no such field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header_name(response: *const haul_response, index: usize) -> haul_slice {
     let name = |response: &haul_response| response.headers.get(index).map_or(haul_slice::NONE, |field| field.name);
@@ -294,7 +295,7 @@ pub unsafe extern "C" fn haul_response_header_name(response: *const haul_respons
     unsafe { with_response(response, haul_slice::NONE, name) }
 }
 
-/// The value of a header field; `data` is NULL past the last one.
+/// Returns the value of the header field with this index; `data` is NULL if there is no such field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header_value(response: *const haul_response, index: usize) -> haul_slice {
     let value = |response: &haul_response| response.headers.get(index).map_or(haul_slice::NONE, |field| field.value);
@@ -302,7 +303,8 @@ pub unsafe extern "C" fn haul_response_header_value(response: *const haul_respon
     unsafe { with_response(response, haul_slice::NONE, value) }
 }
 
-/// The value of the first field of that name (case-insensitive); `data` is NULL if there is none.
+/// Returns the value of the first header field with this name (case-insensitive); `data` is NULL if
+/// there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header(response: *const haul_response, name: *const c_char) -> haul_slice {
     catch_panic_or(haul_slice::NONE, || {
@@ -316,14 +318,16 @@ pub unsafe extern "C" fn haul_response_header(response: *const haul_response, na
     })
 }
 
-/// The number of fields in the trailer section (RFC 9110 section 6.5), known once the body has been read to its end.
+/// Returns the number of trailer fields (RFC 9110 section 6.5); 0 before the body has been read to
+/// its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_trailer_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
     unsafe { with_response(response, 0, |response| response.trailers.len()) }
 }
 
-/// Copies a field of the trailer section into `trailer`. HAUL_STATUS_SETUP past the last one.
+/// Copies the trailer field with this index into `trailer`. HAUL_STATUS_SETUP if there is no such
+/// field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_trailer(
     response: *const haul_response,
@@ -339,7 +343,8 @@ pub unsafe extern "C" fn haul_response_trailer(
     })
 }
 
-/// The whole body; `data` is NULL if a haul_body_fn took it, or if it is still to be read.
+/// Returns the whole body; `data` is NULL if a haul_body_fn received it, or if it has not been read
+/// yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> haul_slice {
     let body = |response: &haul_response| {
@@ -350,7 +355,8 @@ pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> h
     unsafe { with_response(response, haul_slice::NONE, body) }
 }
 
-/// The address that the reply came from, such as "127.0.0.1"; NULL if unknown. `port` (may be NULL) receives its port.
+/// Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may
+/// be NULL) receives its port.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port: *mut u16) -> *const c_char {
     catch_panic_or(std::ptr::null(), || {
@@ -367,7 +373,7 @@ pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port
     })
 }
 
-/// Returns the time at which each step was done.
+/// Returns the time at which each step of the request was finished.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> haul_times {
     let times = |response: &haul_response| {
@@ -392,8 +398,8 @@ pub unsafe extern "C" fn haul_response_redirect_count(response: *const haul_resp
     unsafe { with_response(response, 0, |response| response.hops.len()) }
 }
 
-/// Copies a redirecting reply into `reply`, counted from the first: status, version, reason, URL and headers, without a
-/// body. HAUL_STATUS_SETUP past the last one.
+/// Copies the redirecting reply with this index (0: the first) into `reply`: status, version,
+/// reason, URL and headers, without a body. HAUL_STATUS_SETUP if there is no such reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_redirect(
     response: *const haul_response,
@@ -442,7 +448,7 @@ mod tests {
     /// Returns the value of the field with this index, by reading memory as a C program does.
     ///
     /// # Safety
-    /// The response that `reply` comes from is still valid.
+    /// The response to which `reply` belongs is still valid.
     unsafe fn value<'a>(reply: &haul_reply, index: usize) -> &'a [u8] {
         assert!(index < reply.header_count);
         // SAFETY: the caller's word, and so many fields are there.
@@ -450,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_pointers_live_as_long_as_response() {
+    fn reply_pointers_stay_valid_with_the_response() {
         let head = |raw: &str| ResponseHead::from_raw(raw.as_bytes()).unwrap();
         let target = Target::parse("http://h.example/a").unwrap();
         let hop = |to: &str| {

@@ -44,8 +44,8 @@ pub(crate) fn time_limit(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
 
-/// Sets the jar. The client keeps a reference of its own, so you may free yours. NULL, the default: cookies are not
-/// kept.
+/// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. NULL, the
+/// default: cookies are not stored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut haul_jar) -> haul_status {
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut
     }
 }
 
-/// The User-Agent; NULL sends none. Default "haul/VERSION".
+/// Sets the User-Agent; NULL sends none. Default "haul/VERSION".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_user_agent(
     client: *mut haul_client,
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
     }
 }
 
-/// Sets a header for every request, replacing any of that name. A NULL value removes it, even one that haul sends by
-/// default (Accept).
+/// Sets a header for every request, replacing any header of that name. A NULL value removes it,
+/// even if haul sends it by default (Accept).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_header(
     client: *mut haul_client,
@@ -102,7 +102,8 @@ pub unsafe extern "C" fn haul_client_set_header(
     }
 }
 
-/// Time limit for each request, in milliseconds; a retry starts a new one. 0, the default: no limit.
+/// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default:
+/// no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u
     }
 }
 
-/// Time limit for connecting, in milliseconds. 0: the default, 300,000.
+/// Sets the time limit for connecting, in milliseconds. 0: the default, 300,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -126,8 +127,8 @@ pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_clien
     }
 }
 
-/// Sets how long the server may stay silent before and during a reply, in milliseconds. 0, the
-/// default: no limit.
+/// Sets the maximum time without data from the server, before and during a reply, in milliseconds.
+/// 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -139,8 +140,9 @@ pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, 
     }
 }
 
-/// Sets how long a request of a batch may wait until it begins, in milliseconds: for a free connection, a rate, or a
-/// host that asked for a pause. Then it fails with HAUL_STATUS_TIMEOUT. 0, the default: no limit.
+/// Sets the maximum time that a request of a batch waits before it begins, in milliseconds: for a
+/// free connection, a rate limit, or a host that asked for a pause. After that time it fails with
+/// HAUL_STATUS_TIMEOUT. 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -152,7 +154,8 @@ pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, 
     }
 }
 
-/// The maximum number of redirects to follow. 0: none; the redirecting reply is returned. Default 20.
+/// Sets the maximum number of redirects to follow. 0: none; the redirecting reply is returned.
+/// Default 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_redirects(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -169,16 +172,16 @@ pub(crate) fn set_redirects(options: &mut RequestOptions, max: u32) {
     options.redirects.max = max;
 }
 
-/// Returns `true` if `max` redirects are allowed already, so that [`set_redirects`] would change
-/// nothing.
+/// Returns `true` if the maximum number of redirects is already `max`, so that [`set_redirects`]
+/// would change nothing.
 pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
     options.redirects.follow == (max > 0) && options.redirects.max == max
 }
 
-/// Sets how often to retry after a transient failure (a broken connection, a time limit, a status
-/// of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that may be
-/// repeated are retried. Default 0. An idle connection that turns out to be closed is replaced once
-/// in any case.
+/// Sets the maximum number of retries after a transient failure (a broken connection, a time limit,
+/// or a status of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that
+/// may be repeated are retried. Default 0. Independent of this, an idle connection that turns out
+/// to be closed is replaced once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -190,8 +193,8 @@ pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: 
     }
 }
 
-/// The maximum size of a body in bytes, as announced, received or decoded; beyond it HAUL_STATUS_TOO_LARGE. 0, the
-/// default: no limit.
+/// Sets the maximum size of a body in bytes, as announced, received or decoded; a larger body fails
+/// with HAUL_STATUS_TOO_LARGE. 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -208,16 +211,17 @@ pub(crate) fn set_max_size(options: &mut RequestOptions, bytes: u64) {
     options.decode_limits.max_output = options.max_size;
 }
 
-/// Returns `true` if the largest body is `bytes` already, so that [`set_max_size`] would change
-/// nothing.
+/// Returns `true` if the maximum body size is already `bytes`, so that [`set_max_size`] would
+/// change nothing.
 pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
     let size = (bytes > 0).then_some(bytes);
     options.max_size == size && options.decode_limits.max_output == size
 }
 
-/// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are delivered as sent. A request with a
-/// Range header does not ask for a coding; a part of coded content (206), and content in a coding that haul does not
-/// know, are delivered as sent (see `decoded` in haul_reply).
+/// Requests the content codings gzip, br, zstd and deflate, and decodes them. Default off: bodies
+/// are delivered as sent. A request with a Range header does not request a coding. A part of coded
+/// content (206), and content in a coding that haul does not know, are delivered as sent (see
+/// `decoded` in haul_reply).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -229,10 +233,11 @@ pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bo
     }
 }
 
-/// Limits for decoding. `max_bytes`: the maximum decoded size of one body in bytes; 0, the default: no limit
-/// (haul_client_set_max_size sets it, too; the later call counts). `max_ratio`: the maximum number of decoded bytes for
-/// each byte received, once more than 8 MiB have been decoded; 0: no limit. Default 750: a log that repeats one line
-/// reaches 520, bombs reach 1,000. Beyond either, HAUL_STATUS_TOO_LARGE.
+/// Sets limits for decoding. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
+/// default: no limit (haul_client_set_max_size sets it, too; the later call counts). `max_ratio` is
+/// the maximum number of decoded bytes for each received byte, once more than 8 MiB have been
+/// decoded; 0: no limit. Default 750: a log that repeats one line reaches 520, decompression bombs
+/// reach 1,000. A body that exceeds either limit fails with HAUL_STATUS_TOO_LARGE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_decode_limits(
     client: *mut haul_client,
@@ -249,8 +254,9 @@ pub unsafe extern "C" fn haul_client_set_decode_limits(
     }
 }
 
-/// Sets how long to wait for the server's consent before sending a body of more than 1 MiB or of
-/// unknown length (Expect: 100-continue), in milliseconds; 0: do not ask. Default 1,000.
+/// Sets the maximum time to wait for a 100 response before a body of more than 1 MiB or of unknown
+/// length is sent (Expect: 100-continue), in milliseconds; 0: the header is not sent. Default
+/// 1,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -262,8 +268,8 @@ pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client
     }
 }
 
-/// Sends paths as given: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off. For
-/// a haul_request use haul_request_new_raw.
+/// Sets whether paths are sent as given: dot segments are not removed from the URLs of haul_call
+/// (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -275,8 +281,9 @@ pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: 
     }
 }
 
-/// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status 200, version 10, no
-/// headers. Default off, because a server of any other protocol would seem to answer.
+/// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status
+/// 200, version 10, no headers. Default off, because the reply of a server of any other protocol
+/// would be accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -288,7 +295,8 @@ pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: 
     }
 }
 
-/// Keeps connections for later requests. Default on; if off, each request sends Connection: close.
+/// Sets whether connections are kept for later requests. Default on; if off, each request sends
+/// Connection: close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -303,7 +311,7 @@ pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on
     }
 }
 
-/// The address family to use: 4, 6, or 0 for both, the default.
+/// Sets the address family to use: 4, 6, or 0 for both, the default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, version: c_int) -> haul_status {
     // SAFETY: the header's contract.
@@ -320,8 +328,9 @@ pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, ve
     }
 }
 
-/// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They are sent only to the
-/// origin of the request's URL, not to where it redirects. A user in the URL takes precedence.
+/// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They
+/// are sent only to the origin of the request's URL, not to other origins after a redirect. A user
+/// in the URL takes precedence.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_auth(
     client: *mut haul_client,
@@ -338,9 +347,10 @@ pub unsafe extern "C" fn haul_client_set_auth(
     }
 }
 
-/// A function that is called during waits to ask whether to continue: whenever a signal interrupts a system call, and
-/// about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal handler set a flag and this function return it. It
-/// is called in the waiting thread. NULL, the default: none.
+/// Sets a function that is called during waits to decide whether to continue: whenever a signal
+/// interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
+/// handler set a flag, and let this function return the flag. It is called in the waiting thread.
+/// NULL, the default: none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interrupt(
     client: *mut haul_client,

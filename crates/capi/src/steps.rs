@@ -1,4 +1,4 @@
-//! The steps of a request, which a function of the caller hears of while they happen.
+//! The steps of a request, which are reported to a function of the caller when they happen.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -23,8 +23,8 @@ use crate::error::{CallFailure, haul_error, haul_status};
 use crate::request::{change, haul_request};
 use crate::text::haul_slice;
 
-/// A step of a request. Those of an exchange come in this order; the first three are left out on a connection that
-/// was open already. New ones may be added.
+/// A step of a request. The steps of an exchange are reported in this order. The first three are
+/// left out on a connection that was already open. Later versions may add steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_step {
@@ -36,13 +36,13 @@ pub enum haul_step {
     Secured = 3,
     /// The request is being sent.
     Sent = 4,
-    /// The head of a reply has arrived, also of one with a redirect.
+    /// The head of a reply has arrived. Redirecting replies are reported, too.
     Head = 5,
     /// A redirect is followed.
     Redirected = 6,
     /// The request will be sent again.
     Retry = 7,
-    /// The request is over: the body has arrived, or it failed.
+    /// The request is over: the body has arrived, or the request failed.
     Done = 8,
 }
 
@@ -54,17 +54,17 @@ pub struct haul_step_info {
     pub step: haul_step,
     /// Time in nanoseconds since the request began.
     pub time: u64,
-    /// The URL of the exchange without user and password; after a redirect, the new one.
+    /// The URL of the exchange, without user and password. After a redirect it is the new URL.
     pub url: haul_slice,
     /// The status of the last reply; 0 without one.
     pub status: u16,
-    /// HAUL_STEP_RETRY: the wait before it, in milliseconds.
+    /// HAUL_STEP_RETRY: the pause before the retry, in milliseconds.
     pub wait_ms: u64,
     /// HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
     pub error: *const haul_error,
 }
 
-/// The caller's function, as an observer of transfers.
+/// The caller's function, wrapped as an observer of transfers.
 #[derive(Debug)]
 struct StepObserver {
     take: unsafe extern "C" fn(user: *mut c_void, info: *const haul_step_info),
@@ -111,8 +111,9 @@ impl TransferObserver for StepObserver {
     }
 }
 
-/// Sets a function that is called with each step of the request while it happens: in the thread that sends the
-/// request, or in a batch's own thread. NULL, the default: none. In a haul_call it is `on_step`.
+/// Sets a function that is called at each step of the request when it happens: in the thread that
+/// sends the request, or in a batch's own thread. NULL, the default: none. The counterpart in
+/// haul_call is `on_step`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_on_step(
     request: *mut haul_request,

@@ -1,4 +1,4 @@
-//! Replies whose body the program reads piece by piece with its own calls.
+//! Replies whose body the program reads piece by piece.
 
 use std::ffi::c_void;
 use std::io::BufRead;
@@ -49,8 +49,8 @@ pub(crate) fn receive_reply(
     response.store_outcome(outcome, decodes)
 }
 
-/// Sends a request like [`receive_reply`], and calls `on_head` before the body. `response` contains
-/// the redirects so far by then.
+/// Sends a request like [`receive_reply`], and calls `on_head` before the body is received. At that
+/// time, `response` contains the redirects so far.
 fn receive_reply_after_head(
     engine: &Client,
     request: Request,
@@ -80,8 +80,8 @@ fn receive_reply_after_head(
     result
 }
 
-/// Calls `send` with the client's state and the request. `response` receives the new response, or
-/// NULL if `send` fails.
+/// Calls `send` with the client's state and the request. `response` receives the response that
+/// `send` returns, or NULL if `send` fails.
 ///
 /// # Safety
 /// Pointers are NULL or valid, and `response` belongs to the caller.
@@ -106,7 +106,7 @@ pub(crate) unsafe fn with_new_response(
     })
 }
 
-/// Returns the failure that an I/O error from reading a reply's body contains.
+/// Returns the failure that is contained in the I/O error of reading a reply's body.
 fn read_failure(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),
@@ -114,10 +114,11 @@ fn read_failure(error: std::io::Error) -> CallFailure {
     }
 }
 
-/// Sends a request and waits only for the head; read the body with haul_response_read. `response` receives a new
-/// response, which the caller frees, or NULL if the call fails. haul_request_set_output has no effect here. The
-/// request's body may still be sent while the reply is read: borrowed bytes and the `user` of a callback must remain
-/// valid until then, the request need not.
+/// Sends a request and waits only for the head of the reply; read the body with haul_response_read.
+/// `response` receives a new response, which the caller frees, or NULL if the call fails.
+/// haul_request_set_output has no effect here. The request's body may still be sent while the reply
+/// is read: borrowed bytes and the `user` pointer of a callback must remain valid until the reply
+/// is read to the end or freed. The request itself may be freed earlier.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_open(
     client: *mut haul_client,
@@ -133,8 +134,9 @@ pub unsafe extern "C" fn haul_client_open(
     }
 }
 
-/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` receives the number, 0 at
-/// the end. Reading to the end frees the connection for other requests; freeing the response earlier closes it.
+/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got`
+/// receives the number of bytes, 0 at the end. Reading to the end makes the connection available to
+/// other requests; freeing the response earlier closes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_read(
     response: *mut haul_response,

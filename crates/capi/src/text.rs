@@ -1,4 +1,4 @@
-//! Checks values from C: pointers that may be NULL, and strings of any bytes.
+//! Checks values that C passes: pointers that may be NULL, and strings with arbitrary bytes.
 //!
 //! All functions use these checks, so that they refuse the same values with the same messages: a
 //! NULL for a required argument, strings that are not UTF-8, header fields with line breaks.

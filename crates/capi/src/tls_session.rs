@@ -24,13 +24,14 @@ pub struct haul_tls {
     pub cipher: haul_slice,
     /// The protocol that ALPN selected; `data` is NULL if it selected none.
     pub alpn: haul_slice,
-    /// The handshake resumed an earlier session.
+    /// True if the handshake resumed an earlier session.
     pub resumed: bool,
     /// Number of certificates of the server.
     pub certificate_count: usize,
 }
 
-/// Keeps the TLS session of each reply for haul_response_tls and haul_response_certificate. Default off.
+/// Sets whether the TLS session of each reply is kept for haul_response_tls and
+/// haul_response_certificate. Default off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -44,8 +45,8 @@ pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on:
     }
 }
 
-/// Copies the TLS session that carried the last reply into `tls`. HAUL_STATUS_SETUP if there was none, or if
-/// haul_client_set_tls_facts was not set.
+/// Copies the parameters of the TLS session that carried the last reply into `tls`.
+/// HAUL_STATUS_SETUP if there was none, or if haul_client_set_tls_facts was not set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_tls(response: *const haul_response, tls: *mut haul_tls) -> haul_status {
     catch_panic(|| {
@@ -64,7 +65,8 @@ pub unsafe extern "C" fn haul_response_tls(response: *const haul_response, tls: 
     })
 }
 
-/// A certificate of the server in DER, its own first; `data` is NULL past the last one.
+/// Returns a certificate of the server's chain in DER; index 0 is the server's own. `data` is NULL
+/// if there is no certificate with this index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_certificate(response: *const haul_response, index: usize) -> haul_slice {
     let certificate = |response: &haul_response| {

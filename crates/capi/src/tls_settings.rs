@@ -1,4 +1,4 @@
-//! Settings of TLS that are given in memory: versions, certificates, pinned keys.
+//! Settings of TLS that are passed in memory: versions, certificates, pinned keys.
 //!
 //! ```
 //! use haul_c::client::haul_client_new;
@@ -21,7 +21,7 @@ use crate::error::{CallFailure, haul_status};
 use crate::settings::change_options;
 use crate::text;
 
-/// The lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
+/// Sets the lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, min: c_int, max: c_int) -> haul_status {
     let version = |number, default| match number {
@@ -41,7 +41,8 @@ pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, 
     }
 }
 
-/// The trusted certificates as PEM text of `len` bytes, which is copied, instead of the system's. NULL: none.
+/// Sets the trusted certificates, which replace the system's, as PEM text of `len` bytes, which is
+/// copied. NULL: none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_pem(
     client: *mut haul_client,
@@ -58,8 +59,9 @@ pub unsafe extern "C" fn haul_client_set_ca_pem(
     }
 }
 
-/// The client certificate, its intermediates and its key as PEM text of `len` bytes, which is copied. `passphrase` is that
-/// of the key; NULL if it has none. `pem` NULL: no certificate.
+/// Sets the client certificate, its intermediates and its key as PEM text of `len` bytes, which is
+/// copied. `passphrase` is the passphrase of the key; NULL if it has none. `pem` NULL: no
+/// certificate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
     client: *mut haul_client,
@@ -79,7 +81,8 @@ pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
     }
 }
 
-/// The keys that a server may have: `count` SHA-256 hashes of their SubjectPublicKeyInfo, 32 bytes each. `count` 0: any.
+/// Sets the public keys that a server may have: `count` SHA-256 hashes of their
+/// SubjectPublicKeyInfo, 32 bytes each. `count` 0: any key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pins(
     client: *mut haul_client,
@@ -103,7 +106,7 @@ pub unsafe extern "C" fn haul_client_set_pins(
 /// Copies `len` bytes. Returns `None` if `data` is NULL.
 ///
 /// # Safety
-/// `data` is NULL, or so many bytes lie there.
+/// `data` is NULL or points to `len` bytes.
 unsafe fn copy_bytes(data: *const c_void, len: usize) -> Option<Vec<u8>> {
     // SAFETY: the caller guarantees it.
     (!data.is_null()).then(|| unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) }.to_vec())

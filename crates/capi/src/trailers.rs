@@ -1,4 +1,4 @@
-//! Trailer fields of a request, from a callback of the caller.
+//! Trailer fields of a request, which a callback of the caller supplies.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -52,8 +52,9 @@ fn call_trailers_callback(
     headers.iter().map(field).collect::<Result<_, CallFailure>>().map_err(io::Error::other)
 }
 
-/// Sets trailer fields to be sent after the body (RFC 9110 section 6.5), which is then sent in chunks, whatever its
-/// length. `give` NULL: none. Not for a batch.
+/// Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
+/// 6.5). The body is then sent in chunks, even if its length is known. `give` NULL: none. Not for a
+/// batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_trailers(
     request: *mut haul_request,

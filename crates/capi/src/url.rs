@@ -1,4 +1,4 @@
-//! URLs and their secrets, for bindings that follow redirects themselves.
+//! URLs and the secrets in requests, for bindings that follow redirects themselves.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -23,9 +23,10 @@ use crate::request::{parse_url, url_failure};
 use crate::text;
 use crate::version::allocate_copy;
 
-/// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. Bytes of
-/// `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the result without credentials and
-/// fragment; free it with haul_free.
+/// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a
+/// reply from the URL `base`. Bytes of `reference` beyond ASCII that are not UTF-8 are
+/// percent-encoded. `url` receives the result without credentials and fragment; free it with
+/// haul_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_url_join(
     base: *const c_char,
@@ -46,8 +47,9 @@ pub unsafe extern "C" fn haul_url_join(
     })
 }
 
-/// 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and the like, case-insensitive),
-/// 0 otherwise. haul's own redirects send such a field only to the origin it was given for.
+/// Returns 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and
+/// the like, case-insensitive), otherwise 0. When haul itself follows redirects, it sends such a
+/// field only to the origin for which it was set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_field_is_secret(name: *const c_char) -> c_int {
     // SAFETY: the header's contract: it is NULL or ends with NUL.

@@ -11,13 +11,15 @@ const TEXT: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERS
     Err(_) => panic!("a version has no NUL"),
 };
 
-/// The version of the linked library, such as "0.1.0"; HAUL_VERSION is the one compiled against.
+/// Returns the version of the linked library, such as "0.1.0". HAUL_VERSION is the version of the
+/// header with which the program was compiled.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_version() -> *const c_char {
     TEXT.as_ptr()
 }
 
-/// The same as a number: major * 1,000,000 + minor * 1,000 + patch.
+/// Returns the version of the linked library as a number: major * 1,000,000 + minor * 1,000 +
+/// patch.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_version_number() -> u32 {
     let number = |text: &str| text.parse().unwrap_or(0);
@@ -39,7 +41,8 @@ pub(crate) fn allocate_copy(bytes: &[u8]) -> *mut c_char {
 
 const LENGTH_PREFIX: usize = size_of::<u64>();
 
-/// Frees a text returned by a function that says so; NULL is ignored.
+/// Frees memory that a haul function returned and that its documentation says to free with
+/// haul_free. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_free(memory: *mut c_void) {
     if memory.is_null() {

@@ -1,5 +1,5 @@
-//! C and C++ programs (`tests/c`) that use the interface: refusals, calls, streams, uploads and
-//! batches.
+//! C and C++ programs (`tests/c`) that use the interface: refused arguments, calls, streams,
+//! uploads and batches.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn http3_is_used_on_request() {
 }
 
 #[test]
-fn steps_are_told_while_they_happen() {
+fn steps_are_reported_while_they_happen() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("tests/c/steps.c");
@@ -58,7 +58,7 @@ fn steps_are_told_while_they_happen() {
 }
 
 #[test]
-fn tls_facts_are_kept_on_request() {
+fn tls_session_is_kept_on_request() {
     let Some(directory) = BuildDirectory::new() else { return };
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = directory.path("ca.pem");
@@ -70,7 +70,7 @@ fn tls_facts_are_kept_on_request() {
 }
 
 #[test]
-fn connection_settings_in_memory_are_used() {
+fn tls_settings_from_memory_are_used() {
     let Some(directory) = BuildDirectory::new() else { return };
     let origin = Origin::builder().http2(100).start().unwrap();
     let names = DnsServer::start(|query| vec![query.addresses(&[std::net::Ipv4Addr::LOCALHOST.into()])]).unwrap();
@@ -81,7 +81,7 @@ fn connection_settings_in_memory_are_used() {
 }
 
 #[test]
-fn batches_deliver_in_both_orders() {
+fn batch_delivers_in_input_and_completion_order() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("tests/c/batches.c");

@@ -10,7 +10,7 @@ use common::{BuildDirectory, has};
 use testkit::origin::Origin;
 
 /// Returns the names of the system calls of one request on an open connection; `None` if strace
-/// does not work here. `tests/c/small.c` marks the start and the end of each request.
+/// does not work here. The program `tests/c/small.c` marks the start and the end of each request.
 fn calls_of_one(kind: &str) -> Option<Vec<String>> {
     if !has("strace") {
         return None;
@@ -34,7 +34,7 @@ fn calls_of_one(kind: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn small_warm_request_makes_three_system_calls() {
+fn small_request_on_open_connection_makes_three_system_calls() {
     for kind in ["get", "post", "multipart"] {
         let Some(calls) = calls_of_one(kind) else { return };
         assert_eq!(calls, ["recvfrom", "sendto", "recvfrom"], "{kind}");
@@ -42,7 +42,7 @@ fn small_warm_request_makes_three_system_calls() {
 }
 
 #[test]
-fn memory_stays_flat() {
+fn memory_does_not_grow_with_requests() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let soak = directory.compile("tests/c/soak.c");
@@ -52,7 +52,7 @@ fn memory_stays_flat() {
 }
 
 #[test]
-fn threads_share_connections_and_a_jar() {
+fn threads_share_connections_and_cookie_jar() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let threads = directory.compile("tests/c/threads.c");

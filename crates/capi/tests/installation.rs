@@ -1,4 +1,4 @@
-//! The files of an installation for other build systems, and the examples of the guide.
+//! The files that an installation provides for other build systems, and the examples in the guide.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
 }
 
-/// Installs libhaul below `root` with libraries in `library_dir`. The static library is empty.
+/// Installs libhaul below `root` with the libraries in `library_dir`. The static library is empty.
 fn install(root: &Path, library_dir: &str) {
     let built = root.join("built");
     fs::create_dir_all(&built).unwrap();
@@ -77,7 +77,7 @@ fn cmake_refuses_another_version() {
     }
 }
 
-/// Returns the examples of the guide in this language.
+/// Returns the code examples of the guide in this language.
 fn guide_examples(language: &str) -> Vec<String> {
     let guide = fs::read_to_string(crate_dir().join("../../docs/c.md")).unwrap();
     let fence = format!("```{language}\n");

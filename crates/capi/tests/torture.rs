@@ -1,6 +1,6 @@
-//! A C program (`tests/c/torture.c`) repeats a job while the system refuses its n-th descriptor or
-//! allocation, for each n. `HAUL_TORTURE=all` (`make torture`) runs all 56 cases with every
-//! allocation. Without it, every fifth case runs with every nineteenth allocation.
+//! A C program (`tests/c/torture.c`) that repeats a task while the system refuses its n-th
+//! descriptor or allocation, for each n. With `HAUL_TORTURE=all` (`make torture`), all 56 cases run
+//! with every allocation. Without it, every fifth case runs with every nineteenth allocation.
 
 mod common;
 
@@ -39,13 +39,13 @@ fn torture(directory: &BuildDirectory, what: &str, preload: Option<&str>) {
 }
 
 #[test]
-fn refused_descriptor_ends_in_answer_or_error() {
+fn refused_descriptor_ends_in_reply_or_error() {
     let Some(directory) = BuildDirectory::new() else { return };
     torture(&directory, "descriptors", None);
 }
 
 #[test]
-fn refused_allocation_ends_in_answer_or_error() {
+fn refused_allocation_ends_in_reply_or_error() {
     let Some(directory) = BuildDirectory::new() else { return };
     let library = directory.path("refuse.so");
     let source = crate_dir().join("../cli/tests/torture/refuse.c");

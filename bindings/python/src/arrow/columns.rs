@@ -104,7 +104,7 @@ impl Column {
         }
     }
 
-    /// Appends a truth value.
+    /// Appends a Boolean value.
     pub(super) fn push_bool(&mut self, value: bool) {
         if let ColumnValues::Boolean(values) = &mut self.values {
             values.append(value);
@@ -112,7 +112,7 @@ impl Column {
         }
     }
 
-    /// Appends a number to a column of integers.
+    /// Appends an integer to a column of integers; `None` appends a null.
     pub(super) fn push_int(&mut self, value: Option<u64>) {
         let Some(value) = value else { return self.push_null() };
         match &mut self.values {
@@ -131,7 +131,7 @@ impl Column {
         }
     }
 
-    /// Appends a text. The caller keeps the column below 2 GiB.
+    /// Appends a text; `None` appends a null. The caller keeps the column below 2 GiB.
     pub(super) fn push_text(&mut self, value: Option<&str>) {
         let Some(value) = value else { return self.push_null() };
         self.push_bytes(value.as_bytes());
@@ -152,7 +152,7 @@ impl Column {
         self.valid.append_non_null();
     }
 
-    /// Appends bytes. The bytes of the first row are not copied.
+    /// Appends bytes, and takes ownership of them. The bytes of the first row are not copied.
     pub(super) fn push_owned(&mut self, value: Vec<u8>) {
         match &mut self.values {
             ColumnValues::LargeText { ends, bytes } | ColumnValues::LargeBinary { ends, bytes } if bytes.is_empty() => {
@@ -164,7 +164,7 @@ impl Column {
         }
     }
 
-    /// Appends a struct, whose members `push` appends, each once.
+    /// Appends a struct. `push` must append one value to each member column.
     pub(super) fn push_struct(&mut self, push: impl FnOnce(&mut [Column])) {
         if let ColumnValues::Struct(members) = &mut self.values {
             push(members);
@@ -172,7 +172,8 @@ impl Column {
         }
     }
 
-    /// Appends a list, whose items `push` appends. Of a map, the items are its entries.
+    /// Appends a list. `push` appends its items to the item column. For a map, the items are its
+    /// entries.
     pub(super) fn push_list(&mut self, push: impl FnOnce(&mut Column)) {
         if let ColumnValues::List { ends, items } | ColumnValues::Map { ends, entries: items } = &mut self.values {
             push(items);
@@ -206,7 +207,7 @@ impl Column {
         }
     }
 
-    /// Returns the content of the column. The buffers are moved, not copied.
+    /// Converts the column to Arrow's array data. The buffers are moved, not copied.
     ///
     /// # Errors
     /// The content breaks a rule of the format, which would be a bug of this module.
@@ -235,7 +236,7 @@ impl Column {
     }
 }
 
-/// Returns the contents of columns, as [`Column::into_data`] does.
+/// Converts columns to Arrow's array data, as [`Column::into_data`] does.
 pub(super) fn into_data(columns: Vec<Column>) -> Result<Vec<ArrayData>, ArrowError> {
     columns.into_iter().map(Column::into_data).collect()
 }

@@ -4,8 +4,9 @@
 //!  PyBatch ──▶ ArrowResults::collect ──▶ row::push_row ──▶ Column ──▶ ArrayData ──▶ two capsules
 //! ```
 //!
-//! `columns` appends rows to plain vectors. The crates `arrow-data` and `arrow-schema` check the finished
-//! columns and make the two structs of the C data interface; see `docs/design/arrow.md`.
+//! `columns` appends rows to plain vectors. The crates `arrow-data` and `arrow-schema` check the
+//! finished columns and make the two structs of the Arrow C data interface; see
+//! `docs/design/arrow.md`.
 
 mod columns;
 mod results;

@@ -29,26 +29,27 @@ use crate::page_query::PyPageQuery;
 const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 const ARRAY_CAPSULE: &CStr = c"arrow_array";
 
-/// The largest number of bytes that the rows of a table may have. The offsets of text columns have
-/// 32 bits, and a head has less than the difference.
+/// The maximum number of bytes in the rows of a table. The offsets of text columns have 32 bits. A
+/// row may exceed this maximum by a response head, which is shorter than the remaining range.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Results of requests, in columns. A row is a result, in the order of the requests.
+/// Results of requests, in columns. Each row is one result. The rows are in the order of the
+/// requests.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct ArrowResults {
     content: ContentColumns,
     rows: Mutex<CollectedRows>,
 }
 
-/// The rows that have been collected and not yet handed over.
+/// The rows that were collected since the last table was returned.
 struct CollectedRows {
     columns: Vec<Column>,
     rows: usize,
     /// The approximate number of bytes of the rows.
     bytes: u64,
-    /// A result that was too large for the table, and is the first one of the next table.
+    /// A result that was too large for the table. It becomes the first row of the next table.
     held: Option<(FinishedRequest, PendingBatchRequest)>,
-    /// True if the table has to be handed over before other results are appended.
+    /// True if the table must be returned before further results are appended.
     is_full: bool,
 }
 
@@ -57,8 +58,8 @@ impl CollectedRows {
         Self { columns: row::columns(content), rows: 0, bytes: 0, held: None, is_full: false }
     }
 
-    /// Appends a result, or holds it back if the table would have more than `most` bytes and has other
-    /// rows. Returns true if it was appended.
+    /// Appends a result. If the table has other rows and would exceed `most` bytes, keeps the
+    /// result for the next table instead, and returns false.
     fn push(
         &mut self,
         content: &ContentColumns,
@@ -117,7 +118,8 @@ impl ArrowResults {
         self.rows().columns.iter().map(|column| column.name().to_owned()).collect()
     }
 
-    /// Appends a request that could not be sent. The table is full when its rows have `bytes` bytes.
+    /// Appends a row for a request that could not be sent. The table is full once its rows have
+    /// `bytes` bytes.
     fn push_failure(&self, method: &str, code: u8, name: &str, message: &str, bytes: u64) {
         let mut rows = self.rows();
         rows.bytes += row::push_unsent(&mut rows.columns, method, code, name, message);
@@ -125,9 +127,9 @@ impl ArrowResults {
         rows.is_full = rows.bytes >= bytes.min(MAX_BYTES);
     }
 
-    /// Waits for results and appends at most `most` of them. Stops when the rows have `bytes` bytes,
-    /// and when less than `ahead` requests of the batch are outstanding. Returns the number of appended
-    /// results; 0 if the table is full or no request is outstanding.
+    /// Waits for results and appends at most `most` of them. Stops when the rows have `bytes`
+    /// bytes, or when fewer than `ahead` requests of the batch are outstanding. Returns the number
+    /// of appended results; 0 if the table is full or no request is outstanding.
     fn collect(&self, py: Python<'_>, batch: &PyBatch, most: usize, bytes: u64, ahead: usize) -> PyResult<usize> {
         let bytes = bytes.min(MAX_BYTES);
         let collected = py.detach(|| {
@@ -161,7 +163,7 @@ impl ArrowResults {
         (rows.rows, rows.is_full)
     }
 
-    /// Returns the rows as a struct array in capsules of the Arrow C data interface, and begins an
+    /// Returns the rows as a struct array in capsules of the Arrow C data interface, and starts an
     /// empty table.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         let mut next = CollectedRows::new(&self.content);
@@ -177,8 +179,8 @@ impl ArrowResults {
     }
 }
 
-/// Returns columns as a struct array in the two structs of the C data interface, whose `release`
-/// functions free them.
+/// Returns columns as a struct array in the two structs of the Arrow C data interface. The
+/// `release` functions of the structs free them.
 fn exported(columns: Vec<Column>, rows: usize) -> Result<(FFI_ArrowSchema, FFI_ArrowArray), ArrowError> {
     let kind = DataType::Struct(columns.iter().map(Column::field).collect());
     let schema = FFI_ArrowSchema::try_from(&kind)?;

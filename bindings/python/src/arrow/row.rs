@@ -1,4 +1,4 @@
-//! The columns of a result. Their names are the keys of `docs/records.schema.json`.
+//! The columns of a table of results. Their names are the keys of `docs/records.schema.json`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::batch::PendingBatchRequest;
 use crate::bytes_sink::BytesSink;
 use crate::page_query::PyPageQuery;
 
-/// The column that has the bodies, with its name.
+/// The column with the bodies. The field is its name.
 pub(super) enum BodyColumn {
     None,
     Binary(String),
-    /// Null for a body that is not valid text in its charset.
+    /// The body as text; null for a body that is not valid text in its charset.
     Text(String),
 }
 
-/// The column `values` with the values that a query finds in bodies.
+/// The column `values` with the values that a query finds in the bodies.
 pub(super) struct ValuesColumn {
     pub(super) query: Py<PyPageQuery>,
     /// The names of the columns for the values of the query. `None` if the query has no names.
     pub(super) names: Option<Vec<String>>,
 }
 
-/// The columns that are made of bodies.
+/// The columns that are computed from the bodies.
 pub(super) struct ContentColumns {
     pub(super) body: BodyColumn,
     pub(super) values: Option<ValuesColumn>,
@@ -91,8 +91,8 @@ pub(super) fn columns(content: &ContentColumns) -> Vec<Column> {
     columns
 }
 
-/// Appends a request that could not be sent. Only its method and its error are known. Returns the
-/// approximate number of bytes added.
+/// Appends a row for a request that could not be sent. Only its method and its error are known.
+/// Returns the approximate number of bytes added.
 pub(super) fn push_unsent(columns: &mut [Column], method: &str, code: u8, name: &str, message: &str) -> u64 {
     for column in columns {
         match column.name() {
@@ -109,7 +109,7 @@ pub(super) fn push_unsent(columns: &mut [Column], method: &str, code: u8, name: 
     (method.len() + message.len()) as u64 + FIXED_BYTES
 }
 
-/// Appends the result of a request. Returns the approximate number of its bytes.
+/// Appends the result of a request as a row. Returns the approximate size of the row in bytes.
 pub(super) fn push_row(
     columns: &mut [Column],
     wanted: &ContentColumns,

@@ -39,7 +39,7 @@ pub fn has_expected() -> bool {
     has
 }
 
-/// Returns the path of the shared library, which Cargo leaves beside the test programs.
+/// Returns the path of the shared library, which Cargo puts beside the test programs.
 pub fn built_library() -> PathBuf {
     let built = env::current_exe().unwrap().parent().unwrap().join("libhaul_c.so");
     assert!(built.exists(), "{} is not there", built.display());
@@ -75,7 +75,7 @@ impl BuildDirectory {
         self.compile_by("cc", &["-std=c11", "-D_GNU_SOURCE", "-Wno-cast-function-type"], source)
     }
 
-    /// Compiles a program with another compiler and flags, those of libraries among them.
+    /// Compiles a program with another compiler and with these flags, which may name libraries.
     pub fn compile_by(&self, compiler: &str, flags: &[&str], source: &str) -> CProgram {
         let source = crate_dir().join(source);
         let program = self.path(source.file_stem().unwrap().to_str().unwrap());
