@@ -1,5 +1,5 @@
-//! Bytes whose value is a function of their offset, so that any slice of a body can be checked
-//! alone, whatever the body's size.
+//! Bytes whose value is a function of their offset, so that any slice of a body can be checked by
+//! itself, regardless of the body's size.
 //!
 //! ```
 //! use testkit::byte_pattern::BytePattern;
@@ -13,15 +13,15 @@ use crate::rng::mix;
 
 /// An endless sequence of bytes, addressed by offset.
 ///
-/// No part of it repeats. In a repeating sequence, a range that is misplaced by a whole period
-/// would go unnoticed.
+/// No part of the sequence occurs twice. In a periodic sequence, a range that is misplaced by a
+/// whole period would not be noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BytePattern {
     seed: u64,
 }
 
 impl BytePattern {
-    /// Creates the sequence that `seed` selects.
+    /// Creates the sequence for this seed.
     pub fn new(seed: u64) -> BytePattern {
         BytePattern { seed }
     }
@@ -59,8 +59,8 @@ impl BytePattern {
     }
 }
 
-/// Returns `len` bytes of readable text that compresses about as well as HTML. It is the content of
-/// the routes with a content coding.
+/// Returns `len` bytes of readable text that compresses about as well as HTML. The routes with a
+/// content coding use it as content.
 ///
 /// ```
 /// let text = testkit::byte_pattern::compressible_text(1, 500);
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_slice_equals_its_part_of_the_whole() {
+    fn slice_equals_same_range_of_whole_pattern() {
         let pattern = BytePattern::new(42);
         let whole = pattern.slice(0, 64);
         for from in 0..40 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_a_prefix_of_longer_text() {
+    fn shorter_text_is_a_prefix_of_longer_text() {
         assert_eq!(compressible_text(3, 1000), &compressible_text(3, 5000)[..1000]);
     }
 }

@@ -6,9 +6,9 @@ pub(crate) enum RequestedPart {
     /// The whole body: the request has no Range field, or one that is malformed, has several
     /// ranges, or has a unit other than bytes.
     Whole,
-    /// The bytes from the first offset up to, but without, the second.
+    /// The bytes from the first offset (inclusive) to the second offset (exclusive).
     Part(u64, u64),
-    /// The range lies outside the body, so the reply is a 416.
+    /// The range lies outside the body, so the server must reply with 416.
     Unsatisfiable,
 }
 

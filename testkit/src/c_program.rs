@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The variables that name proxies.
+/// The environment variables that set proxies.
 const PROXIES: [&str; 7] =
     ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
@@ -26,7 +26,7 @@ pub struct CProgram {
 }
 
 impl CProgram {
-    /// The program with this path.
+    /// Creates a `CProgram` for the program at this path.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), environment: Vec::new() }
@@ -45,7 +45,7 @@ impl CProgram {
         &self.path
     }
 
-    /// Runs the program, without proxies from the environment.
+    /// Runs the program, without the proxy variables of the environment.
     ///
     /// # Panics
     /// If the program cannot be started.

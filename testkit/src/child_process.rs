@@ -23,7 +23,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use wait4::Wait4;
 
-/// The largest number of bytes of the child's standard error that are kept, counted from its end.
+/// The maximum number of bytes of the child's standard error that are kept. The last bytes are
+/// kept.
 const MAX_ERROR_TEXT: usize = 600;
 
 /// The result of running a program.
@@ -33,8 +34,8 @@ pub struct ChildOutcome {
     pub code: Option<i32>,
     /// True if the run exceeded its time limit and was killed.
     pub hung: bool,
-    /// The peak resident memory of the program in bytes. The kernel starts a child's count at its
-    /// parent's peak, so this is at least the peak of the calling process.
+    /// The peak resident memory of the program in bytes. The kernel initialises a child's peak with
+    /// its parent's peak, so this is at least the peak of the calling process.
     pub rss: u64,
     /// The last bytes of the program's standard error, with lines joined by ` | `; empty if
     /// standard error is not a pipe.

@@ -21,8 +21,8 @@ pub enum ContentCoding {
     Gzip,
     /// `deflate` as RFC 9110 section 8.4.1.2 defines it: zlib (RFC 1950).
     Deflate,
-    /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Spelt `rawdeflate`
-    /// here.
+    /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Its name in this
+    /// program is `rawdeflate`.
     RawDeflate,
     /// `br` (RFC 7932).
     Br,
@@ -110,7 +110,7 @@ impl ContentCoding {
 }
 
 /// Returns a gzip stream of `mib` MiB of zeros, in pieces. It has about 1 KiB for each MiB, and
-/// costs almost no work to make.
+/// takes almost no time to make.
 ///
 /// ```
 /// use std::io::Read;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn negotiation_reads_names_and_weights() {
+    fn negotiation_respects_names_and_weights() {
         assert_eq!(ContentCoding::negotiate("deflate, gzip, br, zstd"), Some(ContentCoding::Zstd));
         assert_eq!(ContentCoding::negotiate("GZIP;q=0.5, zstd;q=0"), Some(ContentCoding::Gzip));
         assert_eq!(ContentCoding::negotiate("identity"), None);

@@ -25,7 +25,7 @@ const TYPE_CNAME: u16 = 5;
 const TYPE_AAAA: u16 = 28;
 const TYPE_HTTPS: u16 = 65;
 const CLASS_IN: u16 = 1;
-/// Flags of a response: QR, RD and RA.
+/// The flags QR, RD and RA of a DNS response.
 const RESPONSE: u16 = 0x8180;
 /// The flag TC: the response is truncated.
 const TRUNCATED: u16 = 0x0200;
@@ -62,12 +62,13 @@ pub struct HttpsRecordData {
     pub port: Option<u16>,
     /// The IPv4 address hints.
     pub ipv4_hints: Vec<Ipv4Addr>,
-    /// The keys for Encrypted Client Hello; none if empty.
+    /// The configuration list for Encrypted Client Hello; empty if the record has none.
     pub ech: Vec<u8>,
 }
 
 impl HttpsRecordData {
-    /// Makes a record of priority 1 for the owner itself, with this ALPN identifier.
+    /// Makes a record of priority 1 whose target is the owner of the record, with this ALPN
+    /// identifier.
     #[must_use]
     pub fn with_alpn(alpn: &str) -> Self {
         Self { priority: 1, alpn: vec![alpn.to_owned()], ..Self::default() }

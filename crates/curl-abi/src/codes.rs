@@ -1,4 +1,4 @@
-//! The result codes of all functions, and their texts.
+//! The result codes of all functions, and their error texts.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -23,7 +23,7 @@ macro_rules! codes {
             #[doc = concat!("`", stringify!($name), "`: ", $text, ".")]
             pub const $name: $type = $value;
         )*
-        /// Returns the text of a code.
+        /// Returns the error text of a code.
         fn $texts(code: c_int) -> &'static CStr {
             match code {
                 $($value => c_text(concat!($text, "\0")),)*
@@ -33,7 +33,7 @@ macro_rules! codes {
     };
 }
 
-/// Converts a text that ends with its only NUL.
+/// Converts a text that ends with NUL, and has no other NUL, to a C string.
 fn c_text(text: &'static str) -> &'static CStr {
     CStr::from_bytes_with_nul(text.as_bytes()).unwrap_or_default()
 }
@@ -162,7 +162,7 @@ codes! { CURLUcode, url_text, c"CURLUcode unknown";
     CURLUE_TOO_LARGE = 31, "A value or data field is larger than allowed";
 }
 
-/// `CURLHE_OK` and the other results of the header interface, which have no texts.
+/// `CURLHE_OK` and the other results of the header interface. They have no error texts.
 pub mod header_codes {
     use super::CURLHcode;
 
@@ -180,36 +180,37 @@ pub mod header_codes {
     pub const CURLHE_BAD_ARGUMENT: CURLHcode = 6;
 }
 
-/// Returns the text of a `CURLcode`.
+/// Returns the error text of a `CURLcode`.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_strerror(code: CURLcode) -> *const c_char {
     easy_text(code).as_ptr()
 }
 
-/// Returns the text of a `CURLMcode`.
+/// Returns the error text of a `CURLMcode`.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_strerror(code: CURLMcode) -> *const c_char {
     multi_text(code).as_ptr()
 }
 
-/// Returns the text of a `CURLSHcode`.
+/// Returns the error text of a `CURLSHcode`.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_share_strerror(code: CURLSHcode) -> *const c_char {
     share_text(code).as_ptr()
 }
 
-/// Returns the text of a `CURLUcode`.
+/// Returns the error text of a `CURLUcode`.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_url_strerror(code: CURLUcode) -> *const c_char {
     url_text(code).as_ptr()
 }
 
-/// Returns the text of a `CURLcode` for messages.
+/// Returns the error text of a `CURLcode` as a Rust string.
 pub(crate) fn easy_message(code: CURLcode) -> String {
     easy_text(code).to_string_lossy().into_owned()
 }
 
-/// Returns the code for an error of the engine. Most kinds have the same number as in libcurl.
+/// Returns the `CURLcode` for an error kind of the engine. Most kinds have the same number as in
+/// libcurl.
 pub(crate) fn code_of(kind: ErrorKind) -> CURLcode {
     match kind {
         ErrorKind::Interrupted => CURLE_ABORTED_BY_CALLBACK,

@@ -1,8 +1,8 @@
-//! `curl_getdate`: dates in the usual notations.
+//! `curl_getdate`: parses dates in common notations.
 //!
 //! A date consists of words in any order: a day (`6 Nov 1994`, `1994-11-06`, `19941106`), a time
-//! (`08:49:37`) and a zone (`GMT`, `+0100`, `EST`). The default time is midnight, the default zone
-//! is UTC.
+//! (`08:49:37`) and a zone (`GMT`, `+0100`, `EST`). The default time is midnight, and the default
+//! zone is UTC.
 
 use std::ffi::c_char;
 
@@ -13,7 +13,7 @@ use crate::memory;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-/// Names of zones, with their offsets east of Greenwich in minutes.
+/// Names of time zones, with their offsets east of Greenwich in minutes.
 const ZONES: [(&str, i64); 30] = [
     ("gmt", 0),
     ("ut", 0),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_dates() {
+    fn texts_that_are_not_dates_are_refused() {
         for text in ["", "x", "32 Oct 2015", "21 Oct", "25:00 1 Jan 2000", "1 1 1 1", "1 Jan 1500", "é", "1-2-3-4"] {
             assert_eq!(parse(text), None, "{text}");
         }

@@ -1,8 +1,8 @@
-//! Easy handles: `curl_easy_init`, `curl_easy_perform` and the others.
+//! Easy handles: `curl_easy_init`, `curl_easy_perform` and related functions.
 //!
-//! An easy handle has its options, its cookies, and an engine client of its own, whose connections
-//! end with the handle. A lock protects them. It is never held while a callback runs, so callbacks
-//! may use the handle.
+//! An easy handle owns its options, its cookies, and an engine client, whose connections end with
+//! the handle. A lock protects them. The lock is never held while a callback runs, so callbacks may
+//! use the handle.
 
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -38,12 +38,12 @@ use crate::transfer::easy_driver;
 use crate::transfer::error_text::{ERROR_SIZE, error_text};
 use crate::transfer::running::RunningTransfer;
 
-/// The live easy handles.
+/// The table of live easy handles.
 pub(crate) static EASY: HandleTable<Easy> = HandleTable::new();
 
 /// An easy handle.
 pub struct Easy {
-    /// The number of the handle.
+    /// The id of the handle, by which it is looked up in a handle table.
     pub(crate) number: usize,
     pub(crate) state: Mutex<EasyState>,
     /// The transfer in progress, or `None`.
@@ -57,7 +57,7 @@ pub struct EasyState {
     pub(crate) infos: TransferInfo,
     pub(crate) headers: HeaderStore,
     cookies: Option<SharedCookieJar>,
-    /// The number of the files of `CURLOPT_COOKIEFILE` that were read.
+    /// The number of files of `CURLOPT_COOKIEFILE` that were already read.
     files_read: usize,
     share: Option<ShareUse>,
     client: Option<(ClientSettings, Client)>,
@@ -69,13 +69,13 @@ pub struct EasyState {
     /// What the next request may use again.
     pub(crate) kept: KeptRequest,
     is_performing: bool,
-    /// The number of the multi handle to which the handle was added; `None` if it was not.
+    /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
     pub(crate) multi: Option<usize>,
-    /// A copy of a form that an option has replaced, until it is freed.
+    /// A copy of a form that an option has replaced. It is kept until it can be freed.
     pub(crate) replaced_form: Option<Arc<FormCopy>>,
 }
 
-/// The options that a client is made with.
+/// The options on which a client depends. If they change, a new client is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ClientSettings {
     connections: Option<i64>,
@@ -119,15 +119,15 @@ impl Easy {
         Self { number, state: Mutex::new(state), running: Mutex::default() }
     }
 
-    /// Sets the transfer in progress.
+    /// Sets the transfer in progress; `None` if no transfer runs.
     pub(crate) fn set_running(&self, running: Option<Arc<RunningTransfer>>) {
         *lock(&self.running) = running;
     }
 }
 
 impl EasyState {
-    /// Returns the cookie jar of the handle or of its share, and reads cookie files that were not
-    /// read yet. Returns `None` if cookies are not used.
+    /// Returns the cookie jar of the handle or of its share, after reading the cookie files that
+    /// were not read yet. Returns `None` if cookies are not used.
     pub(crate) fn cookie_jar(&mut self) -> Option<SharedCookieJar> {
         let shared = self.share.as_ref().and_then(ShareUse::cookies);
         if !self.options.has_cookies && shared.is_none() && self.cookies.is_none() {
@@ -150,7 +150,7 @@ impl EasyState {
         Some(jar)
     }
 
-    /// Changes the cookies as `CURLOPT_COOKIELIST` says.
+    /// Executes a line of `CURLOPT_COOKIELIST`: adds a cookie, or performs a command such as `ALL`.
     pub(crate) fn change_cookies(&mut self, line: Option<&[u8]>) -> Result<(), CURLcode> {
         let Some(line) = line else { return Ok(()) };
         self.options.has_cookies = true;
@@ -170,7 +170,7 @@ impl EasyState {
         Ok(())
     }
 
-    /// Forgets the cookies, unless they belong to a share, and uses none from now on.
+    /// Removes the cookies, unless they belong to a share, and stops using cookies.
     pub(crate) fn forget_cookies(&mut self) {
         (self.cookies, self.files_read, self.options.has_cookies) = (None, 0, false);
     }
@@ -197,7 +197,7 @@ impl EasyState {
         text.rsplit(|b| *b == b'\n').filter(is_cookie).map(<[u8]>::to_vec).collect()
     }
 
-    /// Returns the hosts that must be reached over TLS; `None` if they are not remembered.
+    /// Returns the cache of hosts that must be reached over TLS (HSTS); `None` if HSTS is not used.
     pub(crate) fn hsts(&mut self) -> Result<Option<HstsCache>, TransferFailure> {
         const ENABLE: i64 = 1;
         if let Some(shared) = self.share.as_ref().and_then(ShareUse::hsts) {
@@ -217,7 +217,7 @@ impl EasyState {
         Ok(self.hsts.clone())
     }
 
-    /// Returns the alternative services; `None` if they are not remembered.
+    /// Returns the cache of alternative services; `None` if Alt-Svc is not used.
     pub(crate) fn alt_svc(&mut self) -> Result<Option<AltSvcCache>, TransferFailure> {
         if !self.options.is_on(opt::ALTSVC_CTRL) && !self.options.has(opt::ALTSVC) {
             return Ok(None);
@@ -317,14 +317,14 @@ impl EasyState {
         }
     }
 
-    /// Prepares the handle for a new transfer: clears the facts about the last one.
+    /// Prepares the handle for a new transfer: clears the facts about the previous one.
     pub(crate) fn begin_transfer(&mut self) {
         self.infos = TransferInfo::with_url(self.options.bytes(opt::URL));
         self.headers = HeaderStore::default();
         self.write_error("");
     }
 
-    /// Ends a transfer that could not begin.
+    /// Ends a transfer that could not begin. Returns its result.
     pub(crate) fn fail_transfer(&mut self, failure: &TransferFailure) -> CURLcode {
         self.write_error(&failure.text);
         failure.code
@@ -380,7 +380,7 @@ pub extern "C" fn curl_easy_cleanup(easy: OpaqueHandle) {
     });
 }
 
-/// Makes a handle with the same options. Cookies in memory, connections and the share are not
+/// Makes a handle with the same options. In-memory cookies, connections and the share are not
 /// copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_duphandle(easy: OpaqueHandle) -> OpaqueHandle {
@@ -395,7 +395,7 @@ pub extern "C" fn curl_easy_duphandle(easy: OpaqueHandle) -> OpaqueHandle {
     })
 }
 
-/// Sets all options to their defaults. Connections, cookies and the share stay.
+/// Sets all options to their defaults. Connections, cookies and the share are kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
     catch_panic((), || {
@@ -414,7 +414,7 @@ pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
     });
 }
 
-/// Performs the transfer that the options ask for, and waits for its end.
+/// Performs the transfer that the options describe, and waits for its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_perform(easy: OpaqueHandle) -> CURLcode {
     catch_panic(CURLE_FAILED_INIT, || {
@@ -464,7 +464,7 @@ fn perform(easy: &Arc<Easy>) -> CURLcode {
     lock(&easy.state).end_transfer(&running, &outcome, &url)
 }
 
-/// Pauses and continues a transfer in progress.
+/// Pauses or continues the directions of a transfer in progress, as the `CURLPAUSE_` bits say.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_pause(easy: OpaqueHandle, bits: c_int) -> CURLcode {
     catch_panic(CURLE_FAILED_INIT, || {
@@ -486,7 +486,8 @@ pub extern "C" fn curl_easy_upkeep(easy: OpaqueHandle) -> CURLcode {
     catch_panic(CURLE_FAILED_INIT, || if EASY.get(easy).is_some() { CURLE_OK } else { CURLE_BAD_FUNCTION_ARGUMENT })
 }
 
-/// Refuses to receive, since a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`).
+/// Always returns an error: a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`),
+/// so there is nothing to receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_recv(
     easy: OpaqueHandle,
@@ -497,7 +498,8 @@ pub unsafe extern "C" fn curl_easy_recv(
     refuse_raw_socket_io(easy, received)
 }
 
-/// Refuses to send, since a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`).
+/// Always returns an error: a handle never keeps a connection for itself (`CURLOPT_CONNECT_ONLY`),
+/// so nothing can be sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_send(
     easy: OpaqueHandle,
@@ -519,13 +521,13 @@ fn refuse_raw_socket_io(easy: OpaqueHandle, count: *mut usize) -> CURLcode {
     CURLE_UNSUPPORTED_PROTOCOL
 }
 
-/// Refuses to export TLS sessions.
+/// Always returns an error: TLS sessions cannot be exported.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_ssls_export(_easy: OpaqueHandle, _function: *mut c_void, _data: *mut c_void) -> CURLcode {
     crate::codes::CURLE_NOT_BUILT_IN
 }
 
-/// Refuses to import a TLS session.
+/// Always returns an error: TLS sessions cannot be imported.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_ssls_import(
     _easy: OpaqueHandle,
@@ -538,7 +540,7 @@ pub extern "C" fn curl_easy_ssls_import(
     crate::codes::CURLE_NOT_BUILT_IN
 }
 
-/// Refuses to receive from a WebSocket.
+/// Always returns an error: WebSocket is not supported.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_ws_recv(
     easy: OpaqueHandle,
@@ -550,7 +552,7 @@ pub unsafe extern "C" fn curl_ws_recv(
     refuse_raw_socket_io(easy, received)
 }
 
-/// Refuses to send to a WebSocket.
+/// Always returns an error: WebSocket is not supported.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_ws_send(
     easy: OpaqueHandle,
@@ -563,7 +565,7 @@ pub unsafe extern "C" fn curl_ws_send(
     refuse_raw_socket_io(easy, sent)
 }
 
-/// Returns NULL: there are no WebSocket frames.
+/// Returns NULL: WebSocket is not supported, so there are no frames.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_ws_meta(_easy: OpaqueHandle) -> *const c_void {
     std::ptr::null()

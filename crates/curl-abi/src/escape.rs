@@ -1,4 +1,4 @@
-//! `curl_easy_escape`, `curl_easy_unescape`, and comparisons of strings.
+//! `curl_easy_escape`, `curl_easy_unescape`, and string comparisons.
 
 use std::ffi::{c_char, c_int};
 
@@ -7,8 +7,8 @@ use haul_policy::urlencode::{percent_decode, percent_encode};
 use crate::handles::{OpaqueHandle, catch_panic};
 use crate::memory;
 
-/// Returns the bytes of a text with this length; 0 stands for the length up to the NUL. Returns
-/// `None` for NULL and for a negative length.
+/// Returns `length` bytes at `start`, or the bytes before the NUL if `length` is 0. Returns `None`
+/// for NULL and for a negative length.
 ///
 /// # Safety
 /// The text ends with NUL or has `length` bytes.
@@ -28,8 +28,8 @@ pub unsafe extern "C" fn curl_easy_escape(_easy: OpaqueHandle, start: *const c_c
     })
 }
 
-/// Percent-decodes a text. The program frees the result. `out_length`, unless it is NULL, receives
-/// the length of the result.
+/// Percent-decodes a text. The program frees the result. `out_length` receives the length of the
+/// result unless it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_unescape(
     _easy: OpaqueHandle,
@@ -48,21 +48,21 @@ pub unsafe extern "C" fn curl_easy_unescape(
     })
 }
 
-/// Percent-encodes a text, under an older name.
+/// Percent-encodes a text. An older name of `curl_easy_escape`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_escape(start: *const c_char, length: c_int) -> *mut c_char {
     // SAFETY: the same contract.
     unsafe { curl_easy_escape(std::ptr::null_mut(), start, length) }
 }
 
-/// Percent-decodes a text, under an older name.
+/// Percent-decodes a text. An older name of `curl_easy_unescape`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_unescape(start: *const c_char, length: c_int) -> *mut c_char {
     // SAFETY: the same contract.
     unsafe { curl_easy_unescape(std::ptr::null_mut(), start, length, std::ptr::null_mut()) }
 }
 
-/// Returns 1 if two strings are equal without regard to the case of ASCII letters.
+/// Returns 1 if two strings are equal, ignoring the case of ASCII letters; otherwise 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_char) -> c_int {
     // SAFETY: libcurl's contract.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_ch
     }
 }
 
-/// Compares like [`curl_strequal`], but at most `most` bytes.
+/// Compares at most `most` bytes of two strings, like [`curl_strequal`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_strnequal(first: *const c_char, second: *const c_char, most: usize) -> c_int {
     // SAFETY: libcurl's contract.

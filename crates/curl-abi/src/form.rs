@@ -1,7 +1,8 @@
-//! `curl_formadd`: multipart forms, built by lists of words. `variadic.c` collects the words.
+//! `curl_formadd`: multipart forms, built by argument lists of options. `variadic.c` collects the
+//! options.
 //!
-//! libcurl shows the form's structure to programs. Here it is a handle: the program passes it on
-//! and does not look into it.
+//! libcurl exposes the struct of a form to programs. Here a form is an opaque handle: the program
+//! passes it on and does not access its members.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +16,7 @@ use crate::mime::{MimeTree, TreeContent, TreePart, form_content};
 use crate::slist::{self, curl_slist};
 use crate::transfer::content::ContentRead;
 
-/// The live forms of `curl_formadd`.
+/// The table of live forms of `curl_formadd`.
 pub(crate) static FORMS: HandleTable<Mutex<PostForm>> = HandleTable::new();
 
 const FORMADD_OK: CURLFORMcode = 0;
@@ -42,7 +43,7 @@ const FILENAME: c_int = 16;
 const STREAM: c_int = 19;
 const CONTENTLEN: c_int = 20;
 
-/// A word of `curl_formadd` with its value.
+/// An option of `curl_formadd` with its value.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct form_word {
@@ -60,17 +61,18 @@ pub(crate) struct PostForm {
 /// The content of a part of a form.
 enum PostContent {
     Bytes(Vec<u8>),
-    /// Memory of the program, which is read when the form is sent.
+    /// Memory of the program (pointer and length), which is read when the form is sent.
     Borrowed(UserPointer, usize),
-    /// A file whose content is the value.
+    /// A file whose content is the value of the field.
     Value(PathBuf),
-    /// Files: their paths, names and media types.
+    /// Files to upload: their paths, names and media types.
     Files(Vec<PostFile>),
-    /// Data of the read callback, for which the pointer is.
+    /// Data that the read callback supplies: the pointer for the callback, and the length if it is
+    /// known.
     Stream(UserPointer, Option<u64>),
 }
 
-/// A file of a form.
+/// A file to upload in a form.
 struct PostFile {
     path: PathBuf,
     filename: Option<Vec<u8>>,
@@ -85,7 +87,7 @@ struct PostPart {
     content: PostContent,
 }
 
-/// The option words of one call.
+/// The options of one call of `curl_formadd`.
 #[derive(Default)]
 struct FormAddOptions {
     name: Option<*const c_char>,
@@ -104,16 +106,16 @@ struct FormAddOptions {
     stream: Option<UserPointer>,
 }
 
-/// Stores the value of an option. Returns an error if the option is given twice.
+/// Stores the value of an option in `place`. Returns an error if the option was given before.
 fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), CURLFORMcode> {
     if place.replace(value).is_some() { Err(FORMADD_OPTION_TWICE) } else { Ok(()) }
 }
 
 impl FormAddOptions {
-    /// Applies one word (option) of `curl_formadd` to the part under construction.
+    /// Applies one option of `curl_formadd` to the part under construction.
     ///
     /// # Safety
-    /// libcurl's documentation of the word.
+    /// libcurl's documentation of the option.
     unsafe fn apply_option(&mut self, word: form_word) -> Result<(), CURLFORMcode> {
         let length = || usize::try_from(word.number).map_err(|_| FORMADD_INCOMPLETE);
         let pointer = || if word.pointer.is_null() { Err(FORMADD_NULL) } else { Ok(word.pointer) };
@@ -161,7 +163,7 @@ impl FormAddOptions {
         }
     }
 
-    /// Makes the part of all words.
+    /// Makes the form part that the options describe.
     ///
     /// # Safety
     /// The rules of [`FormAddOptions::apply_option`].
@@ -204,11 +206,11 @@ impl FormAddOptions {
 }
 
 impl PostForm {
-    /// Returns a copy of the form for a transfer. `read` makes the content of a part that comes from
-    /// the read callback with this pointer.
+    /// Returns a copy of the form for a transfer. `read` creates the content of a part that the
+    /// read callback supplies, from the callback's pointer and the length.
     ///
     /// # Safety
-    /// The memory that the program named lives.
+    /// The memory to which the program's options point is still valid.
     pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> TreeContent) -> MimeTree {
         let part = |part: &PostPart| {
             let base = |content| TreePart {
@@ -246,12 +248,12 @@ impl PostForm {
     }
 }
 
-/// Returns the media type that the file name of a part suggests.
+/// Returns the media type that matches the file name of a part.
 fn type_of(part: &TreePart) -> String {
     haul_policy::multipart::content_type_by_extension(part.filename.as_deref().unwrap_or_default()).to_owned()
 }
 
-/// Returns a part that sends a file.
+/// Returns `part` with the content, name and media type of a file.
 fn file_part(file: &PostFile, part: TreePart) -> TreePart {
     let base = file.path.file_name().map(|name| name.as_bytes().to_vec());
     TreePart {
@@ -262,7 +264,7 @@ fn file_part(file: &PostFile, part: TreePart) -> TreePart {
     }
 }
 
-/// Adds a part to a form, which is made if `*first` is NULL.
+/// Adds a part to the form `*first`. If `*first` is NULL, creates the form.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_curl_formadd(
     first: *mut OpaqueHandle,
@@ -304,8 +306,8 @@ pub extern "C" fn curl_formfree(form: OpaqueHandle) {
     catch_panic((), || drop(FORMS.remove(form)));
 }
 
-/// Passes the content of a form to a function, as it would be sent. Returns 0 if the function
-/// accepted all content.
+/// Passes the encoded content of a form to a function piece by piece. Returns 0 if the function
+/// accepted all pieces.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_formget(
     form: OpaqueHandle,

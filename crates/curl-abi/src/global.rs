@@ -1,12 +1,12 @@
 //! `curl_global_*`, `curl_free`, and functions without a handle. There is no global state to set
-//! up: each part makes its own at its first use.
+//! up: each module creates its own state when it is first used.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 
 use crate::codes::{CURLE_FAILED_INIT, CURLE_OK, CURLcode};
 use crate::memory;
 
-/// An allocation function of a program.
+/// An allocation function that a program supplies.
 pub type AllocationFunction = Option<unsafe extern "C" fn()>;
 
 /// Does nothing: haul needs no global initialization.
@@ -15,8 +15,8 @@ pub extern "C" fn curl_global_init(_flags: c_long) -> CURLcode {
     CURLE_OK
 }
 
-/// Accepts the program's allocation functions, which are not used: memory that the program gets is
-/// of `malloc`.
+/// Accepts the program's allocation functions, but does not use them: memory that is returned to
+/// the program comes from `malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_global_init_mem(
     _flags: c_long,
@@ -34,7 +34,7 @@ pub extern "C" fn curl_global_init_mem(
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_global_cleanup() {}
 
-/// Accepts a configuration of the trace, which has no effect.
+/// Accepts a configuration of tracing, which has no effect.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_global_trace(_config: *const c_char) -> CURLcode {
     CURLE_OK
@@ -56,13 +56,14 @@ unsafe impl Sync for curl_ssl_backend {}
 unsafe impl Sync for BackendList {}
 
 const RUSTLS: c_int = 14;
-/// The library of the flavour `CURL_OPENSSL_4`, for which programs were compiled.
+/// The id of OpenSSL, for programs that were compiled for the library with the symbol version
+/// `CURL_OPENSSL_4`.
 const OPENSSL: c_int = 1;
 static BACKEND: curl_ssl_backend = curl_ssl_backend { id: RUSTLS, name: c"rustls".as_ptr() };
 static BACKENDS: BackendList = BackendList([&raw const BACKEND, std::ptr::null()]);
 
-/// Selects the TLS library, of which there is one. `available`, unless it is NULL, receives the
-/// list.
+/// Selects the TLS library. There is only one. `available` receives the list of TLS libraries
+/// unless it is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_global_sslset(
     id: c_int,

@@ -1,6 +1,6 @@
-//! The tables of live handles. A handle that a program passes is only a number here: the table says
-//! whether it is live, and holds the object. A handle that was freed, or that never existed, is
-//! therefore an error and not an access to freed memory.
+//! The tables of live handles. A handle that a program passes is treated as a number only: the
+//! table says whether it is live, and contains the object. The use of a handle that was freed, or
+//! that never existed, is therefore an error and not an access to freed memory.
 //!
 //! ```
 //! use haul_curl::handles::HandleTable;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use rustc_hash::FxBuildHasher;
 
-/// A handle as C has it: a pointer that nobody dereferences.
+/// A handle as C programs see it: a pointer that is never dereferenced.
 pub type OpaqueHandle = *mut c_void;
 
-/// The size in bytes of the block behind a handle. The structs that libcurl shows to programs fit in
-/// it, so that a program that looks into one sees zeros.
+/// The size in bytes of the memory block to which a handle points. The structs that libcurl exposes
+/// to programs fit in it, so a program that reads such a struct sees zeros.
 const BLOCK: usize = 128;
 
 /// The live handles of one type, with their objects.
@@ -43,9 +43,9 @@ impl<T> HandleTable<T> {
         Self { live: RwLock::new(HashMap::with_hasher(FxBuildHasher)) }
     }
 
-    /// Adds an object, and returns its handle. `make` gets the number of the handle. The handle is
-    /// the address of a small block of memory, so that no other live handle or object of the
-    /// process has it.
+    /// Adds an object, and returns its handle. `make` creates the object from the handle's id. The
+    /// handle is the address of a small block of memory, so it differs from the addresses of all
+    /// other live handles and objects of the process.
     pub fn insert(&self, make: impl FnOnce(usize) -> T) -> OpaqueHandle {
         // SAFETY: plain allocation. The block is freed by `remove`.
         let block = unsafe { libc::calloc(1, BLOCK) };
@@ -62,7 +62,7 @@ impl<T> HandleTable<T> {
         self.get_by_number(handle.addr())
     }
 
-    /// Returns the object of the handle with this number; `None` if it is not live.
+    /// Returns the object of the handle with this id; `None` if the handle is not live.
     pub fn get_by_number(&self, number: usize) -> Option<Arc<T>> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
     }
@@ -79,7 +79,7 @@ impl<T> HandleTable<T> {
     }
 }
 
-/// Locks a mutex. A panic of another thread while it held the lock is ignored.
+/// Locks a mutex, even if another thread has panicked while it held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -89,8 +89,8 @@ pub(crate) fn catch_panic<T>(on_panic: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(on_panic)
 }
 
-/// A pointer of the program. It is passed to the program's callbacks, or read where libcurl's
-/// documentation allows this.
+/// A pointer that the program supplied. It is passed to the program's callbacks, or read where
+/// libcurl's documentation allows this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserPointer(pub *mut c_void);
 

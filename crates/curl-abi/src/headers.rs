@@ -10,7 +10,7 @@ use crate::easy::EASY;
 use crate::handles::{OpaqueHandle, catch_panic, lock};
 use crate::memory;
 
-/// The kind of message in which a field was.
+/// The kind of message that contained a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum HeadOrigin {
@@ -27,11 +27,11 @@ pub(crate) enum HeadOrigin {
 /// The bits of all origins.
 const ALL_ORIGINS: c_uint = 0x1f;
 
-/// A head or a trailer section, as received.
+/// A response head or a trailer section, as received.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredHead {
     pub(crate) origin: HeadOrigin,
-    /// The number of the request, from 0.
+    /// The index of the request to which it belongs, from 0.
     pub(crate) request: c_int,
     pub(crate) raw: Vec<u8>,
 }
@@ -47,7 +47,7 @@ pub struct curl_header {
     anchor: *mut c_void,
 }
 
-/// A field that was found. It stays until the next transfer of its handle.
+/// A header field of the last transfer. It is kept until the next transfer of its handle.
 struct FoundField {
     name: CString,
     value: CString,
@@ -55,7 +55,8 @@ struct FoundField {
     request: c_int,
 }
 
-/// The fields of the last transfer of a handle. They are parsed at the first call.
+/// The header fields of the last transfer of a handle. They are parsed when the program first asks
+/// for one.
 #[derive(Default)]
 pub(crate) struct HeaderStore {
     heads: Vec<StoredHead>,
@@ -79,7 +80,8 @@ impl HeaderStore {
         self.fields.get_or_insert_with(|| heads.iter().flat_map(parse_fields).collect())
     }
 
-    /// Returns the number of the request that `request` names; -1 stands for the last one.
+    /// Returns the index of the request that `request` selects; -1 stands for the last request.
+    /// `None` if there is no such request.
     fn request(&self, request: c_int) -> Option<c_int> {
         let last = self.heads.iter().map(|head| head.request).max()?;
         match request {
@@ -88,7 +90,7 @@ impl HeaderStore {
         }
     }
 
-    /// Returns the field at this position in `fields` in the form that the program reads.
+    /// Returns the field at this position in `fields` as the struct that programs read.
     fn public_header(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
         let Some(field) = self.fields().get(position) else { return std::ptr::null_mut() };
         let header = curl_header {
@@ -103,7 +105,7 @@ impl HeaderStore {
         self.given.last_mut().map_or(std::ptr::null_mut(), |header| &raw mut **header)
     }
 
-    /// Returns the positions of the fields with this name.
+    /// Returns the positions of the fields with this name, origin and request.
     fn positions(&mut self, name: &[u8], origin: c_uint, request: c_int) -> Vec<usize> {
         let matches = |field: &FoundField| {
             field.origin as c_uint & origin != 0
@@ -114,7 +116,7 @@ impl HeaderStore {
     }
 }
 
-/// Parses the fields of a head. Lines that continue a field are joined to it.
+/// Parses the fields of a head. A folded line is joined to the line before it.
 fn parse_fields(head: &StoredHead) -> Vec<FoundField> {
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for line in head.raw.split(|b| *b == b'\n') {
@@ -136,7 +138,7 @@ fn parse_fields(head: &StoredHead) -> Vec<FoundField> {
     fields.into_iter().filter_map(field).collect()
 }
 
-/// Finds a field by its name. `*place` receives it.
+/// Finds a field by its name and stores it in `*place`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_header(
     easy: OpaqueHandle,

@@ -15,7 +15,7 @@
 //! | [`request`] | the engine's request, made of the options |
 //! | [`transfer`] | a transfer in progress: its callbacks, its sink, its content |
 //! | [`info`], [`headers`] | `curl_easy_getinfo`; `curl_easy_header` |
-//! | [`escape`], [`slist`], [`date`] | escapes, lists of strings, dates |
+//! | [`escape`], [`slist`], [`date`] | percent-encoding, lists of strings, dates |
 //! | [`mime`], [`form`] | multipart forms: `curl_mime_*`, `curl_formadd` |
 //! | [`url`] | `curl_url_*` |
 //! | [`share`] | state that easy handles share |
@@ -25,9 +25,9 @@
 //!
 //! A handle is never dereferenced: it is looked up in a table, and a handle that is not there is an
 //! error code. libcurl's documentation is the safety condition for everything else: strings end
-//! with NUL or have a length, places for results are writable, callbacks have the documented types
-//! and do not unwind, and what a pointer option names lives as long as libcurl requires. No panic
-//! unwinds into C.
+//! with NUL or have a length, pointers for results are writable, callbacks have the documented
+//! types and do not unwind, and the data of a pointer option stays valid as long as libcurl
+//! requires. No panic unwinds into C.
 
 // The names are C's.
 #![allow(non_camel_case_types)]

@@ -1,4 +1,5 @@
-//! Strings from C, and strings for C, which the program frees with `curl_free` or `free`.
+//! Strings that C passes, and strings that are returned to C, which the program frees with
+//! `curl_free` or `free`.
 
 use std::ffi::{CStr, c_char};
 
@@ -14,7 +15,8 @@ pub(crate) unsafe fn c_string_bytes<'a>(text: *const c_char) -> Option<&'a [u8]>
     Some(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// Returns `length` bytes, or those before the NUL if `length` is `None`. Returns `None` for NULL.
+/// Returns `length` bytes at `start`, or the bytes before the NUL if `length` is `None`. Returns
+/// `None` for NULL.
 ///
 /// # Safety
 /// `start` is NULL or points to that many readable bytes, which do not change during `'a`.
@@ -28,7 +30,7 @@ pub(crate) unsafe fn bytes_with_length<'a>(start: *const c_char, length: Option<
     }
 }
 
-/// Copies bytes to memory of `malloc`, with a NUL behind them. Returns NULL if there is no memory.
+/// Copies bytes to memory from `malloc`, and appends a NUL. Returns NULL if memory is exhausted.
 pub(crate) fn malloc_string(text: &[u8]) -> *mut c_char {
     // SAFETY: plain allocation.
     let start = unsafe { libc::malloc(text.len() + 1) }.cast::<u8>();

@@ -23,7 +23,7 @@ use haul::state::hsts::HstsCache;
 use crate::codes::{CURLSHE_BAD_OPTION, CURLSHE_IN_USE, CURLSHE_INVALID, CURLSHE_OK, CURLSHcode};
 use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
 
-/// The live share handles.
+/// The table of live share handles.
 pub(crate) static SHARES: HandleTable<Share> = HandleTable::new();
 
 const DATA_COOKIE: i64 = 2;
@@ -57,7 +57,7 @@ struct SharedState {
     client: Option<Client>,
 }
 
-/// The use of a share by an easy handle. While there is one, the share cannot be freed.
+/// A reference from an easy handle to a share. While a reference exists, the share cannot be freed.
 pub(crate) struct ShareUse(Arc<Share>);
 
 impl ShareUse {
@@ -76,12 +76,13 @@ impl ShareUse {
         lock(&self.0.state).resolver.clone()
     }
 
-    /// Returns the shared hosts that must be reached over TLS; `None` if they are not shared.
+    /// Returns the shared cache of hosts that must be reached over TLS (HSTS); `None` if HSTS is
+    /// not shared.
     pub(crate) fn hsts(&self) -> Option<HstsCache> {
         lock(&self.0.state).hsts.clone()
     }
 
-    /// Returns the shared client, which `make` makes at the first call. Returns `None` if
+    /// Returns the shared client. `make` creates it at the first call. Returns `None` if
     /// connections are not shared.
     pub(crate) fn client(&self, make: impl FnOnce() -> Client) -> Option<Client> {
         let mut state = lock(&self.0.state);
@@ -95,13 +96,13 @@ impl Drop for ShareUse {
     }
 }
 
-/// Makes a share, which shares nothing yet.
+/// Creates a share handle. Nothing is shared yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_share_init() -> OpaqueHandle {
     catch_panic(std::ptr::null_mut(), || SHARES.insert(|_| Share::default()))
 }
 
-/// Frees a share, unless an easy handle uses it.
+/// Frees a share. Returns an error if an easy handle uses it.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_share_cleanup(share: OpaqueHandle) -> CURLSHcode {
     catch_panic(CURLSHE_INVALID, || match SHARES.get(share) {
@@ -114,7 +115,7 @@ pub extern "C" fn curl_share_cleanup(share: OpaqueHandle) -> CURLSHcode {
     })
 }
 
-/// Begins or ends to share a kind of data.
+/// Starts or stops sharing a kind of data.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_curl_share_setopt_number(share: OpaqueHandle, option: c_int, data: i64) -> CURLSHcode {
     catch_panic(CURLSHE_INVALID, || {
@@ -152,7 +153,7 @@ pub extern "C" fn haul_curl_share_setopt_number(share: OpaqueHandle, option: c_i
     })
 }
 
-/// Accepts the lock callbacks and their pointer, which are not needed.
+/// Accepts the lock callbacks and the pointer for them. They are not needed and never called.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_curl_share_setopt_pointer(
     share: OpaqueHandle,

@@ -1,5 +1,5 @@
-//! `curl_slist_*`: lists of strings. The program may read the entries, so they are C structs in
-//! memory of `malloc`.
+//! `curl_slist_*`: lists of strings. Programs may read the entries directly, so they are C structs
+//! in memory from `malloc`.
 
 use std::ffi::{c_char, c_void};
 
@@ -15,7 +15,7 @@ pub struct curl_slist {
     pub next: *mut curl_slist,
 }
 
-/// Makes an entry without a successor. Returns NULL if there is no memory.
+/// Makes an entry without a successor. Returns NULL if memory is exhausted.
 fn new_entry(text: &[u8]) -> *mut curl_slist {
     let data = memory::malloc_string(text);
     if data.is_null() {
@@ -33,7 +33,7 @@ fn new_entry(text: &[u8]) -> *mut curl_slist {
     entry
 }
 
-/// Makes a list of these strings. The program frees the list. Returns NULL for no strings.
+/// Makes a list of these strings. The program frees the list. Returns NULL if there are no strings.
 pub(crate) fn new_list<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> *mut curl_slist {
     let mut first = std::ptr::null_mut();
     let mut last: *mut curl_slist = std::ptr::null_mut();
@@ -58,7 +58,7 @@ pub(crate) fn new_list<'a>(strings: impl IntoIterator<Item = &'a [u8]>) -> *mut 
 /// Returns copies of the strings of a list.
 ///
 /// # Safety
-/// `list` is NULL or a list of `curl_slist_append`.
+/// `list` is NULL or a list made by `curl_slist_append`.
 pub(crate) unsafe fn copy_strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
     let mut copies = Vec::new();
     // SAFETY: the caller guarantees it, here and below.
@@ -72,8 +72,8 @@ pub(crate) unsafe fn copy_strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
     copies
 }
 
-/// Appends a copy of a string to a list, and returns the list. NULL is an empty list. Returns NULL
-/// for a NULL string or without memory; the list is unchanged then.
+/// Appends a copy of a string to a list, and returns the list. A NULL `list` is an empty list.
+/// Returns NULL if `text` is NULL or memory is exhausted; the list is then unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_slist_append(list: *mut curl_slist, text: *const c_char) -> *mut curl_slist {
     // SAFETY: libcurl's contract.

@@ -1,13 +1,13 @@
-//! `curl_version` and `curl_version_info`. The version is that of the interface, libcurl's 8.14,
-//! since programs compare it with the version that they were compiled for. The features are the
-//! features of this library.
+//! `curl_version` and `curl_version_info`. The reported version is that of the implemented
+//! interface, libcurl 8.14, since programs compare it with the version for which they were
+//! compiled. The reported features are those of this library.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 
 /// The version of libcurl whose interface this library implements.
 const VERSION: &CStr = c"8.14.1";
 const VERSION_NUM: c_uint = 0x08_0e_01;
-/// The age of `curl_version_info_data` with all members below (`CURLVERSION_TWELFTH`).
+/// The age of `curl_version_info_data` with all its current members (`CURLVERSION_TWELFTH`).
 const AGE: c_int = 11;
 
 const IPV6: c_int = 1;
@@ -65,7 +65,7 @@ pub struct curl_version_info_data {
 // SAFETY: constants.
 unsafe impl Sync for curl_version_info_data {}
 
-/// A list of constant strings that NULL ends.
+/// A list of constant strings that ends with NULL.
 struct Names<const N: usize>([*const c_char; N]);
 
 // SAFETY: constants.
@@ -73,7 +73,8 @@ unsafe impl<const N: usize> Sync for Names<N> {}
 
 static PROTOCOLS: Names<3> = Names([c"http".as_ptr(), c"https".as_ptr(), std::ptr::null()]);
 
-/// Returns the name of a feature that a build need not have. Another build repeats another name.
+/// Returns the name of an optional feature. If this build lacks the feature, returns a name that is
+/// already in the list.
 const fn optional(has: bool, name: &'static CStr) -> *const c_char {
     if has { name.as_ptr() } else { c"IPv6".as_ptr() }
 }
@@ -103,7 +104,8 @@ static FEATURES: Names<21> = Names([
 ]);
 
 unsafe extern "C" {
-    /// The name of the TLS library, which each flavour of the library defines: `scripts/libcurl.sh`.
+    /// The name of the TLS library. Each variant of the library defines it; see
+    /// `scripts/libcurl.sh`.
     static haul_curl_tls_name: c_char;
 }
 
@@ -155,10 +157,10 @@ static INFO: curl_version_info_data = curl_version_info_data {
     rtmp_version: NONE,
 };
 
-/// The text of [`curl_version`].
+/// The text that [`curl_version`] returns.
 const TEXT: &str = concat!("libcurl/8.14.1 haul/", env!("CARGO_PKG_VERSION"), " rustls zlib-rs\0");
 
-/// Returns the version and the names of the parts as a text.
+/// Returns a text with the version of the library and the names of its components.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_version() -> *const c_char {
     TEXT.as_ptr().cast()

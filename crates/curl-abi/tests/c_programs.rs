@@ -22,7 +22,7 @@ fn easy_requests_work_as_with_libcurl() {
 }
 
 #[test]
-fn callbacks_come_in_libcurls_order() {
+fn callbacks_are_called_in_libcurls_order() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     assert_eq!(directory.compile("callbacks").run_well([base]), "called as by libcurl\n");
@@ -37,7 +37,7 @@ fn multi_transfers_work_in_every_event_loop() {
 }
 
 #[test]
-fn forms_are_sent_as_by_libcurl() {
+fn forms_are_sent_as_libcurl_sends_them() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let files = directory.path("");
@@ -46,7 +46,7 @@ fn forms_are_sent_as_by_libcurl() {
 }
 
 #[test]
-fn cookies_shares_urls_and_misuse_work() {
+fn cookies_shares_urls_and_invalid_handles_work() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let files = directory.path("");
@@ -66,7 +66,7 @@ fn tls_options_and_http2_work() {
 }
 
 #[test]
-fn programs_receive_what_libcurl_reports() {
+fn programs_receive_the_reports_of_libcurl() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (origin, base) = Origin::start_with_base_url();
     let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nonce";
@@ -77,7 +77,7 @@ fn programs_receive_what_libcurl_reports() {
 }
 
 #[test]
-fn proxies_get_requests_and_credentials() {
+fn proxies_receive_requests_and_credentials() {
     let Some(directory) = BuildDirectory::new() else { return };
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nby proxy";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);

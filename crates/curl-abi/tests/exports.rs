@@ -23,11 +23,11 @@ fn exported(library: &Path) -> BTreeSet<String> {
     named.filter(|name| name.starts_with("curl_") || !name.starts_with(|c: char| c.is_ascii_uppercase())).collect()
 }
 
-/// The libraries: the soname, and the version of the symbols.
+/// The variants of the library: the soname, and the version of the symbols.
 const FLAVOURS: [(&str, &str); 2] = [("libcurl.so.4", "CURL_OPENSSL_4"), ("libcurl-gnutls.so.4", "CURL_GNUTLS_3")];
 
 #[test]
-fn libraries_export_the_functions_of_the_map() {
+fn libraries_export_the_functions_in_the_map_file() {
     let (true, Some(directory)) = (has("nm", "command -v nm"), library()) else { return };
     let map = fs::read_to_string(crate_dir().join("libcurl.map")).unwrap();
     let names: Vec<_> = map.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(';')).collect();
@@ -48,7 +48,7 @@ const NEWER: [&str; 5] = [
 ];
 
 #[test]
-fn libraries_export_the_symbols_of_libcurl_alone() {
+fn libraries_export_exactly_the_symbols_of_libcurl() {
     let (true, Some(directory)) = (has("nm", "command -v nm"), library()) else { return };
     for (soname, version) in FLAVOURS {
         let system = Path::new("/usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH)).join(soname);
@@ -67,7 +67,7 @@ fn libraries_export_the_symbols_of_libcurl_alone() {
 }
 
 #[test]
-fn libraries_have_libcurls_sonames() {
+fn libraries_have_the_sonames_of_libcurl() {
     let (true, Some(directory)) = (has("readelf", "command -v readelf"), library()) else { return };
     for (soname, _) in FLAVOURS {
         let dynamic = run("readelf", &["-d"], &directory.join(soname));

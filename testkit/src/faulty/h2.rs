@@ -1,8 +1,8 @@
 //! The fault origin over HTTP/2 (RFC 9113). One thread for each connection reads frames and sends
 //! the bodies of its streams in turn.
 //!
-//! The server is written by hand on [`frames`], since an ordinary server cannot stop at the byte
-//! that a plan names.
+//! The server is implemented directly on [`frames`], since an ordinary HTTP/2 library cannot stop
+//! at the byte that a plan specifies.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! The lookup of a fact by libcurl's number.
+//! Looks up a fact about a transfer by its `CURLINFO_` number.
 
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_void};
 use std::time::Duration;
@@ -29,20 +29,21 @@ struct curl_tlssessioninfo {
 // SAFETY: a constant.
 unsafe impl Sync for curl_tlssessioninfo {}
 
-/// rustls, of which programs see no objects.
+/// The session data of rustls, which has no objects that programs can access.
 static TLS_SESSION: curl_tlssessioninfo = curl_tlssessioninfo { backend: 14, internals: std::ptr::null_mut() };
 
 fn saturated(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Returns a speed in bytes a second.
+/// Returns a speed in bytes per second.
 fn speed(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 / time.as_secs_f64() }
 }
 
 impl TransferInfo {
-    /// Returns a fact that is a number of 64 bits.
+    /// Returns the value of a 64-bit `CURLINFO_` item; `None` if the item with this number has
+    /// another type.
     fn off_t(&self, number: c_int) -> Option<i64> {
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Some(match number {
@@ -68,7 +69,8 @@ impl TransferInfo {
         })
     }
 
-    /// Returns a fact that is a floating-point number.
+    /// Returns the value of a floating-point `CURLINFO_` item; `None` if the item with this number
+    /// has another type.
     fn double(&self, number: c_int) -> Option<f64> {
         let unknown = |length: Option<u64>| length.map_or(-1.0, |length| length as f64);
         Some(match number {
@@ -89,7 +91,8 @@ impl TransferInfo {
         })
     }
 
-    /// Returns a fact that is a `long`.
+    /// Returns the value of a `CURLINFO_` item of type `long`; `None` if the item with this number
+    /// has another type.
     fn long(&self, number: c_int) -> Option<i64> {
         Some(match number {
             2 => self.status,
@@ -121,7 +124,8 @@ impl TransferInfo {
         })
     }
 
-    /// Returns a fact that is a string, or NULL.
+    /// Returns the value of a string `CURLINFO_` item, or NULL; `None` if the item with this number
+    /// has another type.
     fn string(&self, number: c_int) -> Option<*const c_char> {
         let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
         Some(match number {
@@ -139,7 +143,8 @@ impl TransferInfo {
 }
 
 impl EasyState {
-    /// Returns a fact that is a string and that depends on the options.
+    /// Returns the value of a string `CURLINFO_` item that depends on the options; `None` if the
+    /// number is that of another item.
     fn string_info(&self, number: c_int) -> Option<*const c_char> {
         match number {
             21 => Some(self.options.pointer(opt::PRIVATE).cast_const().cast()),
@@ -157,7 +162,7 @@ impl EasyState {
     }
 }
 
-/// Returns the path of the system's CA certificates, or NULL.
+/// Returns the path of the system's file of CA certificates, or NULL.
 fn default_bundle() -> *const c_char {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStringExt;
@@ -167,7 +172,7 @@ fn default_bundle() -> *const c_char {
     BUNDLE.get_or_init(path).as_deref().map_or(std::ptr::null(), CStr::as_ptr)
 }
 
-/// Stores a fact in `place`, whose type depends on the fact.
+/// Stores the value of the `CURLINFO_` item `info` in `place`, whose type depends on the item.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int, place: *mut c_void) -> CURLcode {
     catch_panic(CURLE_FAILED_INIT, || {

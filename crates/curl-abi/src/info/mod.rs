@@ -1,4 +1,4 @@
-//! `curl_easy_getinfo`: the facts about the last transfer of a handle.
+//! `curl_easy_getinfo`: information about the last transfer of a handle.
 
 mod get;
 
@@ -23,7 +23,7 @@ use crate::request::{TimeCondition, modified, redirected_url, url_for_info};
 use crate::slist::{self, curl_slist};
 use crate::transfer::error_text::verify_result;
 
-/// The facts about the last transfer of a handle.
+/// Information about the last transfer of a handle.
 #[derive(Default)]
 pub(crate) struct TransferInfo {
     /// The status of the last response; 0 without a response.
@@ -82,16 +82,16 @@ impl AddressInfo {
     }
 }
 
-/// The URL of `CURLINFO_EFFECTIVE_URL`. The normal form of the program's own URL is made when a
-/// program asks for it.
+/// The URL of `CURLINFO_EFFECTIVE_URL`. The program's own URL is normalised only when the program
+/// asks for it.
 #[derive(Clone, Default)]
 enum EffectiveUrl {
-    /// The URL is unknown: none has been set.
+    /// No URL has been set.
     #[default]
     Unknown,
     /// The URL as text, which is returned unchanged.
     Text(CString),
-    /// The normal form of the program's URL.
+    /// The program's own URL, and its normalised form once it was requested.
     Own { url: String, normal: OnceCell<CString> },
 }
 
@@ -152,7 +152,7 @@ impl CertificateInfo {
         Self { lists: certificates.iter().map(list).collect(), shown: None }
     }
 
-    /// Returns the struct for the program.
+    /// Returns a pointer to the struct that the program reads.
     fn public_struct(&mut self) -> *mut curl_certinfo {
         let (count, lists) = (c_int::try_from(self.lists.len()).unwrap_or(0), self.lists.as_mut_ptr());
         let shown = self.shown.insert(Box::new(curl_certinfo { num_of_certs: count, certinfo: lists }));
@@ -182,22 +182,22 @@ fn content_length(head: &ResponseHead) -> Option<u64> {
 const MOST_RETRY_AFTER: i64 = 6 * 3600;
 
 impl TransferInfo {
-    /// The facts before a transfer of this URL.
+    /// Returns the information before a transfer of this URL.
     pub(crate) fn with_url(url: Option<&[u8]>) -> Self {
         Self { effective_url: EffectiveUrl::text(url), ..Self::default() }
     }
 
-    /// The facts of a copy of the handle: the URL alone.
+    /// Returns the information for a copy of the handle: only the URL.
     pub(crate) fn copy_with_url_only(&self) -> Self {
         Self { effective_url: self.effective_url.clone(), ..Self::default() }
     }
 
-    /// Records that the program has set another URL.
+    /// Records that the program has set a new URL.
     pub(crate) fn set_url(&mut self, url: Option<&[u8]>) {
         self.effective_url = EffectiveUrl::text(url);
     }
 
-    /// Stores the facts that are known when the body of a response begins.
+    /// Stores the information that is known when the body of a response begins.
     pub(crate) fn set_at_body_start(&mut self, facts: &TransferFacts, head: &ResponseHead, target: &Target) {
         self.set_facts(facts);
         self.set_head(head);
@@ -239,7 +239,7 @@ impl TransferInfo {
         };
     }
 
-    /// Stores the facts of a head that the header callback is about to get.
+    /// Stores the information from a response head, before the header callback gets the head.
     pub(crate) fn on_head(&mut self, head: &ResponseHead) {
         self.status = head.status().into();
         self.set_head(head);
@@ -253,7 +253,8 @@ impl TransferInfo {
         self.proxy_auth_available = auth_schemes(head, "proxy-authenticate");
     }
 
-    /// Stores the facts about a transfer that has ended. `url` is the program's own.
+    /// Stores the information about a transfer that has ended. `url` is the URL that the program
+    /// set.
     pub(crate) fn set_at_end(&mut self, options: &EasyOptions, outcome: &TransferOutcome, url: &str) {
         let facts = &outcome.facts;
         self.set_facts(facts);
@@ -301,7 +302,8 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
     }
 }
 
-/// Returns the bits of the authentication schemes that a response offers.
+/// Returns the bits (`CURLAUTH_`) of the authentication schemes that a response offers in this
+/// field.
 fn auth_schemes(head: &ResponseHead, field: &str) -> i64 {
     const SCHEMES: [(&[u8], i64); 5] =
         [(b"basic", 1), (b"digest", 2), (b"negotiate", 4), (b"ntlm", 8), (b"bearer", 64)];

@@ -14,11 +14,11 @@ use super::{MimeTree, PartEncoder, TreeContent, TreePart};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
 use crate::transfer::content::{ContentCallback, ContentRead, ContentSource, Segment};
 
-/// The media type that is not guessed from a file name.
+/// The media type of a file whose name does not suggest another one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Makes the content of a form. Returns it with its media type, which replaces the program's
-/// `own_type`, except for its name.
+/// Makes the request content of a form. Returns it with its media type, which replaces the
+/// program's `own_type`, except for the type's name.
 ///
 /// # Errors
 /// A file cannot be read, or a part cannot be sent.
@@ -74,7 +74,8 @@ fn form_part(part: &TreePart, sources: &mut Vec<Segment>) -> Result<FormPart, CU
     })
 }
 
-/// Returns the media type that the file name of a part suggests, as libcurl guesses it.
+/// Returns the media type that libcurl guesses from the file name of a part; `None` if it guesses
+/// none.
 fn guessed_type(part: &TreePart) -> Option<String> {
     let known = |name: &[u8]| Some(content_type_by_extension(name)).filter(|kind| *kind != UNKNOWN_TYPE);
     let name = part.filename.as_deref();

@@ -1,12 +1,12 @@
-//! The transfer encodings of parts (RFC 2045 section 6).
+//! The transfer encodings of form parts (RFC 2045 section 6).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The longest line of encoded content.
+/// The maximum length of a line of encoded content.
 const LINE: usize = 76;
 
-/// A transfer encoding of a part.
+/// A transfer encoding of a form part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartEncoder {
     /// The content is sent unchanged.
@@ -15,7 +15,7 @@ pub(crate) enum PartEncoder {
     EightBit,
     /// The content is sent unchanged. It must have no byte above 127.
     SevenBit,
-    /// Base64 in lines.
+    /// Base64, wrapped into lines.
     Base64,
     /// Quoted-printable.
     QuotedPrintable,
@@ -44,7 +44,8 @@ impl PartEncoder {
         matches!(self, Self::Binary | Self::EightBit)
     }
 
-    /// Encodes content. Returns `None` if it cannot be encoded: bytes above 127 in 7bit.
+    /// Encodes content. Returns `None` if it cannot be encoded, because it has bytes above 127 and
+    /// the encoding is 7bit.
     pub(crate) fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
         match self {
             Self::Binary | Self::EightBit => Some(content),
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_encoded_as_named() {
+    fn each_encoder_encodes_or_refuses_content() {
         let encode = |name: &[u8], content: &[u8]| PartEncoder::from_name(name).unwrap().encode(content.to_vec());
         assert_eq!(encode(b"BASE64", b"hello").unwrap(), b"aGVsbG8=");
         let long = encode(b"base64", &[0; 100]).unwrap();

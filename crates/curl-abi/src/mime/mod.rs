@@ -5,8 +5,8 @@
 //!      └── MimeTree::copy_of_form ──▶ a copy for one transfer ──▶ content.rs
 //! ```
 //!
-//! A form owns its parts, and a part owns the form that is its content: freeing the outer one frees
-//! the inner ones.
+//! A form owns its parts. A part owns the form that is its content. Freeing the outer form frees
+//! the inner forms.
 
 mod content;
 mod encoder;
@@ -27,23 +27,23 @@ use crate::options::EasyOptions;
 use crate::slist::{self, curl_slist};
 use crate::transfer::callbacks::{Callbacks, FreeFunction, ReadFunction, SeekFunction};
 
-/// The live forms.
+/// The table of live forms.
 pub(crate) static MIMES: HandleTable<Mutex<Mime>> = HandleTable::new();
-/// The live parts of forms.
+/// The table of live form parts.
 static PARTS: HandleTable<Mutex<MimePart>> = HandleTable::new();
 
 /// A form: its parts, and the part to which it belongs as content.
 #[derive(Default)]
 pub(crate) struct Mime {
     parts: Vec<UserPointer>,
-    /// The number of the part that owns this form; `None` for a form of the program.
+    /// The id of the part that owns this form; `None` if the program owns it.
     owner: Option<usize>,
 }
 
 /// A part of a form.
 #[derive(Default)]
 struct MimePart {
-    /// The number of the form that has this part.
+    /// The id of the form to which this part belongs.
     form: usize,
     name: Option<Vec<u8>>,
     filename: Option<Vec<u8>>,
@@ -67,7 +67,7 @@ enum PartContent {
 /// The callbacks that supply the content of a part.
 #[derive(Clone, Copy)]
 pub(crate) struct PartCallback {
-    /// The number of bytes; `None` if it is unknown.
+    /// The number of content bytes; `None` if it is unknown.
     pub(crate) length: Option<u64>,
     pub(crate) read: ReadFunction,
     pub(crate) seek: SeekFunction,
@@ -76,8 +76,8 @@ pub(crate) struct PartCallback {
 }
 
 impl PartCallback {
-    /// The read callback of a handle, for a part of `curl_formadd` (`CURLFORM_STREAM`). The part sets
-    /// the pointer and the length.
+    /// Returns the read callback of a handle, for a part of `curl_formadd` (`CURLFORM_STREAM`). The
+    /// part sets the pointer and the length.
     pub(crate) fn from_options(options: &EasyOptions) -> Self {
         let read = Callbacks::from_options(options).read_function();
         Self { length: None, read, seek: None, free: None, data: UserPointer::NULL }
@@ -98,7 +98,7 @@ impl PartContent {
     }
 }
 
-/// Frees a form with its parts and their forms.
+/// Frees a form with its parts and the forms inside them.
 fn free_form(form: OpaqueHandle) {
     let Some(mime) = MIMES.remove(form) else { return };
     let parts = std::mem::take(&mut lock(&mime).parts);
@@ -116,7 +116,7 @@ pub extern "C" fn curl_mime_init(_easy: OpaqueHandle) -> OpaqueHandle {
     catch_panic(std::ptr::null_mut(), || MIMES.insert(|_| Mutex::default()))
 }
 
-/// Frees a form with all that belongs to it.
+/// Frees a form with its parts and the forms inside them.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_mime_free(form: OpaqueHandle) {
     catch_panic((), || {
@@ -143,7 +143,7 @@ pub extern "C" fn curl_mime_addpart(form: OpaqueHandle) -> OpaqueHandle {
     })
 }
 
-/// Changes a part. Returns an error for a handle that is not live.
+/// Calls `change` with a part. Returns an error for a handle that is not live.
 fn change(part: OpaqueHandle, change: impl FnOnce(&mut MimePart) -> CURLcode) -> CURLcode {
     catch_panic(CURLE_OUT_OF_MEMORY, || match PARTS.get(part) {
         Some(part) => change(&mut lock(&part)),
@@ -205,8 +205,8 @@ pub unsafe extern "C" fn curl_mime_encoder(part: OpaqueHandle, encoding: *const 
     })
 }
 
-/// Sets the content of a part to a copy of these bytes. `SIZE_MAX` stands for the length up to the
-/// NUL.
+/// Sets the content of a part to a copy of these bytes. If `size` is `SIZE_MAX`, the data end at
+/// the first NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_data(part: OpaqueHandle, data: *const c_char, size: usize) -> CURLcode {
     // SAFETY: libcurl's contract.
@@ -214,7 +214,8 @@ pub unsafe extern "C" fn curl_mime_data(part: OpaqueHandle, data: *const c_char,
     replace_content(part, bytes.map_or(PartContent::Empty, |bytes| PartContent::Bytes(bytes.into())))
 }
 
-/// Sets the content of a part to a file, whose name becomes the file name of the part.
+/// Sets the content of a part to the content of a file, whose name becomes the file name of the
+/// part.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_filedata(part: OpaqueHandle, filename: *const c_char) -> CURLcode {
     use std::os::unix::ffi::OsStrExt;
@@ -289,7 +290,7 @@ pub extern "C" fn curl_mime_subparts(part: OpaqueHandle, form: OpaqueHandle) -> 
     replace_content(part, if form.is_null() { PartContent::Empty } else { PartContent::Form(UserPointer(form)) })
 }
 
-/// Sets further header lines of a part. With `take_ownership`, the list is freed.
+/// Sets additional header lines of a part. With `take_ownership`, the part frees the list.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_headers(
     part: OpaqueHandle,
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn freed_form_frees_its_parts_and_their_forms() {
+    fn freeing_a_form_frees_its_parts_and_inner_forms() {
         let (outer, inner) = (curl_mime_init(std::ptr::null_mut()), curl_mime_init(std::ptr::null_mut()));
         let (part, leaf) = (curl_mime_addpart(outer), curl_mime_addpart(inner));
         let null = std::ptr::null_mut();

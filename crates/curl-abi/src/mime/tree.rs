@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::{MIMES, PARTS, PartCallback, PartContent, PartEncoder};
 use crate::handles::{OpaqueHandle, lock};
 
-/// The deepest nesting of forms.
+/// The maximum nesting depth of forms.
 const MAX_DEPTH: usize = 64;
 
-/// The parts of a form.
+/// A copy of a form: its parts.
 #[derive(Clone, Default)]
 pub(crate) struct MimeTree {
     pub(crate) parts: Vec<TreePart>,
 }
 
-/// A part of a form.
+/// A copy of a form part.
 #[derive(Clone, Default)]
 pub(crate) struct TreePart {
     pub(crate) name: Option<Vec<u8>>,
@@ -26,7 +26,7 @@ pub(crate) struct TreePart {
     pub(crate) content: TreeContent,
 }
 
-/// The content of a part.
+/// A copy of the content of a form part.
 #[derive(Clone, Default)]
 pub(crate) enum TreeContent {
     #[default]
@@ -38,7 +38,7 @@ pub(crate) enum TreeContent {
 }
 
 /// A copy of a form that belongs to a copy of an easy handle. Dropping it calls the free callbacks
-/// of the parts, as with libcurl's copies.
+/// of the parts, as libcurl does for its copies.
 pub(crate) struct FormCopy(pub(crate) MimeTree);
 
 impl Drop for FormCopy {
@@ -62,7 +62,7 @@ impl MimeTree {
         }
     }
 
-    /// Copies a form. A form that is not live has no parts.
+    /// Copies a form. If the handle is not live, returns a form without parts.
     pub(crate) fn copy_of_form(form: OpaqueHandle) -> Self {
         Self::copy_to_depth(form.addr(), 0)
     }

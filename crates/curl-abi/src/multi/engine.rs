@@ -9,7 +9,7 @@ use haul::net::pool::PoolLimits;
 
 use super::state::MultiSettings;
 
-/// The most requests at a time, unless the program sets a limit.
+/// The maximum number of concurrent requests, unless the program sets a limit.
 const MAX_RESULTS_AT_ONCE: usize = 1 << 20;
 
 /// A client with its batch.

@@ -1,5 +1,5 @@
-//! The queue of events of one transfer, between the engine's thread, which fills it, and the
-//! program's thread, which calls the callbacks.
+//! The event queue of one transfer. The engine's thread adds events, and the program's thread takes
+//! them and calls the callbacks.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,14 +16,15 @@ use super::notifier::Notifier;
 use crate::handles::lock;
 use crate::headers::HeadOrigin;
 
-/// The most bytes of a body in a queue. The engine reads no more until the program has taken them.
+/// The maximum number of body bytes in a queue. The engine reads no more until the program has
+/// taken them.
 const QUEUE_LIMIT: u64 = BULK_BUFFER_SIZE as u64;
 
-/// The most bytes of a body in a queue while the queues of all transfers hold
+/// The maximum number of body bytes in a queue while the queues of all transfers together have
 /// [`MAX_BYTES_OF_ALL_QUEUES`].
 const SMALL_QUEUE_LIMIT: u64 = 256 << 10;
 
-/// The number of bytes in all queues from which on each has only [`SMALL_QUEUE_LIMIT`].
+/// The number of bytes in all queues above which each queue may only have [`SMALL_QUEUE_LIMIT`].
 const MAX_BYTES_OF_ALL_QUEUES: u64 = 32 << 20;
 
 /// The number of body bytes in the queues of all transfers of the process.
@@ -31,7 +32,7 @@ static QUEUED_BYTES_OF_ALL: AtomicU64 = AtomicU64::new(0);
 
 /// An event of a transfer.
 pub(super) enum TransferEvent {
-    /// A message for debugging.
+    /// A message for the debug callback.
     Info(String),
     /// The head of a request that is being sent.
     Request(String),
@@ -43,9 +44,9 @@ pub(super) enum TransferEvent {
     Begin(Box<BodyBegin>),
     /// Bytes of the body.
     Body(Chunk),
-    /// Content that was sent, for debugging.
+    /// Content that was sent, for the debug callback.
     Sent(Vec<u8>),
-    /// Content that was received, for debugging.
+    /// Content that was received, for the debug callback.
     Received(Vec<u8>),
 }
 
@@ -63,20 +64,21 @@ struct EventState {
     /// The number of body bytes in the queue.
     bytes: u64,
     has_body: bool,
-    /// The driver of the transfer, once it has asked for credit.
+    /// The driver of the transfer and its token, once the driver has asked how many bytes it may
+    /// receive.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// True if the driver waits for credit.
+    /// True if the driver waits until it may receive more bytes.
     is_full: bool,
     /// True if the program has paused the transfer.
     is_paused: bool,
-    /// True if the program wants no more events.
+    /// True if the program takes no more events.
     is_closed: bool,
 }
 
 /// The queue of events of one transfer.
 pub(super) struct EventQueue {
     state: Mutex<EventState>,
-    /// True if the program's thread has something to do for this transfer.
+    /// True if the program's thread has work to do for this transfer.
     is_ready: AtomicBool,
     notifier: Arc<Notifier>,
 }
@@ -86,13 +88,14 @@ impl EventQueue {
         Arc::new(Self { state: Mutex::default(), is_ready: AtomicBool::new(false), notifier })
     }
 
-    /// Records that the program's thread has something to do for this transfer.
+    /// Records that the program's thread has work to do for this transfer, and notifies it.
     pub(super) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::SeqCst);
         self.notifier.notify();
     }
 
-    /// Returns true if there was something to do. Look for it after this call.
+    /// Returns true if there was work to do, and clears the flag. The caller must look for the work
+    /// after this call.
     pub(super) fn take_ready(&self) -> bool {
         self.is_ready.swap(false, Ordering::SeqCst)
     }
@@ -126,8 +129,8 @@ impl EventQueue {
         lock(&self.state).events.is_empty()
     }
 
-    /// Stops the engine's reads, or continues them. The time of a pause does not count as a slow
-    /// server's.
+    /// Pauses the engine's reads, or continues them. A pause does not count towards the time limits
+    /// on slow servers.
     pub(super) fn set_paused(&self, is_paused: bool) {
         let mut state = lock(&self.state);
         if state.is_paused == is_paused {
@@ -153,10 +156,10 @@ impl EventQueue {
     }
 }
 
-/// A driver, and the token that it gave for a transfer.
+/// A driver, and the token by which the driver identifies a transfer.
 type DriverToken = Option<(Arc<dyn TransferWaker>, usize)>;
 
-/// Wakes a driver, so that it asks for credit again.
+/// Wakes a driver, so that it asks again how many bytes it may receive.
 fn wake(driver: DriverToken) {
     if let Some((driver, token)) = driver {
         driver.wake(token);
@@ -164,7 +167,7 @@ fn wake(driver: DriverToken) {
 }
 
 impl EventState {
-    /// Returns the driver if it waits for credit that there is now.
+    /// Returns the driver if it was waiting to receive and may now continue; otherwise `None`.
     fn waiting_driver(&mut self) -> DriverToken {
         if !self.is_full || self.is_paused {
             return None;
@@ -174,7 +177,7 @@ impl EventState {
     }
 }
 
-/// The sink that puts a body into the queue.
+/// The sink that puts the bytes of a body into the queue.
 pub(super) struct QueueSink(pub(super) Arc<EventQueue>);
 
 impl Sink for QueueSink {
@@ -228,7 +231,7 @@ impl Sink for QueueSink {
     }
 }
 
-/// The observer that puts heads and events for debugging into the queue.
+/// The observer that puts response heads and debug events into the queue.
 pub(super) struct QueueingObserver {
     pub(super) queue: Arc<EventQueue>,
     pub(super) is_verbose: bool,

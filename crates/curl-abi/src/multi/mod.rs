@@ -6,10 +6,10 @@
 //!                                └─▶ Notifier (a descriptor) ─▶ curl_multi_poll, select, epoll
 //! ```
 //!
-//! A thread of the engine does the network's work. It never calls a function of the program and
-//! never reads its memory: it puts heads, bodies and other events into a queue for each transfer,
-//! and notifies the program by a descriptor. The program's thread takes the events out of the
-//! queues and calls the callbacks, in libcurl's order. A full queue stops the engine's reads.
+//! A thread of the engine does the network I/O. It never calls a function of the program and never
+//! reads the program's memory. It puts heads, bodies and other events into a queue for each
+//! transfer, and notifies the program by a descriptor. The program's thread takes the events out of
+//! the queues and calls the callbacks, in libcurl's order. A full queue stops the engine's reads.
 
 mod engine;
 mod events;
@@ -33,7 +33,7 @@ use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::memory;
 use state::{CURLMsg, Multi};
 
-/// The live multi handles.
+/// The table of live multi handles.
 static MULTIS: HandleTable<Multi> = HandleTable::new();
 
 const OPTION_SOCKETFUNCTION: c_int = 20_001;
@@ -70,7 +70,7 @@ pub extern "C" fn curl_multi_init() -> OpaqueHandle {
     })
 }
 
-/// Frees a multi handle, and ends its transfers. Its easy handles stay.
+/// Frees a multi handle, and ends its transfers. Its easy handles are not freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_cleanup(multi: OpaqueHandle) -> CURLMcode {
     catch_panic(CURLM_INTERNAL_ERROR, || match MULTIS.get(multi) {
@@ -102,8 +102,8 @@ pub extern "C" fn curl_multi_remove_handle(multi: OpaqueHandle, easy: OpaqueHand
     })
 }
 
-/// Begins transfers, and calls the callbacks for what has arrived. `*running`, unless it is NULL,
-/// receives the number of transfers that are not over.
+/// Begins transfers, and calls the callbacks for the data that have arrived. `*running` receives
+/// the number of unfinished transfers unless `running` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_perform(multi: OpaqueHandle, running: *mut c_int) -> CURLMcode {
     with_multi(multi, |multi| {
@@ -126,22 +126,22 @@ pub unsafe extern "C" fn curl_multi_socket_action(
     unsafe { curl_multi_perform(multi, running) }
 }
 
-/// Does the work of `curl_multi_perform`, under an older name.
+/// Does the work of `curl_multi_perform`. An older function for the same purpose.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_socket(multi: OpaqueHandle, _socket: c_int, running: *mut c_int) -> CURLMcode {
     // SAFETY: the same contract.
     unsafe { curl_multi_perform(multi, running) }
 }
 
-/// Does the work of `curl_multi_perform`, under an older name.
+/// Does the work of `curl_multi_perform`. An older function for the same purpose.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_socket_all(multi: OpaqueHandle, running: *mut c_int) -> CURLMcode {
     // SAFETY: the same contract.
     unsafe { curl_multi_perform(multi, running) }
 }
 
-/// Returns the next message about a finished transfer. NULL if no message waits. `*left` receives
-/// the number of messages that still wait; it may be NULL.
+/// Returns the next message about a finished transfer; NULL if there is none. `*left` receives the
+/// number of remaining messages unless `left` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_info_read(multi: OpaqueHandle, left: *mut c_int) -> *mut CURLMsg {
     catch_panic(std::ptr::null_mut(), || {
@@ -155,8 +155,8 @@ pub unsafe extern "C" fn curl_multi_info_read(multi: OpaqueHandle, left: *mut c_
     })
 }
 
-/// Stores the time in milliseconds until `curl_multi_perform` should be called even without an
-/// event; -1 stands for no such time.
+/// Stores the time in milliseconds after which `curl_multi_perform` should be called even without
+/// an event; -1 if no call is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_timeout(multi: OpaqueHandle, place: *mut c_long) -> CURLMcode {
     with_multi(multi, |multi| {
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn curl_multi_timeout(multi: OpaqueHandle, place: *mut c_l
     })
 }
 
-/// Associates a pointer of the program with a descriptor. The socket callback gets it.
+/// Associates a pointer of the program with a descriptor. The socket callback receives the pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_assign(multi: OpaqueHandle, socket: c_int, pointer: *mut c_void) -> CURLMcode {
     with_multi(multi, |multi| multi.assign(socket, UserPointer(pointer)))
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn haul_curl_multi_setopt_pointer(
     })
 }
 
-/// Returns the easy handles in an array that NULL ends, which the program frees.
+/// Returns the easy handles in an array that ends with NULL. The program frees the array.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_get_handles(multi: OpaqueHandle) -> *mut OpaqueHandle {
     catch_panic(std::ptr::null_mut(), || {
@@ -246,22 +246,22 @@ pub extern "C" fn curl_multi_get_handles(multi: OpaqueHandle) -> *mut OpaqueHand
     })
 }
 
-/// Returns NULL: no pushed request has fields.
+/// Returns NULL: HTTP/2 server push is not supported, so there are no pushed fields.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_pushheader_byname(_headers: *mut c_void, _name: *const c_char) -> *mut c_char {
     std::ptr::null_mut()
 }
 
-/// Returns NULL: no pushed request has fields.
+/// Returns NULL: HTTP/2 server push is not supported, so there are no pushed fields.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_pushheader_bynum(_headers: *mut c_void, _number: usize) -> *mut c_char {
     std::ptr::null_mut()
 }
 
-/// The type of the counts of a program's own descriptors.
+/// The integer type for the number of a program's own descriptors.
 pub(crate) type DescriptorCount = c_uint;
 
-/// Locks the state of a multi handle for the modules below.
+/// Locks the state of a multi handle for the submodules.
 pub(crate) fn locked(multi: &Multi) -> std::sync::MutexGuard<'_, state::MultiState> {
     lock(&multi.state)
 }

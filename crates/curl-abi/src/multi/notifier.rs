@@ -1,15 +1,15 @@
-//! A descriptor by which one thread tells another that there is something to do.
+//! A descriptor by which one thread notifies another that there is work to do.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A notification that a program can wait for with `poll` and the like.
+/// A notification for which a program can wait with `poll` and similar functions.
 pub(crate) struct Notifier {
     reader: UnixStream,
     writer: UnixStream,
-    /// True if the descriptor is readable, so that another notification writes nothing.
+    /// True if the descriptor is already readable, so that another notification writes nothing.
     is_set: AtomicBool,
 }
 
@@ -30,8 +30,8 @@ impl Notifier {
         }
     }
 
-    /// Clears the notification: the descriptor is no longer readable. Look for work after this
-    /// call. The notification of work that arrived before this call is lost.
+    /// Clears the notification, so that the descriptor is no longer readable. The caller must look
+    /// for work after this call, because notifications that arrived before it are lost.
     pub(crate) fn clear(&self) {
         let mut bytes = [0; 16];
         loop {
@@ -44,7 +44,7 @@ impl Notifier {
         self.is_set.store(false, Ordering::SeqCst);
     }
 
-    /// Returns the descriptor to wait for.
+    /// Returns the descriptor to poll.
     pub(crate) fn fd(&self) -> RawFd {
         self.reader.as_raw_fd()
     }

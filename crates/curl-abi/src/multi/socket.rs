@@ -16,8 +16,8 @@ const POLL_IN: c_int = 1;
 const POLL_REMOVE: c_int = 4;
 
 impl Multi {
-    /// Tells the program which descriptors to watch and when to call again, if that has changed.
-    /// Returns an error if a callback has failed.
+    /// Calls the socket and timer callbacks if the descriptors to watch or the timeout have
+    /// changed. Returns an error if a callback has failed.
     pub(super) fn update(&self) -> CURLMcode {
         let goes_on = self.update_sockets() & self.update_timer();
         if goes_on { CURLM_OK } else { CURLM_ABORTED_BY_CALLBACK }
@@ -73,7 +73,8 @@ impl Multi {
         unsafe { timer(multi, timeout, user.0) != -1 }
     }
 
-    /// Associates a pointer of the program with a descriptor.
+    /// Associates a pointer of the program with a descriptor. The socket callback receives the
+    /// pointer.
     pub(super) fn assign(&self, fd: RawFd, pointer: UserPointer) -> CURLMcode {
         if !self.descriptors().contains(&fd) {
             return CURLM_BAD_SOCKET;

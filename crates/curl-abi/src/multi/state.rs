@@ -1,4 +1,4 @@
-//! The state of a multi handle: its easy handles, and the turn of `curl_multi_perform`.
+//! The state of a multi handle: its easy handles, and the processing of `curl_multi_perform`.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_long, c_void};
@@ -29,8 +29,8 @@ pub(crate) type SocketFunction = Option<
         socket_pointer: *mut c_void,
     ) -> c_int,
 >;
-/// The timer callback of a program: receives the time until the next call
-/// (`CURLMOPT_TIMERFUNCTION`).
+/// The timer callback of a program: receives the time until the next call of `curl_multi_perform`
+/// is due (`CURLMOPT_TIMERFUNCTION`).
 pub(crate) type TimerFunction =
     Option<unsafe extern "C" fn(multi: *mut c_void, timeout: c_long, user: *mut c_void) -> c_int>;
 
@@ -42,7 +42,7 @@ pub struct CURLMsg {
     result: MessageData,
 }
 
-/// The union in a message, of which the result is the only used member.
+/// The union in a message. Only its member for the result is used.
 #[repr(C)]
 union MessageData {
     whatever: *mut c_void,
@@ -55,7 +55,7 @@ const CURLMSG_DONE: c_int = 1;
 // SAFETY: the pointer is the number of a handle, which nobody dereferences.
 unsafe impl Send for CURLMsg {}
 
-/// The settings of a multi handle; `None` for limits that are not set.
+/// The settings of a multi handle. A limit that is not set is `None`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MultiSettings {
     pub(super) socket: SocketFunction,
@@ -69,22 +69,22 @@ pub(crate) struct MultiSettings {
 
 /// The state of the transfer of an easy handle.
 enum TransferPhase {
-    /// The transfer begins at the next turn.
+    /// The transfer begins in the next call of `curl_multi_perform`.
     New,
-    /// The transfer is in progress. Boxed, since it moves with each turn.
+    /// The transfer is in progress. It is boxed, since each call of `curl_multi_perform` moves it.
     Running(Box<MultiTransfer>),
-    /// The current turn of `curl_multi_perform` owns the transfer.
+    /// The current call of `curl_multi_perform` owns the transfer.
     Taken,
-    /// The transfer is over.
+    /// The transfer has ended.
     Over,
 }
 
-/// An easy handle that was added.
+/// An easy handle that was added to a multi handle.
 struct AddedHandle {
     easy: Arc<Easy>,
     phase: TransferPhase,
-    /// The message about the end of the transfer. The program may read it until the handle is
-    /// removed.
+    /// The message about the end of the transfer. It stays readable for the program until the
+    /// handle is removed.
     message: Option<Box<CURLMsg>>,
 }
 
@@ -100,24 +100,24 @@ pub(crate) struct MultiState {
     pub(super) settings: MultiSettings,
     engine: Option<Arc<MultiEngine>>,
     handles: Vec<AddedHandle>,
-    /// The numbers of the easy handles whose messages were not read yet.
+    /// The ids of the easy handles whose messages were not read yet.
     messages: VecDeque<usize>,
-    /// The descriptors that the program watches, as the calls of the socket callback have asked.
+    /// The descriptors that the socket callback has told the program to watch.
     pub(super) watched: Vec<RawFd>,
     pub(super) assigned: HashMap<RawFd, UserPointer>,
-    /// The last time that the timer callback received; `None` before the first call.
+    /// The timeout that was last passed to the timer callback; `None` before the first call.
     pub(super) last_timeout: Option<c_long>,
 }
 
 /// A multi handle.
 pub(crate) struct Multi {
     number: usize,
-    /// Tells the program's thread that events of transfers wait.
+    /// The notifier that is set when the program's thread has to process events.
     pub(super) notifier: Arc<Notifier>,
-    /// Ends a `curl_multi_poll`.
+    /// The notifier that ends a `curl_multi_poll`.
     pub(super) wakeup: Notifier,
     pub(super) state: Mutex<MultiState>,
-    /// True while a turn of `curl_multi_perform` runs, so that callbacks cannot begin another one.
+    /// True while `curl_multi_perform` runs, so that callbacks cannot call it recursively.
     busy: AtomicBool,
 }
 
@@ -152,7 +152,7 @@ impl Multi {
         change(&mut locked(self).settings);
     }
 
-    /// Returns the numbers of the easy handles.
+    /// Returns the ids of the easy handles.
     pub(super) fn handles(&self) -> Vec<usize> {
         locked(self).handles.iter().map(|added| added.easy.number).collect()
     }
@@ -171,21 +171,21 @@ impl Multi {
         if is_active { self.descriptors() } else { Vec::new() }
     }
 
-    /// Returns the number of transfers that are not over.
+    /// Returns the number of transfers that have not ended.
     pub(super) fn unfinished(&self) -> usize {
         locked(self).handles.iter().filter(|added| !added.is_over()).count()
     }
 
-    /// Returns an easy handle whose transfer is not over. Without such a handle, returns any
-    /// handle.
+    /// Returns the id of an easy handle whose transfer has not ended. If there is none, returns the
+    /// id of any easy handle.
     pub(super) fn any_easy(&self) -> Option<usize> {
         let state = locked(self);
         let unfinished = state.handles.iter().find(|added| !added.is_over());
         unfinished.or(state.handles.last()).map(|added| added.easy.number)
     }
 
-    /// Returns the time in milliseconds until the next turn is due without an event. -1 if no turn
-    /// is due.
+    /// Returns the time in milliseconds after which `curl_multi_perform` must be called even
+    /// without an event; -1 if no call is needed.
     pub(super) fn timeout(&self) -> c_long {
         let state = locked(self);
         let mut timeout = -1;
@@ -266,8 +266,8 @@ impl Multi {
         locked(self).engine = None;
     }
 
-    /// Runs a turn: begins transfers, and calls the callbacks for what has arrived. Returns the
-    /// number of transfers that are not over.
+    /// Does the work of one `curl_multi_perform`: begins transfers, and calls the callbacks for the
+    /// data that have arrived. Returns the number of transfers that have not ended.
     pub(super) fn perform(&self) -> (CURLMcode, c_int) {
         let count = || c_int::try_from(self.unfinished()).unwrap_or(c_int::MAX);
         if self.busy.swap(true, Ordering::SeqCst) {
@@ -306,7 +306,7 @@ impl Multi {
         }
     }
 
-    /// Begins the new transfers. Advances all transfers that can continue.
+    /// Begins the new transfers, and advances all transfers that can continue.
     fn advance_all(&self, engine: &MultiEngine) {
         let now = Instant::now();
         let mut due = Vec::new();
@@ -351,8 +351,8 @@ impl Multi {
         Some((Arc::clone(&added.easy), std::mem::replace(&mut added.phase, TransferPhase::Taken)))
     }
 
-    /// Stores the phase of a transfer again, and makes the message about the transfer's end. If a
-    /// callback has freed the easy handle, ends the transfer.
+    /// Stores the phase of a transfer after it was advanced, and creates the message if the
+    /// transfer has ended. If a callback has freed the easy handle, cancels the transfer.
     fn put_phase(&self, easy: usize, phase: TransferPhase, result: Option<CURLcode>, engine: &MultiEngine) {
         let mut state = locked(self);
         let Some(added) = state.handles.iter_mut().find(|added| added.easy.number == easy) else {
@@ -372,7 +372,7 @@ impl Multi {
         }
     }
 
-    /// Returns the next message, and the number of messages behind it.
+    /// Returns the next message, and the number of messages that follow it.
     pub(super) fn next_message(&self) -> (*mut CURLMsg, c_int) {
         let mut state = locked(self);
         let state = &mut *state;
@@ -386,7 +386,7 @@ impl Multi {
     }
 }
 
-/// A turn in progress. Dropping this value ends the turn, also during a panic.
+/// A running call of `curl_multi_perform`. Dropping this value ends it, even during a panic.
 struct BusyTurn<'a>(&'a Multi);
 
 impl Drop for BusyTurn<'_> {

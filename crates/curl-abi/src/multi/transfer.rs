@@ -24,10 +24,11 @@ use crate::transfer::callbacks::Callbacks;
 use crate::transfer::content::ContentSource;
 use crate::transfer::running::{DeliveryResult, MAX_WRITE, PAUSE_RECV, RunningTransfer, debug_kind};
 
-/// The most bytes of a body that one call of `curl_multi_perform` delivers of one transfer.
+/// The maximum number of body bytes that one call of `curl_multi_perform` delivers for one
+/// transfer.
 const MAX_DELIVERED_AT_ONCE: usize = 1 << 20;
 
-/// The interval at which progress is reported without events.
+/// The interval at which progress is reported when there are no events.
 pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
 
 /// A transfer that has begun.
@@ -36,7 +37,8 @@ pub(super) struct MultiTransfer {
     running: Arc<RunningTransfer>,
     events: Arc<EventQueue>,
     url: String,
-    /// Bytes that the program has not taken yet, from this position on.
+    /// Body bytes that the program has not accepted yet, and the offset of the first one in the
+    /// chunk.
     rest: Option<(Chunk, usize)>,
     content: Option<(ContentSource, Arc<UploadQueue>)>,
     outcome: Option<TransferOutcome>,
@@ -129,12 +131,13 @@ impl MultiTransfer {
             engine.batch.submit_into(Request::new(target, options, own), Box::new(QueueSink(Arc::clone(&self.events))));
     }
 
-    /// Stores the outcome of the engine's transfer. There may still be events before it.
+    /// Stores the outcome of the engine's transfer. The queue may still contain events that precede
+    /// it.
     pub(super) fn set_outcome(&mut self, outcome: TransferOutcome) {
         self.outcome = Some(outcome);
     }
 
-    /// Returns true if the program's thread has something to do.
+    /// Returns true if the program's thread has work to do for this transfer.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.events.take_ready() || self.outcome.is_some() || self.is_progress_due(now)
     }
@@ -147,7 +150,8 @@ impl MultiTransfer {
         self.running.callbacks.has_progress
     }
 
-    /// Calls the callbacks for all events. Returns the result of the transfer if it is over.
+    /// Calls the callbacks for all queued events. Returns the result of the transfer if it has
+    /// ended.
     pub(super) fn call_callbacks(&mut self, engine: &MultiEngine) -> Option<CURLcode> {
         self.deliver_body();
         self.events.set_paused(self.running.is_paused(PAUSE_RECV));
@@ -181,8 +185,9 @@ impl MultiTransfer {
         Some(lock(&easy.state).end_transfer(&self.running, &outcome, &self.url))
     }
 
-    /// Sends the request again if its content had to be sent again and can be rewound. The engine
-    /// remembers the challenge that the first attempt met.
+    /// Sends the request again if the engine failed because the content had to be sent again, and
+    /// the program can rewind it. The engine remembers the authentication challenge from the first
+    /// attempt.
     fn repeat(&mut self, outcome: &TransferOutcome, engine: &MultiEngine) -> bool {
         let needs = outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Rewind);
         if !needs || self.is_repeated || self.running.has_failed() {

@@ -1,5 +1,5 @@
-//! Content of a request that the program supplies, on its way from the program's thread to the
-//! engine's.
+//! The queue for request content that the program supplies. The program's thread adds to it, and
+//! the engine's thread takes from it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,9 +16,9 @@ use crate::transfer::content::{ContentRead, ContentSource};
 use crate::transfer::easy_driver::trailers;
 use crate::transfer::running::{PAUSE_SEND, RunningTransfer};
 
-/// The number of unsent bytes at which the program is not asked for more.
+/// The number of unsent bytes above which the program is not asked for more.
 const MAX_UNSENT: usize = 128 << 10;
-/// The maximum number of bytes of one read.
+/// The maximum number of bytes that are read from the program at once.
 const PIECE: usize = 64 << 10;
 
 /// A trailer field: its name and value.
@@ -28,15 +28,16 @@ type TrailerField = (String, Vec<u8>);
 struct UploadState {
     pieces: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// The end of the content; `Err` if the program could not supply it.
+    /// The end of the content, once the program has reached it; `Err` if the program could not
+    /// supply the content.
     end: Option<Result<(), ()>>,
-    /// True once the engine has asked for content.
+    /// True after the engine has first asked for content.
     is_wanted: bool,
     waker: Option<Waker>,
     trailers: Vec<TrailerField>,
 }
 
-/// The queue of content between the two threads.
+/// The queue of request content between the two threads.
 pub(super) struct UploadQueue {
     state: Mutex<UploadState>,
     events: Arc<EventQueue>,
@@ -67,8 +68,8 @@ impl UploadQueue {
         }
     }
 
-    /// Reads from the program, and puts the bytes into the queue, until there is enough or the
-    /// program pauses.
+    /// Reads content from the program into the queue, until the queue has enough or the program
+    /// pauses.
     pub(super) fn fill_from_program(&self, source: &mut ContentSource, running: &RunningTransfer) {
         let mut buffer = Vec::new();
         while self.wants_more() && !running.is_paused(PAUSE_SEND) && !running.has_failed() {
@@ -103,7 +104,7 @@ impl UploadQueue {
     }
 }
 
-/// The engine's end of the queue.
+/// The engine's side of the queue.
 pub(super) struct UploadStream(pub(super) Arc<UploadQueue>);
 
 impl Stream for UploadStream {

@@ -14,7 +14,7 @@ const WAIT_POLLIN: c_short = 1;
 const WAIT_POLLPRI: c_short = 2;
 const WAIT_POLLOUT: c_short = 4;
 
-/// Pairs of libcurl's and the system's bits for events.
+/// Pairs of event bits: libcurl's and the system's.
 const POLL_BIT_PAIRS: [(c_short, c_short); 3] =
     [(WAIT_POLLIN, libc::POLLIN), (WAIT_POLLPRI, libc::POLLPRI), (WAIT_POLLOUT, libc::POLLOUT)];
 
@@ -41,8 +41,8 @@ fn convert_bits(bits: c_short, pairs: impl Iterator<Item = (c_short, c_short)>) 
 }
 
 impl Multi {
-    /// Waits for transfers, for the program's descriptors, or for the end of the time. Returns the
-    /// number of descriptors with events.
+    /// Waits for transfers, for the program's descriptors, or until the timeout. Returns the number
+    /// of descriptors with events.
     fn wait(&self, kind: WaitKind, extra: &mut [curl_waitfd], timeout: c_int) -> Result<c_int, CURLMcode> {
         let own = self.active_descriptors();
         if kind == WaitKind::Wait && own.is_empty() && extra.is_empty() {
@@ -75,7 +75,7 @@ impl Multi {
     }
 }
 
-/// Calls `poll(2)`. A signal ends the wait.
+/// Calls `poll(2)`. Returns if a signal interrupts it.
 fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
     let until = Instant::now() + Duration::from_millis(u64::from(timeout.unsigned_abs()));
     loop {
@@ -94,7 +94,7 @@ fn poll(fds: &mut [libc::pollfd], timeout: c_int) -> Result<(), CURLMcode> {
     }
 }
 
-/// Waits as both functions do.
+/// Does the work of `curl_multi_wait` and `curl_multi_poll`.
 ///
 /// # Safety
 /// libcurl's documentation.
@@ -125,8 +125,8 @@ unsafe fn wait(
     })
 }
 
-/// Waits until a transfer or a descriptor of the program has something to do. Returns immediately
-/// if there are none.
+/// Waits until a transfer or a descriptor of the program has an event. Returns immediately if there
+/// is neither.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_wait(
     multi: OpaqueHandle,
@@ -139,8 +139,8 @@ pub unsafe extern "C" fn curl_multi_wait(
     unsafe { wait(WaitKind::Wait, multi, extra, count, timeout, place) }
 }
 
-/// Waits like [`curl_multi_wait`], also without any transfer or descriptor, and until
-/// `curl_multi_wakeup`.
+/// Waits like [`curl_multi_wait`], but even if there is no transfer or descriptor.
+/// `curl_multi_wakeup` ends the wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_poll(
     multi: OpaqueHandle,
@@ -153,8 +153,8 @@ pub unsafe extern "C" fn curl_multi_poll(
     unsafe { wait(WaitKind::Poll, multi, extra, count, timeout, place) }
 }
 
-/// Ends the `curl_multi_poll` that another thread runs now. If no thread runs it, ends the next
-/// call.
+/// Ends the `curl_multi_poll` that another thread is running. If no thread is running it, the next
+/// call returns at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_multi_wakeup(multi: OpaqueHandle) -> CURLMcode {
     with_multi(multi, |multi| {
@@ -163,7 +163,7 @@ pub extern "C" fn curl_multi_wakeup(multi: OpaqueHandle) -> CURLMcode {
     })
 }
 
-/// Adds the descriptors to watch to sets for `select`.
+/// Adds the descriptors that the program must watch to sets for `select`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_fdset(
     multi: OpaqueHandle,
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn curl_multi_fdset(
     })
 }
 
-/// Stores the descriptors to watch in an array of the program. `*count` receives their number.
+/// Stores the descriptors that the program must watch in an array. `*count` receives their number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_multi_waitfds(
     multi: OpaqueHandle,

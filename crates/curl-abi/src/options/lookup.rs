@@ -1,4 +1,4 @@
-//! `curl_easy_option_by_name` and its relatives: the table of options for programs.
+//! `curl_easy_option_by_name` and related functions, by which programs look up options.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -16,14 +16,14 @@ pub struct curl_easyoption {
     pub id: c_uint,
     /// The type (`CURLOT_`).
     pub kind: c_int,
-    /// 1 for an older name.
+    /// `CURLOT_FLAG_ALIAS` (1) for an older name of an option, otherwise 0.
     pub flags: c_uint,
 }
 
 // SAFETY: the names are constants.
 unsafe impl Sync for curl_easyoption {}
 
-/// The table for programs, with a row without a name at its end.
+/// The table that programs read. Its last row has no name.
 static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     const END: curl_easyoption = curl_easyoption { name: std::ptr::null(), id: 0, kind: 0, flags: 0 };
     let mut table = [END; ROWS.len() + 1];
@@ -37,8 +37,8 @@ static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     table
 };
 
-/// The position of each option in [`ROWS`] plus 1, by the option's number without its type. 0 if no
-/// option has the number. No two options differ only by their types.
+/// For each option number without its type, the position of the option in [`ROWS`] plus 1, or 0 if
+/// no option has the number. No two options differ only by their types.
 static ROW_POSITIONS: [u16; MAX_NUMBER] = {
     let mut places = [0; MAX_NUMBER];
     let mut at = 0;
@@ -54,14 +54,13 @@ static ROW_POSITIONS: [u16; MAX_NUMBER] = {
     places
 };
 
-/// The difference between the numbers that options of consecutive types begin with
-/// (`CURLOPTTYPE_OBJECTPOINT` and so on).
+/// The difference between the base numbers of consecutive option types (`CURLOPTTYPE_OBJECTPOINT`
+/// and so on).
 const TYPE_STEP: u32 = 10_000;
-/// More than any option's number without its type.
+/// An upper bound on the option numbers without their types.
 const MAX_NUMBER: usize = 512;
 
-/// Returns the use that this library makes of the option with this number; `None` if there is no
-/// such option.
+/// Returns how this library uses the option with this number; `None` if there is no such option.
 pub(super) fn option_use(option: u32) -> Option<OptionUse> {
     option_row(option).map(|(.., usage)| *usage)
 }
@@ -72,7 +71,7 @@ pub(super) fn option_row(option: u32) -> Option<&'static super::table::OptionRow
     ROWS.get(usize::from(place)).filter(|(_, id, ..)| *id == option)
 }
 
-/// Returns the option with this name, in upper or lower case. NULL if no option has this name.
+/// Returns the option with this name, ignoring case. NULL if no option has this name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_option_by_name(name: *const c_char) -> *const curl_easyoption {
     // SAFETY: a string or NULL.
@@ -108,7 +107,7 @@ mod tests {
     use crate::options::OptionKind;
 
     #[test]
-    fn rows_are_sorted_and_have_their_types_range() {
+    fn option_rows_are_sorted_and_numbered_by_type() {
         assert!(ROWS.is_sorted_by_key(|(name, ..)| name.to_bytes()));
         for (name, id, kind, _) in ROWS {
             let range = match kind {

@@ -1,4 +1,4 @@
-//! The options of an easy handle: the table of all of them, their values, and `curl_easy_setopt`.
+//! The options of an easy handle: the table of all options, their values, and `curl_easy_setopt`.
 //!
 //! ```
 //! use haul_curl::options::{EasyOptions, numbers};
@@ -32,7 +32,7 @@ pub use set::{haul_curl_easy_setopt_number, haul_curl_easy_setopt_pointer};
 pub enum OptionKind {
     /// A `long`.
     Long = 0,
-    /// A `long` of a set of values, or a bit mask.
+    /// A `long` that is one of a set of values, or a bit mask.
     Values = 1,
     /// A `curl_off_t`.
     OffT = 2,
@@ -50,16 +50,17 @@ pub enum OptionKind {
     Function = 8,
 }
 
-/// The use that this library makes of an option.
+/// How this library uses an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionUse {
-    /// The option has its effect.
+    /// The option is implemented.
     Applied,
-    /// The option is accepted. Its effect does not exist here, or always applies.
+    /// The option is accepted, but has no effect: the library has nothing to which it applies, or
+    /// always behaves this way.
     Ignored,
     /// The option is refused as unknown.
     Unknown,
-    /// The name is an older name of another option with the same number.
+    /// The name is an older name of an option with the same number.
     Alias,
 }
 
@@ -72,11 +73,12 @@ pub enum OptionValue {
     Bytes(Arc<[u8]>),
     /// The strings of a list.
     List(Arc<[Box<[u8]>]>),
-    /// A callback, a pointer for one, or another pointer that is not null.
+    /// A callback, a pointer that is passed to a callback, or another pointer that is not null.
     Pointer(UserPointer),
 }
 
-/// The kind of request that the options ask for, which the last of several options decides.
+/// The kind of request that the options select. If several options select a kind, the last one set
+/// applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RequestKind {
     /// GET.
@@ -84,7 +86,7 @@ pub enum RequestKind {
     Get,
     /// HEAD (`CURLOPT_NOBODY`).
     Head,
-    /// POST of a string or of the read callback's data.
+    /// POST of a string, or of data that the read callback supplies.
     Post,
     /// POST of a form of `curl_formadd`.
     Form,
@@ -100,7 +102,7 @@ pub struct EasyOptions {
     pub(crate) values: HashMap<u32, OptionValue, FxBuildHasher>,
     /// The kind of the next request.
     pub kind: RequestKind,
-    /// A copy of the form to send, in the copy of a handle; `None` in other handles.
+    /// A copy of the form to send, if the handle is a copy of another handle; otherwise `None`.
     pub(crate) form: Option<Arc<FormCopy>>,
     /// The files of `CURLOPT_COOKIEFILE`.
     pub(crate) cookie_files: Vec<Box<[u8]>>,
@@ -120,7 +122,7 @@ impl EasyOptions {
         }
     }
 
-    /// Returns true if an option that is a switch is on.
+    /// Returns true if this Boolean option is on.
     #[must_use]
     pub fn is_on(&self, option: u32) -> bool {
         self.number(option).is_some_and(|number| number != 0)

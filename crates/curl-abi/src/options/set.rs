@@ -25,10 +25,10 @@ use crate::share::SHARES;
 use crate::slist::{self, curl_slist};
 use crate::url::URLS;
 
-/// The longest string that an option may have, as in libcurl.
+/// The maximum length of a string option in bytes, as in libcurl.
 const MAX_TEXT: usize = 8_000_000;
 
-/// Data that `curl/curl.h` calls a `curl_blob`.
+/// A block of binary data, as `curl/curl.h` describes it (`curl_blob`).
 #[repr(C)]
 struct curl_blob {
     data: *const c_char,
@@ -79,7 +79,7 @@ impl EasyOptions {
         Ok(())
     }
 
-    /// Changes the kind of the request, if the option decides it.
+    /// Changes the kind of the request if the option selects one.
     fn set_kind(&mut self, option: u32, on: bool) {
         match (option, on) {
             (opt::NOBODY, true) => self.kind = RequestKind::Head,
@@ -147,8 +147,8 @@ impl EasyOptions {
         Ok(())
     }
 
-    /// Sets Encrypted Client Hello (`CURLOPT_ECH`). Several calls add up: one has the policy, another
-    /// the keys.
+    /// Sets Encrypted Client Hello (`CURLOPT_ECH`). One call may set the policy, and another the
+    /// keys; both apply.
     fn set_ech(&mut self, text: Option<&[u8]>) -> Result<(), CURLcode> {
         self.ech.policy = match text.unwrap_or(b"false") {
             b"false" => EchPolicy::Off,
@@ -170,7 +170,8 @@ impl EasyOptions {
     /// Sets the content of a POST (`CURLOPT_COPYPOSTFIELDS`) to a copy of the bytes at `start`.
     ///
     /// # Safety
-    /// `start` is NULL, or there are as many bytes as `CURLOPT_POSTFIELDSIZE` says, or up to a NUL.
+    /// `start` is NULL or points to `CURLOPT_POSTFIELDSIZE` bytes, or to bytes that end with NUL if
+    /// that option is not set.
     unsafe fn copy_post_fields(&mut self, start: *const c_char) {
         let length = self.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| usize::try_from(size).ok());
         // SAFETY: the caller guarantees it.
@@ -185,7 +186,8 @@ fn bytes_value(bytes: &[u8]) -> OptionValue {
     OptionValue::Bytes(bytes.into())
 }
 
-/// Checks a list of schemes. Unlike in curl's options, only plain names are allowed.
+/// Checks a list of URL schemes. Unlike the options of the curl command, it allows only plain
+/// names.
 fn check_protocols(list: &str) -> Result<(), CURLcode> {
     let mut names = list.split(',').filter(|name| !name.is_empty()).peekable();
     if names.peek().is_none() {
@@ -199,14 +201,14 @@ fn check_protocols(list: &str) -> Result<(), CURLcode> {
     if names.all(is_known) { Ok(()) } else { Err(CURLE_UNSUPPORTED_PROTOCOL) }
 }
 
-/// Returns the authentication schemes of this library, as bits of `CURLOPT_HTTPAUTH`.
+/// Returns the authentication schemes that this library supports, as bits of `CURLOPT_HTTPAUTH`.
 fn known_schemes() -> i64 {
     let always = AUTH_BASIC | AUTH_DIGEST | AUTH_BEARER | AUTH_AWS;
     if haul::HAS_NEGOTIATE { always | AUTH_NEGOTIATE } else { always }
 }
 
-/// Returns an error for a number that is out of range, or that asks for a feature that this library
-/// does not have.
+/// Returns an error if the number is out of range, or requires a feature that this library does not
+/// have.
 fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
     let is_valid = match option {
         opt::TIMEOUT
@@ -432,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn ech_options_add_up() {
+    fn ech_policy_and_keys_are_combined() {
         let mut options = EasyOptions::default();
         for (text, result, policy) in [
             (Some(&b"ecl:AAAA"[..]), Ok(()), EchPolicy::Require),
@@ -452,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn last_option_decides_the_kind_of_request() {
+    fn last_set_option_decides_the_request_kind() {
         let mut options = EasyOptions::default();
         for (option, value, kind) in [
             (opt::NOBODY, 1, RequestKind::Head),

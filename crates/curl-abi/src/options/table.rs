@@ -1,5 +1,4 @@
-//! All options of libcurl, as of its version 8.14: their names, numbers and types, and the use that
-//! this library makes of them.
+//! All options of libcurl 8.14: their names, numbers and types, and how this library uses them.
 
 use std::ffi::CStr;
 
@@ -7,7 +6,8 @@ use super::OptionKind::{Blob, Data, Function, List, Long, Object, OffT, Text, Va
 use super::OptionUse::{Alias, Applied, Ignored, Unknown};
 use super::{OptionKind, OptionUse};
 
-/// A row of the table: the name without `CURLOPT_`, the number, the type and the use.
+/// A row of the table: the name without `CURLOPT_`, the number, the type, and how this library uses
+/// the option.
 pub(super) type OptionRow = (&'static CStr, u32, OptionKind, OptionUse);
 
 /// The table of all options, sorted by name.

@@ -12,10 +12,10 @@ use crate::options::{EasyOptions, RequestKind, numbers as opt};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::content::{ContentCallback, ContentSource, Segment};
 
-/// The media type of a POST by default.
+/// The default media type of a POST request.
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
-/// The largest form in memory that is sent from one buffer.
+/// The maximum size in bytes of a form that is sent from one buffer.
 const MAX_JOINED: u64 = 1 << 20;
 
 /// The content of a request.
@@ -24,11 +24,11 @@ pub(crate) enum RequestContent {
     None,
     /// Bytes in memory.
     Bytes(RequestBody),
-    /// Content that is read from the program.
+    /// Content that the program supplies while it is sent.
     Source(ContentSource),
 }
 
-/// Sets the method and the description of the content in a request, and returns the content.
+/// Sets the method and the content's header fields in a request, and returns the content.
 pub(super) fn set_content(
     options: &EasyOptions,
     request: &mut RequestOptions,
@@ -77,7 +77,7 @@ fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u6
     ContentSource::new(vec![Segment::Callback(callback)])
 }
 
-/// Returns the content of `CURLOPT_POST`: the bytes that were set, or the bytes from the read
+/// Returns the content of `CURLOPT_POST`: the bytes that the program set, or the output of the read
 /// callback.
 fn post(options: &EasyOptions, easy: usize) -> RequestContent {
     let chunks = |line: &[u8]| line.to_ascii_lowercase().starts_with(b"transfer-encoding:");

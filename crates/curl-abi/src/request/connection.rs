@@ -1,4 +1,4 @@
-//! The settings of connections: versions of HTTP, TLS, proxies, addresses, sockets.
+//! The connection settings of a request: HTTP version, TLS, proxies, addresses, sockets.
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ const HTTP_2_PRIOR_KNOWLEDGE: i64 = 5;
 const HTTP_3: i64 = 30;
 const HTTP_3_ONLY: i64 = 31;
 
-/// The options of TLS with a server, or of TLS with a proxy.
+/// The numbers of the TLS options for the server, or of those for the proxy.
 struct TlsOptionNumbers {
     verify: u32,
     ca_file: u32,
@@ -88,7 +88,7 @@ const PROXY_TLS: TlsOptionNumbers = TlsOptionNumbers {
     pins: opt::PROXY_PINNEDPUBLICKEY,
 };
 
-/// Sets the options of connections in a request.
+/// Copies the connection options of an easy handle to a request.
 pub(super) fn set_connection_options(
     options: &EasyOptions,
     request: &mut RequestOptions,
@@ -130,7 +130,7 @@ fn path(options: &EasyOptions, option: u32) -> Option<PathBuf> {
     options.bytes(option).filter(|path| !path.is_empty()).map(|path| PathBuf::from(OsStr::from_bytes(path)))
 }
 
-/// Splits the names of an option at colons, commas and spaces.
+/// Splits the value of an option into names, at colons, commas and spaces. `None` if it is not set.
 fn split_names(options: &EasyOptions, option: u32) -> Option<Vec<String>> {
     let text = options.text(option)?;
     Some(text.split([':', ',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect())
@@ -168,7 +168,7 @@ fn tls(options: &EasyOptions, numbers: &TlsOptionNumbers) -> Result<TlsOptions, 
     Ok(tls)
 }
 
-/// Parses hashes of public keys, or reads the key in a file.
+/// Parses a list of public-key hashes, or reads the public key from a file.
 fn pinned_keys(text: &str) -> Result<Vec<[u8; 32]>, TransferFailure> {
     let failure = |why: &str| TransferFailure::new(CURLE_SSL_PINNEDPUBKEYNOTMATCH, why);
     let pins: Vec<[u8; 32]> = if text.starts_with("sha256//") {

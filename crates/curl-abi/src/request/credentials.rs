@@ -19,7 +19,7 @@ use crate::options::{
     numbers as opt,
 };
 
-/// Sets the credentials of the options in a request.
+/// Copies the credentials in the options to a request.
 pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -> Result<(), TransferFailure> {
     let options = &state.options;
     let wrong = |_| TransferFailure::from(CURLE_BAD_FUNCTION_ARGUMENT);
@@ -55,10 +55,10 @@ pub(super) fn set_credentials(state: &EasyState, request: &mut RequestOptions) -
     Ok(())
 }
 
-/// Returns the settings for Negotiate. `service` is the option with the name of the service. All
-/// requests have the Kerberos tickets of the process.
+/// Returns the settings for Negotiate authentication. `service` is the number of the option with
+/// the service name. All requests use the Kerberos tickets of the process.
 pub(super) fn negotiate(options: &EasyOptions, service: u32) -> NegotiateOptions {
-    /// `CURLGSSAPI_DELEGATION_POLICY_FLAG` and `CURLGSSAPI_DELEGATION_FLAG`.
+    /// The values `CURLGSSAPI_DELEGATION_POLICY_FLAG` and `CURLGSSAPI_DELEGATION_FLAG`.
     const POLICY: i64 = 1;
     const ALWAYS: i64 = 2;
     let mut negotiate = NegotiateOptions::with_system_library();
@@ -74,7 +74,7 @@ pub(super) fn negotiate(options: &EasyOptions, service: u32) -> NegotiateOptions
     negotiate
 }
 
-/// Reads the netrc file, if the options ask for it. A missing file has no entries.
+/// Reads the netrc file if the options select it. A missing file has no entries.
 fn netrc(options: &EasyOptions) -> NetrcText {
     const OPTIONAL: i64 = 1;
     let Some(use_of_it) = options.number(opt::NETRC).filter(|number| *number > 0) else { return NetrcText::Off };

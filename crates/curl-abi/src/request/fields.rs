@@ -1,4 +1,4 @@
-//! The header fields of a request, and its content codings.
+//! The header fields and the content codings of a request.
 
 use haul::RequestOptions;
 
@@ -9,13 +9,13 @@ use crate::options::{EasyOptions, numbers as opt};
 enum HeaderLine {
     /// A field to send.
     Set(String, Vec<u8>),
-    /// The name of a field that is not sent.
+    /// The name of a field that must not be sent.
     Remove(String),
 }
 
 impl HeaderLine {
-    /// Parses `Name: value`, `Name:` (not sent) or `Name;` (sent without a value). Returns `None`
-    /// for any other line.
+    /// Parses `Name: value`, `Name:` (the field is not sent) or `Name;` (the field is sent without
+    /// a value). Returns `None` for any other line.
     fn parse(line: &[u8]) -> Option<Self> {
         let end = line.iter().position(|b| matches!(b, b':' | b';'))?;
         let name = std::str::from_utf8(&line[..end]).ok()?.trim().to_owned();
@@ -36,7 +36,7 @@ impl HeaderLine {
     }
 }
 
-/// Splits lines into fields to send and names of fields that are not sent.
+/// Separates the lines into fields to send, and names of fields that must not be sent.
 pub(super) fn parse_header_lines(lines: &[Box<[u8]>]) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
     let (mut fields, mut without) = (Vec::new(), Vec::new());
     for line in lines {
@@ -49,7 +49,7 @@ pub(super) fn parse_header_lines(lines: &[Box<[u8]>]) -> (Vec<(String, Vec<u8>)>
     (fields, without)
 }
 
-/// Sets the fields of the options in a request.
+/// Copies the header fields in the options to a request.
 pub(super) fn set_fields(options: &EasyOptions, request: &mut RequestOptions) {
     (request.fields, request.without) = parse_header_lines(options.string_list(opt::HTTPHEADER));
     request.deviations.upgraded = request.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));

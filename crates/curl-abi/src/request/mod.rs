@@ -1,4 +1,4 @@
-//! The engine's request, made of the options of an easy handle.
+//! Converts the options of an easy handle to a request of the engine.
 
 mod body;
 mod connection;
@@ -23,10 +23,10 @@ use crate::date;
 use crate::easy::EasyState;
 use crate::options::{EasyOptions, RequestKind, auth_schemes::AUTH_DIGEST, numbers as opt};
 
-/// The time after which a connection attempt fails by default.
+/// The default timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A request that is ready to be sent, except for its callbacks.
+/// A request that is ready to be sent, but has no callbacks yet.
 pub(crate) struct PreparedRequest {
     pub(crate) target: Target,
     pub(crate) options: Arc<RequestOptions>,
@@ -56,7 +56,7 @@ impl From<CURLcode> for TransferFailure {
     }
 }
 
-/// Makes the request that the options of a handle ask for.
+/// Makes the request that the options of a handle describe.
 ///
 /// # Errors
 /// An option cannot be used.
@@ -150,7 +150,8 @@ fn speed_limit(options: &EasyOptions) -> Option<SpeedLimit> {
     Some(SpeedLimit { bytes_per_second, time })
 }
 
-/// Returns the schemes that an option allows: a list of names, or the bits of libcurl's numbers.
+/// Returns the URL schemes that an option allows. The option is a list of names (`names`) or a bit
+/// mask (`bits`). `None` if neither is set.
 fn protocols(options: &EasyOptions, names: u32, bits: u32) -> Option<ProtocolSet> {
     const HTTP: i64 = 1;
     const HTTPS: i64 = 1 << 1;
@@ -162,7 +163,7 @@ fn protocols(options: &EasyOptions, names: u32, bits: u32) -> Option<ProtocolSet
     Some(ProtocolSet { http: bits & HTTP != 0, https: bits & HTTPS != 0, file: false })
 }
 
-/// Returns an error unless the options allow the scheme of the target.
+/// Returns an error if the options do not allow the scheme of the target.
 fn check_protocol(options: &EasyOptions, target: &Target) -> Result<(), TransferFailure> {
     let allowed = protocols(options, opt::PROTOCOLS_STR, opt::PROTOCOLS).unwrap_or_default();
     if allowed.allows(target.scheme()) {
@@ -173,7 +174,8 @@ fn check_protocol(options: &EasyOptions, target: &Target) -> Result<(), Transfer
 }
 
 fn redirects(options: &EasyOptions) -> RedirectRules {
-    /// `CURLFOLLOW_OBEYCODE`: the status decides the next method, also of `CURLOPT_CUSTOMREQUEST`.
+    /// `CURLFOLLOW_OBEYCODE`: after a redirect, the status decides the method, even if
+    /// `CURLOPT_CUSTOMREQUEST` is set.
     const FOLLOW_OBEYCODE: i64 = 2;
     /// The default of `CURLOPT_MAXREDIRS` since libcurl 8.3.
     const MAX_REDIRECTS: u32 = 30;
@@ -215,11 +217,11 @@ fn curl_compat(options: &EasyOptions) -> CurlCompat {
     }
 }
 
-/// The condition of `CURLOPT_TIMECONDITION` on the `Last-Modified` of a response.
+/// The condition of `CURLOPT_TIMECONDITION` on the `Last-Modified` field of a response.
 pub(crate) struct TimeCondition {
     /// The time in seconds since 1970.
     time: i64,
-    /// True to want newer content, false to want older content.
+    /// True if only newer content is accepted, false if only older content is accepted.
     newer: bool,
 }
 
@@ -235,7 +237,7 @@ impl TimeCondition {
         is_known.then_some(Self { time, newer: kind == IF_MODIFIED_SINCE })
     }
 
-    /// Returns true if content of this time is wanted.
+    /// Returns true if content with this modification time meets the condition.
     fn wants_time(&self, modified: i64) -> bool {
         if self.newer { modified > self.time } else { modified <= self.time }
     }
@@ -252,12 +254,12 @@ impl ResponseHeadPredicate for TimeCondition {
     }
 }
 
-/// Returns the time in the `Last-Modified` of a response, in seconds since 1970.
+/// Returns the time in the `Last-Modified` field of a response, in seconds since 1970.
 pub(crate) fn modified(head: &ResponseHead) -> Option<i64> {
     date::parse(std::str::from_utf8(head.get("last-modified")?).ok()?)
 }
 
-/// Sets the condition of `CURLOPT_TIMECONDITION`.
+/// Copies the time condition in the options (`CURLOPT_TIMECONDITION`) to a request.
 fn set_time_condition(options: &EasyOptions, request: &mut RequestOptions) {
     let Some(condition) = TimeCondition::from_options(options) else { return };
     let name = if condition.newer { "If-Modified-Since" } else { "If-Unmodified-Since" };

@@ -1,4 +1,4 @@
-//! The target of a request: the URL of the options, in the engine's form.
+//! The target of a request: the URL in the options, parsed for the engine.
 
 use haul::Target;
 use haul_policy::target::{Scheme, TargetError};
@@ -40,7 +40,8 @@ fn unsupported(scheme: &str) -> TransferFailure {
     TransferFailure::new(CURLE_UNSUPPORTED_PROTOCOL, text)
 }
 
-/// Returns the text of `CURLOPT_CURLU` or `CURLOPT_URL`. Bytes that are not UTF-8 are encoded.
+/// Returns the text of `CURLOPT_CURLU` or `CURLOPT_URL`. Bytes that are not UTF-8 are
+/// percent-encoded.
 fn url_text(options: &EasyOptions) -> Result<String, TransferFailure> {
     let handle = options.pointer(opt::CURLU);
     let bytes = if handle.is_null() {
@@ -63,7 +64,7 @@ fn url_text(options: &EasyOptions) -> Result<String, TransferFailure> {
     })
 }
 
-/// Returns the URL with another port; `None` if it cannot be parsed.
+/// Returns the URL with its port replaced; `None` if the URL cannot be parsed.
 fn with_port(url: &str, port: i64) -> Option<String> {
     let mut parts = UrlParts::default();
     parts.set(UrlPart::Url, Some(url.as_bytes()), flags::GUESS_SCHEME).ok()?;
@@ -71,7 +72,7 @@ fn with_port(url: &str, port: i64) -> Option<String> {
     String::from_utf8(parts.get(UrlPart::Url, 0).ok()?).ok()
 }
 
-/// Returns the program's own URL in its normal form, for `CURLINFO_EFFECTIVE_URL`.
+/// Returns the program's own URL in its normalised form, for `CURLINFO_EFFECTIVE_URL`.
 pub(crate) fn url_for_info(url: &str) -> String {
     let normal = || {
         let mut parts = UrlParts::default();

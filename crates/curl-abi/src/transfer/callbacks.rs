@@ -5,20 +5,20 @@ use std::ffi::{c_char, c_double, c_int, c_void};
 use crate::handles::UserPointer;
 use crate::options::{EasyOptions, numbers as opt};
 
-/// Receives body or header bytes: `(data, 1, length, user)`.
+/// A write callback, which receives body or header bytes: `(data, 1, length, user)`.
 pub(crate) type WriteFunction =
     Option<unsafe extern "C" fn(data: *mut c_char, size: usize, count: usize, user: *mut c_void) -> usize>;
-/// Supplies content: `(buffer, 1, room, user)`.
+/// A read callback, which supplies content: `(buffer, 1, room, user)`.
 pub(crate) type ReadFunction =
     Option<unsafe extern "C" fn(buffer: *mut c_char, size: usize, count: usize, user: *mut c_void) -> usize>;
-/// Moves to an offset of the content.
+/// A seek callback, which moves to an offset in the content.
 pub(crate) type SeekFunction = Option<unsafe extern "C" fn(user: *mut c_void, offset: i64, origin: c_int) -> c_int>;
-/// Frees the pointer of a part's callbacks.
+/// A callback that frees the user pointer of a form part.
 pub(crate) type FreeFunction = Option<unsafe extern "C" fn(user: *mut c_void)>;
-/// Restarts the content: an older form of [`SeekFunction`].
+/// An older type of [`SeekFunction`], which can only restart the content.
 pub(crate) type IoctlFunction =
     Option<unsafe extern "C" fn(easy: *mut c_void, command: c_int, user: *mut c_void) -> c_int>;
-/// Receives events for debugging.
+/// A debug callback, which receives messages, heads and content (`CURLOPT_DEBUGFUNCTION`).
 pub(crate) type DebugFunction = Option<
     unsafe extern "C" fn(easy: *mut c_void, kind: c_int, data: *mut c_char, size: usize, user: *mut c_void) -> c_int,
 >;
@@ -36,20 +36,20 @@ pub(crate) type ProgressFunction = Option<
         up: c_double,
     ) -> c_int,
 >;
-/// Supplies the trailer fields of a request.
+/// A callback that supplies the trailer fields of a request.
 pub(crate) type TrailerFunction =
     Option<unsafe extern "C" fn(list: *mut *mut crate::slist::curl_slist, user: *mut c_void) -> c_int>;
 
-/// The value by which a write callback asks for a pause.
+/// The return value with which a write callback pauses the transfer.
 pub(crate) const WRITEFUNC_PAUSE: usize = 0x1000_0001;
-/// The value by which a read callback asks for a pause.
+/// The return value with which a read callback pauses the transfer.
 pub(crate) const READFUNC_PAUSE: usize = 0x1000_0001;
-/// The value by which a read callback ends the transfer.
+/// The return value with which a read callback aborts the transfer.
 pub(crate) const READFUNC_ABORT: usize = 0x1000_0000;
-/// The value by which a progress callback asks for libcurl's own meter.
+/// The return value with which a progress callback requests libcurl's own progress meter.
 const PROGRESSFUNC_CONTINUE: c_int = 0x1000_0001;
 
-/// Converts the pointer of a function option to its function.
+/// Converts the pointer value of a callback option to a function pointer.
 macro_rules! function {
     ($options:expr, $option:expr, $type:ty) => {
         // SAFETY: the program set this option to a function of this type, or to NULL; an `Option` of
@@ -62,33 +62,35 @@ unsafe extern "C" {
     fn haul_curl_standard_stream(number: c_int) -> *mut c_void;
 }
 
-/// Writes to a `FILE`, as the default write callback.
+/// The default write callback, which writes to a `FILE`.
 unsafe extern "C" fn write_to_file(data: *mut c_char, size: usize, count: usize, file: *mut c_void) -> usize {
     // SAFETY: the program gave a `FILE`, or it is a standard stream.
     unsafe { libc::fwrite(data.cast(), size, count, file.cast()) }
 }
 
-/// Reads from a `FILE`, as the default read callback.
+/// The default read callback, which reads from a `FILE`.
 unsafe extern "C" fn read_from_file(buffer: *mut c_char, size: usize, count: usize, file: *mut c_void) -> usize {
     // SAFETY: the program gave a `FILE`, or it is a standard stream.
     unsafe { libc::fread(buffer.cast(), size, count, file.cast()) }
 }
 
-/// Moves to an offset of a `FILE`, as the seek function of the default read callback.
+/// The seek callback for the default read callback: moves to an offset of a `FILE`.
 unsafe extern "C" fn seek_file(file: *mut c_void, offset: i64, origin: c_int) -> c_int {
     // SAFETY: the program gave a `FILE`, or it is a standard stream.
     unsafe { libc::fseeko(file.cast(), offset, origin) }
 }
 
-/// Returns the pointer of a data option, or a standard stream if it is not set.
+/// Returns the pointer that is set by a data option. If it is not set, returns the standard stream
+/// with the descriptor `number`.
 fn standard_stream_or_data(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
     let given = options.pointer(option);
     // SAFETY: a function of this crate without conditions.
     UserPointer(if given.is_null() { unsafe { haul_curl_standard_stream(number) } } else { given })
 }
 
-/// Returns the pointer of a data option. As in libcurl, a standard stream is the default also for a
-/// function of the program (`has_function`). Such a function gets NULL only if the program said so.
+/// Returns the pointer that is set by a data option. As in libcurl, the default is a standard
+/// stream even if the callback is a function of the program (`has_function`). Such a callback
+/// receives NULL only if the program has set NULL.
 fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
     if has_function && options.has(option) {
         return UserPointer(options.pointer(option));
@@ -96,7 +98,7 @@ fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number:
     standard_stream_or_data(options, option, number)
 }
 
-/// The callbacks of a transfer, as the options were when it began.
+/// The callbacks of a transfer, as they were set when the transfer began.
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
     write: WriteFunction,
@@ -117,15 +119,15 @@ pub(crate) struct Callbacks {
     progress_data: UserPointer,
     pub(crate) trailer: TrailerFunction,
     pub(crate) trailer_data: UserPointer,
-    /// True if progress is reported.
+    /// True if progress is reported to the program.
     pub(crate) has_progress: bool,
-    /// True if events are reported for debugging.
+    /// True if debug events are reported to the program.
     pub(crate) is_verbose: bool,
     /// True if redirects are followed.
     follows: bool,
-    /// True if heads are written like the body.
+    /// True if response heads are passed to the write callback like the body.
     pub(crate) includes_heads: bool,
-    /// True if the heads of a proxy's responses to CONNECT are left out.
+    /// True if the heads of a proxy's responses to CONNECT are not passed to the program.
     pub(crate) hides_connect_heads: bool,
 }
 
@@ -173,13 +175,13 @@ impl Callbacks {
         self.read
     }
 
-    /// Returns true if a callback gets the heads of responses, or if there may be several heads, each
-    /// of which `curl_easy_header` finds.
+    /// Returns true if heads must be kept or passed on: a callback receives them, or there may be
+    /// several, which `curl_easy_header` must find.
     pub(crate) fn wants_heads(&self) -> bool {
         self.header.is_some() || self.includes_heads || self.is_verbose || self.follows
     }
 
-    /// Returns true if the debug callback gets the content that is sent and received.
+    /// Returns true if the debug callback receives the content that is sent and received.
     pub(crate) fn wants_content(&self) -> bool {
         self.is_verbose && self.debug.is_some()
     }
@@ -191,8 +193,8 @@ impl Callbacks {
         unsafe { write(bytes.as_ptr().cast_mut().cast(), 1, bytes.len(), self.write_data.0) }
     }
 
-    /// Passes a header line to the header callback, and returns its result. Without a callback, all
-    /// bytes count as taken.
+    /// Passes a header line to the header callback, and returns its result. Without a callback,
+    /// returns the length of the line.
     pub(crate) fn header(&self, line: &[u8]) -> usize {
         let Some(header) = self.header else { return line.len() };
         // SAFETY: as in `write`.
@@ -206,7 +208,7 @@ impl Callbacks {
         unsafe { read(buffer.as_mut_ptr().cast(), 1, buffer.len(), self.read_data.0) }
     }
 
-    /// Moves to an offset of the content. Returns false if that is not possible.
+    /// Moves to an offset in the content. Returns false if that is not possible.
     pub(crate) fn seek(&self, easy: usize, offset: u64) -> bool {
         if let (Some(seek), Ok(to)) = (self.seek, i64::try_from(offset)) {
             // SAFETY: the program's function with its pointer.
@@ -222,8 +224,8 @@ impl Callbacks {
         }
     }
 
-    /// Reports an event for debugging, with libcurl's number of its kind. Without a callback, text
-    /// and heads are printed.
+    /// Reports an event of this kind (libcurl's number) to the debug callback. Without a callback,
+    /// prints texts and heads.
     pub(crate) fn debug(&self, easy: usize, kind: c_int, bytes: &[u8]) {
         if let Some(debug) = self.debug {
             let easy = std::ptr::without_provenance_mut(easy);
@@ -242,7 +244,7 @@ impl Callbacks {
         }
     }
 
-    /// Reports the progress. Returns false if the program ends the transfer.
+    /// Calls the progress callback. Returns false if the program aborts the transfer.
     pub(crate) fn progress(&self, down_total: u64, down: u64, up_total: u64, up: u64) -> bool {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let result = if let Some(xferinfo) = self.xferinfo {

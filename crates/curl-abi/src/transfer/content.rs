@@ -1,5 +1,5 @@
 //! The content of a request as the program supplies it: bytes, files and callbacks, one after the
-//! other. All callbacks run on the thread of the program that reads from the source.
+//! other. All callbacks run on the program's thread that reads the content.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -13,12 +13,12 @@ use crate::mime::PartCallback;
 /// The maximum number of bytes that one call of a read callback may return, as in libcurl.
 const MAX_READ: usize = 64 << 10;
 
-/// A piece of content.
+/// A piece of request content.
 #[derive(Clone)]
 pub(crate) enum Segment {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// A file, and its length if it is a regular file.
+    /// A file, with its length if it is a regular file.
     File { path: PathBuf, length: Option<u64> },
     /// The output of a callback.
     Callback(ContentCallback),
@@ -36,7 +36,7 @@ pub(crate) struct ContentCallback {
 
 #[derive(Clone)]
 enum CallbackSource {
-    /// The read callback of the handle with this number.
+    /// The read callback of the easy handle with this id.
     Handle(Box<Callbacks>, usize),
     /// The callback of a part of a form.
     Part(PartCallback),
@@ -49,21 +49,21 @@ pub(crate) enum ContentRead {
     Bytes(usize),
     /// The content has ended.
     End,
-    /// The callback asks for a pause.
+    /// The callback pauses the transfer.
     Pause,
-    /// The callback ends the transfer.
+    /// The callback aborts the transfer.
     Abort,
     /// The content cannot be read.
     Failed,
 }
 
 impl ContentCallback {
-    /// The read callback of a handle.
+    /// Returns the content that the read callback of a handle supplies.
     pub(crate) fn from_callbacks(callbacks: Callbacks, easy: usize, length: Option<u64>, start: u64) -> Self {
         Self { source: CallbackSource::Handle(Box::new(callbacks), easy), length, start }
     }
 
-    /// The callback of a part of a form.
+    /// Returns the content that the callback of a form part supplies.
     pub(crate) fn from_part(part: PartCallback) -> Self {
         Self { source: CallbackSource::Part(part), length: part.length, start: 0 }
     }
@@ -100,7 +100,8 @@ impl ContentCallback {
         }
     }
 
-    /// Skips the bytes before the first one to send: by seeking, or by reading them.
+    /// Skips the bytes before the first byte to send, by seeking or by reading. Returns false on
+    /// failure.
     fn skip_start(&self) -> bool {
         if self.start == 0 || self.seek(self.start) {
             return true;
@@ -118,7 +119,7 @@ impl ContentCallback {
 }
 
 impl Segment {
-    /// Returns the number of bytes; `None` if it is unknown.
+    /// Returns the number of content bytes; `None` if it is unknown.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
@@ -128,12 +129,13 @@ impl Segment {
     }
 }
 
-/// Content that is read from its beginning to its end, and again if the request is repeated.
+/// Request content that is read from its beginning to its end. It is read again if the request is
+/// repeated.
 pub(crate) struct ContentSource {
     segments: Vec<Segment>,
-    /// The index of the segment that is read.
+    /// The index of the segment that is being read.
     at: usize,
-    /// The number of bytes of that segment that were read.
+    /// The number of bytes of that segment that were already read.
     offset: u64,
     file: Option<File>,
 }
@@ -143,12 +145,12 @@ impl ContentSource {
         Self { segments, at: 0, offset: 0, file: None }
     }
 
-    /// Returns the number of bytes; `None` if it is unknown.
+    /// Returns the total number of bytes; `None` if it is unknown.
     pub(crate) fn length(&self) -> Option<u64> {
         self.segments.iter().try_fold(0u64, |sum, segment| sum.checked_add(segment.length()?))
     }
 
-    /// Returns all of the content if it is in memory.
+    /// Returns all of the content if it is in memory; otherwise `None`.
     pub(crate) fn in_memory(&self) -> Option<Vec<u8>> {
         let mut all = Vec::new();
         for segment in &self.segments {
@@ -158,7 +160,7 @@ impl ContentSource {
         Some(all)
     }
 
-    /// Reads the next bytes into `buffer`, which is not empty.
+    /// Reads the next bytes into `buffer`, which must not be empty.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> ContentRead {
         loop {
             let Some(segment) = self.segments.get(self.at) else { return ContentRead::End };
@@ -216,7 +218,7 @@ impl ContentSource {
         }
     }
 
-    /// Goes back to the first byte. Returns false if a callback cannot.
+    /// Goes back to the first byte. Returns false if a callback cannot do this.
     pub(crate) fn rewind(&mut self) -> bool {
         let is_begun = self.at > 0 || self.offset > 0;
         let begun = self.segments.iter().take(self.at + usize::from(self.offset > 0));
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_read_in_order_and_again() {
+    fn segments_are_read_in_order_and_can_be_reread() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"from a file").unwrap();
         let segment = |text: &[u8]| Segment::Bytes(text.into());
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn file_shorter_than_its_length_fails() {
+    fn file_shorter_than_announced_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut source = ContentSource::new(vec![Segment::File { path: file.path().to_owned(), length: Some(1) }]);
         assert_eq!(source.read(&mut [0; 8]), ContentRead::Failed);

@@ -58,7 +58,7 @@ pub(crate) fn run(client: &Client, prepared: PreparedRequest, running: &Arc<Runn
     outcome
 }
 
-/// Makes the engine's content of a source.
+/// Converts a content source to a request body of the engine.
 fn source_body(source: ContentSource, running: &Arc<RunningTransfer>) -> RequestBody {
     let length = source.length();
     running.change_progress(|progress| progress.up_total = length.unwrap_or(0));
@@ -75,7 +75,7 @@ fn source_body(source: ContentSource, running: &Arc<RunningTransfer>) -> Request
     }))])
 }
 
-/// Calls the program's callback for trailer fields.
+/// Calls the program's callback that supplies trailer fields.
 pub(crate) fn trailers(running: &RunningTransfer) -> io::Result<Vec<(String, Vec<u8>)>> {
     let Some(trailer) = running.callbacks.trailer else { return Ok(Vec::new()) };
     let mut list = std::ptr::null_mut();
@@ -128,7 +128,7 @@ impl Sink for EasySink {
     }
 }
 
-/// The observer that passes heads and events to the callbacks.
+/// The observer that passes response heads and debug events to the callbacks.
 struct EasyObserver(Arc<RunningTransfer>);
 
 impl fmt::Debug for EasyObserver {
@@ -162,7 +162,7 @@ impl TransferObserver for EasyObserver {
     }
 }
 
-/// The reader of content that the program supplies.
+/// The reader that supplies the engine with content from the program.
 struct EasyReader {
     source: Arc<Mutex<ContentSource>>,
     running: Arc<RunningTransfer>,

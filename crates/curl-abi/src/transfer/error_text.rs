@@ -1,12 +1,13 @@
-//! The messages of failed transfers for `CURLOPT_ERRORBUFFER`, in words that programs search for.
+//! The messages of failed transfers for `CURLOPT_ERRORBUFFER`. They contain the words of libcurl's
+//! messages, because programs search for them.
 
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Target};
 
-/// The longest message that fits in an error buffer (`CURL_ERROR_SIZE`), with its NUL.
+/// The maximum length of a message in an error buffer (`CURL_ERROR_SIZE`), including its NUL.
 pub(crate) const ERROR_SIZE: usize = 256;
 
-/// Returns the message of a failed transfer. `url` is the program's own.
+/// Returns the message of a failed transfer. `url` is the URL that the program set.
 pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome, url: &str) -> String {
     let (target, facts) = (&outcome.target, &outcome.facts);
     let cause = || error.cause();
@@ -45,7 +46,7 @@ pub(crate) fn error_text(error: &Error, outcome: &TransferOutcome, url: &str) ->
     }
 }
 
-/// Returns the host of a target, in the case of letters in which the program gave it.
+/// Returns the host of a target, spelt in upper and lower case as in `url`.
 fn host_as_given(url: &str, target: &Target) -> String {
     let host = target.host_text();
     let found = url.to_ascii_lowercase().find(host).and_then(|at| url.get(at..at + host.len()));
@@ -66,7 +67,8 @@ fn timeout_text(outcome: &TransferOutcome, millis: u128, cause: &str) -> String 
     }
 }
 
-/// Returns OpenSSL's number and words for a fault of a certificate in the engine's words.
+/// Returns OpenSSL's error number and message for a certificate error. `cause` is the engine's
+/// message.
 fn certificate_fault(cause: &str) -> (i64, &str) {
     let why = cause.rsplit(": ").next().unwrap_or(cause);
     match why {
@@ -80,7 +82,7 @@ fn certificate_fault(cause: &str) -> (i64, &str) {
 }
 
 /// Returns the result of verifying the server's certificate for `CURLINFO_SSL_VERIFYRESULT`: 0 for
-/// success, otherwise OpenSSL's number.
+/// success, otherwise OpenSSL's error number.
 pub(crate) fn verify_result(outcome: &TransferOutcome) -> i64 {
     match &outcome.result {
         Err(error) if error.kind() == ErrorKind::PeerCertificate => certificate_fault(&error.cause()).0,

@@ -1,11 +1,12 @@
-//! A transfer in progress: the program's callbacks, and the parts by which the engine reaches them.
+//! A transfer in progress: the program's callbacks, and the types through which the engine calls
+//! them.
 //!
 //! ```text
 //!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyReader ──▶ RunningTransfer ──▶ callbacks
 //!  curl_multi_perform   engine's thread ──▶ EventQueue ──▶ the program's thread ──▶ RunningTransfer ──▶ callbacks
 //! ```
 //!
-//! `Running` calls the callbacks, always on a thread of the program.
+//! `RunningTransfer` calls the callbacks, always on a thread of the program.
 
 pub(crate) mod callbacks;
 pub(crate) mod content;

@@ -14,7 +14,8 @@ use crate::handles::lock;
 use crate::headers::{HeadOrigin, StoredHead};
 use crate::request::TransferFailure;
 
-/// The largest piece of a body that a write callback gets (`CURL_MAX_WRITE_SIZE`).
+/// The maximum number of body bytes that are passed to a write callback at once
+/// (`CURL_MAX_WRITE_SIZE`).
 pub(crate) const MAX_WRITE: usize = 16 << 10;
 
 /// The bit of a paused download (`CURLPAUSE_RECV`).
@@ -25,7 +26,7 @@ pub(crate) const PAUSE_SEND: c_int = 1 << 2;
 /// The interval at which a paused transfer reports its progress.
 const PAUSE_TICK: Duration = Duration::from_millis(50);
 
-/// Kinds of events for debugging (`CURLINFO_TEXT` and so on).
+/// The kinds of debug events (`CURLINFO_TEXT` and so on).
 pub(crate) mod debug_kind {
     use std::ffi::c_int;
 
@@ -39,11 +40,11 @@ pub(crate) mod debug_kind {
 /// The outcome of passing bytes to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeliveryResult {
-    /// The program took the bytes.
+    /// The program accepted the bytes.
     Taken,
-    /// The program did not take the bytes, and paused the transfer.
+    /// The program did not accept the bytes, and paused the transfer.
     Paused,
-    /// The program ended the transfer.
+    /// The program aborted the transfer.
     Failed,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct RunningTransfer {
     pub(crate) easy: Arc<Easy>,
     pub(crate) callbacks: Callbacks,
     state: Mutex<RunningState>,
-    /// Notified when a pause ends.
+    /// The condition variable that is notified when a pause ends.
     resumed: Condvar,
 }
 
@@ -62,7 +63,7 @@ struct RunningState {
     paused: c_int,
     failure: Option<TransferFailure>,
     heads: Vec<StoredHead>,
-    /// The number of the current request, from 0; -1 before the first one.
+    /// The index of the current request, from 0; -1 before the first request.
     request: c_int,
     progress: Progress,
     deadline: Option<Instant>,
@@ -91,7 +92,8 @@ impl RunningTransfer {
         lock(&self.state).on_pause = Some(on_pause);
     }
 
-    /// Pauses and continues the directions whose bits are set and not set.
+    /// Pauses the directions whose bits are set, and continues the directions whose bits are not
+    /// set.
     pub(crate) fn set_paused(&self, bits: c_int) {
         let mut state = lock(&self.state);
         let before = std::mem::replace(&mut state.paused, bits & (PAUSE_RECV | PAUSE_SEND));
@@ -111,7 +113,7 @@ impl RunningTransfer {
         lock(&self.state).paused |= bit;
     }
 
-    /// Records the reason why the transfer ends, unless there is one already.
+    /// Records the reason why the transfer fails, unless a reason was recorded before.
     pub(crate) fn fail(&self, code: CURLcode, text: &str) {
         lock(&self.state).failure.get_or_insert_with(|| TransferFailure::new(code, text));
     }
@@ -139,7 +141,7 @@ impl RunningTransfer {
         self.change_progress(|progress| progress.up = progress.up.max(progress.up_total));
     }
 
-    /// Records that a request is being sent, and reports its head for debugging.
+    /// Records that a request is being sent, and passes its head to the debug callback.
     pub(crate) fn on_request(&self, head: &str) {
         lock(&self.state).request += 1;
         if self.callbacks.is_verbose {
@@ -148,7 +150,7 @@ impl RunningTransfer {
         }
     }
 
-    /// Reports a message for debugging.
+    /// Passes a message to the debug callback.
     pub(crate) fn on_info(&self, text: &str) {
         if self.callbacks.is_verbose {
             self.debug(debug_kind::INFO_TEXT, format!("{text}\n").as_bytes());
@@ -161,8 +163,8 @@ impl RunningTransfer {
         }
     }
 
-    /// Passes the head of a response, line by line, to the callbacks. With `waits`, a pause is
-    /// waited for.
+    /// Passes the lines of a response head to the callbacks. If a callback pauses the transfer,
+    /// waits for the end of the pause if `waits` is true.
     pub(crate) fn on_head(&self, head: &ResponseHead, origin: HeadOrigin, waits: bool) {
         if origin != HeadOrigin::Connect {
             lock(&self.easy.state).infos.on_head(head);
@@ -170,7 +172,7 @@ impl RunningTransfer {
         self.on_lines(head.raw(), origin, waits);
     }
 
-    /// Passes lines of a head or a trailer section to the callbacks.
+    /// Passes the lines of a head or a trailer section to the callbacks.
     pub(crate) fn on_lines(&self, raw: &[u8], origin: HeadOrigin, waits: bool) {
         let mut state = lock(&self.state);
         let request = state.request.max(0);
@@ -190,7 +192,7 @@ impl RunningTransfer {
         }
     }
 
-    /// Passes a line to a callback, again after each pause.
+    /// Passes a line to a callback. If the callback pauses, passes the line again after the pause.
     fn call_until_not_paused(&self, line: &[u8], waits: bool, callback: impl Fn(&Callbacks, &[u8]) -> usize) {
         while !self.has_failed() {
             match callback(&self.callbacks, line) {
@@ -247,7 +249,7 @@ impl RunningTransfer {
     }
 
     /// Waits until a direction is not paused. Reports the progress meanwhile, since a progress
-    /// callback may end the pause. Returns false if the transfer ends.
+    /// callback may end the pause. Returns false if the transfer is aborted.
     pub(crate) fn wait_while_paused(&self, bit: c_int) -> bool {
         let mut state = lock(&self.state);
         while state.paused & bit != 0 {
@@ -268,12 +270,13 @@ impl RunningTransfer {
         state.failure.is_none()
     }
 
-    /// Records that a direction is paused because the read callback said so.
+    /// Records that the upload is paused, because the read callback requested this.
     pub(crate) fn pause_sending(&self) {
         self.pause(PAUSE_SEND);
     }
 
-    /// Reports for debugging that the connection is closed. The engine reports one that is kept.
+    /// Passes a message to the debug callback if the connection was closed. (For a connection that
+    /// is kept, the engine reports the message.)
     pub(crate) fn on_end(&self, outcome: &TransferOutcome) {
         let Some(head) = outcome.head.as_ref().filter(|_| self.callbacks.is_verbose) else { return };
         let number = outcome.facts.connection.unwrap_or(0);
@@ -284,7 +287,8 @@ impl RunningTransfer {
         }
     }
 
-    /// Reports the progress, if the program wants it. Returns false if the transfer ends.
+    /// Reports the progress if the program has a progress callback. Returns false if the program
+    /// aborts the transfer.
     pub(crate) fn report_progress(&self) -> bool {
         if !self.callbacks.has_progress {
             return true;

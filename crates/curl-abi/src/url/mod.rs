@@ -1,4 +1,4 @@
-//! `curl_url_*`: URLs in their parts, of any scheme that libcurl knows.
+//! `curl_url_*`: parses, changes and composes URLs of any scheme that libcurl knows.
 //!
 //! The rules follow libcurl's documentation. Requests do not use this parser but
 //! [`haul_policy::target::Target`], which accepts fewer URLs.
@@ -17,7 +17,7 @@ use crate::codes::{
 use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::memory;
 
-/// The live URL handles.
+/// The table of live URL handles.
 pub(crate) static URLS: HandleTable<Mutex<UrlParts>> = HandleTable::new();
 
 /// Flags of `curl_url_get` and `curl_url_set`, with libcurl's names.
@@ -88,19 +88,19 @@ impl UrlPart {
     }
 }
 
-/// Makes an empty URL.
+/// Makes an empty URL handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_url() -> OpaqueHandle {
     catch_panic(std::ptr::null_mut(), || URLS.insert(|_| Mutex::default()))
 }
 
-/// Frees a URL.
+/// Frees a URL handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_url_cleanup(url: OpaqueHandle) {
     catch_panic((), || drop(URLS.remove(url)));
 }
 
-/// Copies a URL. Returns NULL for a handle that is not live.
+/// Copies a URL handle. Returns NULL for a handle that is not live.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_url_dup(url: OpaqueHandle) -> OpaqueHandle {
     catch_panic(std::ptr::null_mut(), || match URLS.get(url) {
@@ -112,7 +112,7 @@ pub extern "C" fn curl_url_dup(url: OpaqueHandle) -> OpaqueHandle {
     })
 }
 
-/// Stores a part of a URL in `place`. The program frees it.
+/// Stores a part of a URL as a string in `*place`. The program frees the string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_url_get(
     url: OpaqueHandle,

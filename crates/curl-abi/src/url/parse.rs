@@ -12,7 +12,7 @@ use crate::codes::{
     CURLUcode,
 };
 
-/// The longest URL, as in libcurl.
+/// The maximum length of a URL in bytes, as in libcurl.
 pub(super) const MAX_LEN: usize = 8_000_000;
 
 /// The schemes that libcurl knows, with their default ports.
@@ -50,13 +50,13 @@ pub(super) fn default_port(scheme: &[u8]) -> Option<u16> {
     SCHEMES.iter().find(|(name, _)| name.as_bytes() == scheme).map(|(_, port)| *port)
 }
 
-/// Returns true if login options can follow the password in URLs of this scheme.
+/// Returns true if URLs of this scheme may have login options after the password.
 fn has_options(scheme: &[u8]) -> bool {
     matches!(scheme, b"imap" | b"imaps" | b"pop3" | b"pop3s" | b"smtp" | b"smtps")
 }
 
 /// Splits a URL into its scheme, in lower case, and the text after the colon. With `guesses`, a
-/// slash must follow the colon, so that `host:port` is not taken for a scheme.
+/// slash must follow the colon, so that `host:port` is not mistaken for a scheme.
 pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])> {
     let end = url.iter().position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(b)))?;
     let is_name = url.first().is_some_and(u8::is_ascii_alphabetic) && end <= 40;
@@ -65,7 +65,7 @@ pub(super) fn split_scheme(url: &[u8], guesses: bool) -> Option<(Vec<u8>, &[u8])
     is_scheme.then(|| (url[..end].to_ascii_lowercase(), rest))
 }
 
-/// Returns an error if a text has bytes that no URL has.
+/// Returns an error if a text has bytes that are not allowed in URLs.
 pub(super) fn check_bytes(text: &[u8], flag: u32) -> Result<(), CURLUcode> {
     if text.len() > MAX_LEN {
         return Err(CURLUE_MALFORMED_INPUT);
@@ -75,7 +75,7 @@ pub(super) fn check_bytes(text: &[u8], flag: u32) -> Result<(), CURLUcode> {
     if text.iter().any(is_bad) { Err(CURLUE_MALFORMED_INPUT) } else { Ok(()) }
 }
 
-/// Parses an absolute URL, or one whose scheme is to be guessed.
+/// Parses an absolute URL, or a URL without a scheme if `flag` allows guessing the scheme.
 pub(super) fn parse(url: &[u8], flag: u32) -> Result<UrlParts, CURLUcode> {
     check_bytes(url, flag)?;
     let may_lack_scheme = flag & (flags::GUESS_SCHEME | flags::DEFAULT_SCHEME) != 0;
@@ -111,7 +111,7 @@ pub(super) fn parse(url: &[u8], flag: u32) -> Result<UrlParts, CURLUcode> {
     Ok(parts)
 }
 
-/// Returns the scheme that the first label of a host suggests.
+/// Guesses the scheme from the first label of a host.
 fn guess_scheme(host: &[u8]) -> &'static [u8] {
     for (label, scheme) in
         [("ftp.", "ftp"), ("dict.", "dict"), ("ldap.", "ldap"), ("imap.", "imap"), ("smtp.", "smtp"), ("pop3.", "pop3")]
@@ -279,7 +279,7 @@ fn split_at_byte(text: &[u8], byte: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Encodes spaces and bytes outside ASCII. In a query, a space becomes `+`.
+/// Percent-encodes spaces and bytes outside ASCII. In a query, a space becomes `+`.
 pub(super) fn encode_loose(text: &[u8], in_query: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for b in text {

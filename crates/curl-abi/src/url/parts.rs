@@ -15,7 +15,7 @@ use crate::codes::{
     CURLUE_NO_USER, CURLUE_NO_ZONEID, CURLUE_UNSUPPORTED_SCHEME, CURLUE_URLDECODE, CURLUcode,
 };
 
-/// A URL in its parts; `None` for parts that it does not have.
+/// A URL, split into its parts. A missing part is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlParts {
     pub(super) scheme: Option<Vec<u8>>,
@@ -28,7 +28,7 @@ pub struct UrlParts {
     pub(super) path: Option<Vec<u8>>,
     pub(super) query: Option<Vec<u8>>,
     pub(super) fragment: Option<Vec<u8>>,
-    /// True if the URL was set without a scheme.
+    /// True if the URL was set without a scheme, so that the scheme is guessed.
     pub(super) is_guessed: bool,
 }
 
@@ -257,7 +257,7 @@ impl UrlParts {
     }
 }
 
-/// Converts the host to or from its ASCII form, if `flag` asks for it.
+/// Converts the host to its ASCII form or back (IDNA), if `flag` requests it.
 fn converted_host(host: &[u8], flag: u32) -> Result<Cow<'_, [u8]>, CURLUcode> {
     let text = std::str::from_utf8(host);
     if flag & flags::PUNYCODE != 0 && !host.is_ascii() {
@@ -285,7 +285,7 @@ fn encode(text: &[u8], kept: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Encodes like [`encode`], with `+` for a space.
+/// Percent-encodes like [`encode`], but encodes a space as `+`.
 fn encode_form(text: &[u8]) -> Vec<u8> {
     text.split(|b| *b == b' ').map(|word| encode(word, b"")).collect::<Vec<_>>().join(&b'+')
 }
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_urls_have_their_codes() {
+    fn malformed_urls_return_matching_error_codes() {
         for (text, flag, code) in [
             ("example.com", 0, CURLUE_BAD_SCHEME),
             ("x-y://h/", 0, CURLUE_UNSUPPORTED_SCHEME),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_set_encoded_and_decoded() {
+    fn url_parts_are_set_encoded_and_decoded() {
         let mut parts = url("http://h/", 0).unwrap();
         parts.set(UrlPart::Query, Some(b"a=1 2"), flags::URLENCODE | flags::APPENDQUERY).unwrap();
         parts.set(UrlPart::Query, Some(b"b&=c"), flags::URLENCODE | flags::APPENDQUERY).unwrap();

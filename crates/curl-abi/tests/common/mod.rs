@@ -1,5 +1,5 @@
 //! Links libcurl.so.4 from the static library of this build, compiles C programs against the
-//! system's libcurl, and runs them with the library of this build in its place.
+//! system's libcurl, and runs them with the libcurl.so.4 of this build.
 //!
 //! `HAUL_C_FLAGS` adds flags to the compiler, `HAUL_C_WRAPPER` a program to run them under, as in
 //! the tests of the C interface.
@@ -28,7 +28,8 @@ pub fn has(what: &str, command: &str) -> bool {
     found
 }
 
-/// Returns the directory that contains libcurl.so.4 of this build; `None` if there is no linker.
+/// Returns the directory that contains the libcurl.so.4 of this build; `None` if there is no
+/// linker.
 pub fn library() -> Option<&'static Path> {
     static LINKED: OnceLock<Option<PathBuf>> = OnceLock::new();
     LINKED.get_or_init(link).as_deref()

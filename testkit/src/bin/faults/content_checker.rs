@@ -1,4 +1,4 @@
-//! Compares the bytes that haul delivered with the whole source or its beginning.
+//! Compares the bytes that haul delivered with the source's content, or with a prefix of it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use testkit::byte_pattern::BytePattern;
 use testkit::faulty::FaultPlan;
 
 /// Compares haul's output, piece by piece, with each content that the source may have had: before
-/// and after a change, and cut off by a wrong length.
+/// and after a change, and truncated by a wrong length.
 pub(crate) struct ContentChecker {
     contents: Vec<SourceContent>,
     len: u64,
@@ -20,16 +20,16 @@ pub(crate) struct ContentChecker {
 struct SourceContent {
     pattern: BytePattern,
     size: u64,
-    /// True if all bytes compared so far are the beginning of this content.
+    /// True if all bytes compared so far are a prefix of this content.
     prefix: bool,
 }
 
 /// The result of comparing haul's whole output with the contents that the source may have had.
 pub(crate) struct ContentCheckResult {
     pub(crate) sha256: Digest,
-    /// True if the output is the whole or the beginning of one of the contents.
+    /// True if the output is one of the contents, or a prefix of one.
     pub(crate) prefix: bool,
-    /// True if the output is the whole of one of the contents.
+    /// True if the output is one of the contents, complete.
     pub(crate) whole: bool,
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn checker_distinguishes_prefixes_and_wholes_from_mixtures() {
+    fn checker_distinguishes_prefix_whole_and_mixture() {
         let plan =
             FaultPlan { size: 100, change: Some(ContentChange::Bytes(5)), new_size: Some(90), ..FaultPlan::default() };
         let (old, new) = (BytePattern::new(1).slice(0, 100), BytePattern::new(2).slice(0, 100));

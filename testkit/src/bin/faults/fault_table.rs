@@ -33,10 +33,10 @@ pub(crate) enum TestedVersion {
 pub(crate) enum FaultVersions {
     All,
     Http1,
-    /// HTTP/2 and HTTP/3, which have streams.
+    /// HTTP/2 and HTTP/3, which have multiple streams in a connection.
     Streams,
-    /// Only HTTP/2 has this fault: quinn discards the GOAWAY of a connection that it closes
-    /// afterwards.
+    /// Only HTTP/2. HTTP/3 cannot have this fault: quinn discards the GOAWAY of a connection that
+    /// is then closed.
     Http2,
 }
 
@@ -52,9 +52,9 @@ impl FaultVersions {
 }
 
 impl FaultCase {
-    /// Returns `true` if haul's exit code is acceptable for this fault. If the fault may fail at
-    /// all, HTTP/2 may also fail with code 16 (connection error) or 92 (stream error), and HTTP/3
-    /// with 95.
+    /// Returns `true` if haul's exit code is acceptable for this fault. If any failure is
+    /// acceptable for the fault, HTTP/2 may also fail with code 16 (connection error) or 92 (stream
+    /// error), and HTTP/3 with 95.
     pub(crate) fn allows(&self, code: i32, version: TestedVersion) -> bool {
         let more: &[i32] = match version {
             TestedVersion::Http1 => &[],
@@ -99,8 +99,8 @@ impl FaultRandomChoices {
         if self.rng.below(2) == 0 { by } else { -by }
     }
 
-    /// Adds a break to the plan that closes the first body at the chosen offset, once. Even a
-    /// client with a single stream then has to request a range for the rest.
+    /// Adds a fault to the plan: the first body is closed at the chosen offset, once. Even a client
+    /// with a single stream must then request a range for the remaining bytes.
     fn add_close(&self, plan: &mut FaultPlan) {
         plan.breaks.push(BodyBreak::close_at(self.offset).times(1));
     }

@@ -5,9 +5,9 @@
 //! files in parallel. With many files, `--skip-existing` and the checkpoints in unfinished files
 //! record which files are complete.
 //!
-//! The moment of a kill is a number of bytes sent, not a time, so the load of the machine makes no
-//! difference. The origin limits the rate of each connection, and a relay adds a round trip. Little
-//! data is then in flight, so the number of bytes sent is about the number of bytes received.
+//! The moment of a kill is a number of bytes sent, not a time, so it does not depend on the load of
+//! the machine. The origin limits the rate of each connection, and a relay adds a round trip. Few
+//! bytes are then in flight, so the number of bytes sent is close to the number of bytes received.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -27,35 +27,35 @@ use crate::{FaultRunner, Result};
 
 /// The largest size of a part of a split download, in bytes.
 const PART: u64 = 16 << 20;
-/// The largest number of bytes in flight on a connection when haul is killed: sent by the origin,
-/// but not received.
-const MIN_SENT_BEFORE_KILL: u64 = 1 << 20;
+/// The largest number of bytes that may be in flight on a connection when haul is killed: sent by
+/// the origin, but not received. The bound on the bytes fetched twice allows for them.
+const MAX_IN_FLIGHT: u64 = 1 << 20;
 /// The interval at which the runner checks how many bytes the origin has sent.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// The largest number of runs of a command after its last kill. If more are needed, the try has
+/// The maximum number of runs of a command after its last kill. If more are needed, the try has
 /// failed.
 const MOST_RUNS: u32 = 3;
 /// The kinds of downloads that the test kills, one kind after the other.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
 /// The number of files in a download of the kind "many files". Their total length equals the length
-/// of the one file of the other kinds.
+/// of the single file of the other kinds.
 const MANY_FILES: u64 = 8;
 
 /// The results of all tries. A try is a command that is killed and run again until it succeeds.
 #[derive(Default)]
 pub(crate) struct KillTally {
     pub(crate) tried: u64,
-    /// For each kind, the number of tries and the number of tries that survived.
+    /// For each kind, the number of tries and the number of successful tries.
     kinds: [(u64, u64); KINDS.len()],
-    /// The number of processes killed. A process that ends before the moment of its kill is not
-    /// counted.
+    /// The number of processes that were killed. A process that ends before the planned moment of
+    /// its kill is not counted.
     pub(crate) killed: u64,
-    /// The number of tries whose files had the right hash in the end.
+    /// The number of tries that ended with the right hashes of all files.
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries that fetched more bytes twice than one part for each connection and
-    /// kill.
+    /// The number of tries in which more bytes were fetched repeatedly than one part for each
+    /// connection and kill.
     pub(crate) over_bound: u64,
     /// The total number of connections that the killed processes had opened.
     connections: u64,
@@ -228,7 +228,7 @@ fn run_once(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
         done,
         equal: done && files.are_equal()?,
         twice: files.sum(FaultyRequestLog::twice),
-        bound: connections * part + files.sum(|seen| seen.connections) * MIN_SENT_BEFORE_KILL,
+        bound: connections * part + files.sum(|seen| seen.connections) * MAX_IN_FLIGHT,
         told: format!(
             "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {told}",
             KINDS[kind]

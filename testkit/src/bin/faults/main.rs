@@ -4,9 +4,10 @@
 //! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
 //! ```
 //!
-//! The runner knows haul only by its path. It has three parts. *Rows* run a fault × HTTP/1, 2 or 3 ×
-//! plain or TLS × pipe or file × split or not, at random offsets. *Kills* use kill -9 in the
-//! middle, then the same command again. *Sizes* check SHA-256 and peak memory.
+//! The runner uses haul only as a program, given by its path. It has three parts. *Rows* run each
+//! fault × HTTP/1, 2 or 3 × plain or TLS × pipe or file × split or not, at random offsets. *Kills*
+//! kill haul with SIGKILL in the middle of a download, and run the same command again. *Sizes*
+//! check SHA-256 and peak memory.
 
 mod body_sizes;
 mod content_checker;

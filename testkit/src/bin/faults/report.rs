@@ -1,4 +1,4 @@
-//! Prints the report of `faults` and writes the file of raw figures.
+//! Prints the report of `faults` and writes the file of raw results.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -79,8 +79,8 @@ pub(crate) fn print_summary(rows: &[FaultRowTally], kills: &KillTally, sizes: &[
     println!("{}", if right { "all true" } else { "FALSE" });
 }
 
-/// Writes the figures as JSON to the file that the options name, by default a dated file in
-/// bench/results. An empty name turns this off.
+/// Writes the results as JSON to the file that the options name, by default a dated file in
+/// bench/results. An empty file name turns this off.
 pub(crate) fn write(options: &FaultOptions, mut value: Value) -> Result<()> {
     let said = |program: &str, argument: &str| -> Result<String> {
         Ok(String::from_utf8(Command::new(program).arg(argument).output()?.stdout)?.trim().to_owned())

@@ -17,23 +17,24 @@ use crate::fault_table::{FAULTS, FaultCase, FaultRandomChoices, TestedVersion};
 use crate::run_haul::{ChildOutcome, HaulCommand};
 use crate::{FaultRunner, Result, report};
 
-/// The content of the output file before haul runs. The file exists in every second try.
+/// The content of the output file before haul runs. The file exists only in every second run.
 const EARLIER_CONTENT: &[u8] = b"what was there before\n";
-/// The versions of HTTP, each with a term that it adds to the seed, so that the random choices of a
-/// row differ between versions.
+/// The versions of HTTP, each with a number that is added to the seed, so that the random choices
+/// of a row differ between versions.
 const VERSIONS: [(TestedVersion, u64); 3] =
     [(TestedVersion::Http1, 0), (TestedVersion::Http2, 1 << 32), (TestedVersion::Http3, 2 << 32)];
 /// The number of failures of a row whose messages are kept for the report.
 const MAX_SHOWN_SEEDS: usize = 5;
 
-/// A row of the report: a fault of the table, and the conditions under which haul runs against it.
+/// A row of the report: a fault of the table, and the conditions under which haul runs with this
+/// fault.
 struct FaultRow {
     fault: &'static FaultCase,
     /// The index of the fault in the table. It is part of the seed, so that the random choices of a
     /// row do not depend on which other rows are run.
     number: u64,
     version: TestedVersion,
-    /// The term of the version in the seed.
+    /// The number of the HTTP version that is added to the seed.
     version_seed: u64,
     tls: bool,
     file: bool,
@@ -45,18 +46,18 @@ struct FaultRow {
 pub(crate) struct FaultRowTally {
     pub(crate) name: String,
     pub(crate) tried: u64,
-    /// The number of runs with exit code 0 and the right bytes.
+    /// The number of runs with exit code 0 and correct output.
     pub(crate) survived: u64,
-    /// The number of runs with an acceptable exit code other than 0, whose output is the beginning
-    /// of the source or an unchanged file.
+    /// The number of runs with an acceptable exit code other than 0, whose output is a prefix of
+    /// the source or an unchanged file.
     pub(crate) refused: u64,
-    /// The number of runs with exit code 0 and wrong bytes.
+    /// The number of runs with exit code 0, but wrong output.
     pub(crate) false_successes: u64,
-    /// The number of runs that failed and whose output is not the beginning of the source, or that
+    /// The number of runs that failed and whose output is not a prefix of the source, or that
     /// changed the output file.
     pub(crate) wrong_bytes: u64,
-    /// The number of runs that delivered right bytes, but ended with an exit code that the fault
-    /// does not allow.
+    /// The number of runs with correct output, but an exit code that is not acceptable for the
+    /// fault.
     pub(crate) unexpected: u64,
     pub(crate) hangs: u64,
     /// The number of runs in which haul fetched parts over several connections.
@@ -88,7 +89,7 @@ impl FaultRowTally {
     }
 }
 
-/// The verdict on one run of haul under one row of the fault table.
+/// The verdict on one run of haul for one row of the fault table.
 enum FaultRowVerdict {
     Survived,
     Refused,
@@ -167,7 +168,7 @@ impl FaultRow {
         format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
-    /// Runs haul for the run with this number. Equal seeds and numbers give equal runs.
+    /// Performs the run with this number. Equal seeds and numbers give equal runs.
     fn run(&self, bench: &FaultRunner, number: u64) -> Result<FaultRowTry> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
@@ -260,14 +261,14 @@ impl FaultRow {
     }
 }
 
-/// Returns `true` if only one content is right under this plan, so that the hash of haul's output
+/// Returns `true` if the plan allows only one correct content, so that the hash of haul's output
 /// can be compared.
 fn has_one_content(plan: &FaultPlan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
-/// Returns `true` if the client requested ranges with an end, as for the parts of a split download.
-/// (A resumed download requests a range without an end.)
+/// Returns `true` if the client requested ranges with an end, as a split download does for its
+/// parts. (A resumed download requests a range without an end.)
 fn ranges_overlapped(seen: &testkit::faulty::FaultyRequestLog) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.

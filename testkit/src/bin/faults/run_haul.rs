@@ -21,7 +21,7 @@ pub(crate) struct HaulProgram {
     pub(crate) splits: bool,
 }
 
-/// A command line of haul, and how it is run.
+/// A command line of haul, and the conditions under which it runs.
 #[derive(Clone)]
 pub(crate) struct HaulCommand {
     pub(crate) url: String,

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
-/// A command line of haul, and where the body of its reply goes.
+/// A command line of haul, and the destination of the reply's body.
 pub(crate) struct HostileCommand {
     pub(crate) args: Vec<String>,
     pub(crate) place: HostileBodyDestination,
-    /// True if haul sends more requests than most replies answer, so that it may have to wait for
-    /// its time limit.
+    /// True if haul may send more requests than the server answers, so that it waits until its time
+    /// limit.
     pub(crate) may_stall: bool,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct HostileCommand {
 pub(crate) enum HostileBodyDestination {
     Stdout,
     File(PathBuf),
-    /// Unknown, because other options of the command decide where the body goes.
+    /// Unknown, because other options of the command decide where the body is written.
     Nowhere,
 }
 

@@ -5,10 +5,10 @@
 //! hostile --haul target/release/haul --replies 10000
 //! ```
 //!
-//! The runner knows haul only by its path. Each try is a reply of [`testkit::hostile`] and a
-//! command line, both from one seed. There must be no panic, signal or hang, and no more memory
-//! than allowed. haul must not succeed with other bytes than the reply's, nor succeed if the reply
-//! breaks a rule.
+//! The runner uses haul only as a program, given by its path. Each try consists of a reply of
+//! [`testkit::hostile`] and a command line, both derived from one seed. A try fails after a panic,
+//! a signal, a hang, or use of more memory than allowed. haul must not succeed with other bytes
+//! than the reply's, nor succeed if the reply violates a rule.
 
 mod command_lines;
 mod options;
@@ -31,7 +31,7 @@ use tally::{ReplyTally, ReplyTry, ReplyVerdict};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The `--max-time` of haul against a reply that may end in silence. Against other replies it is
+/// The `--max-time` of haul for a reply that may end in silence. For other replies it is
 /// [`LONG_TIME_LIMIT`], which haul never reaches.
 const SHORT_TIME_LIMIT: Duration = Duration::from_secs(1);
 const LONG_TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -67,8 +67,8 @@ fn main() -> Result<ExitCode> {
     Ok(if tally.is_right() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Runs haul against the generated reply with this number. Equal seeds give equal replies and
-/// command lines.
+/// Runs haul with the generated reply of this number. Equal seeds give equal replies and command
+/// lines.
 fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Result<ReplyTry> {
     let seed = mix(options.seed, number);
     let reply = HostileReply::from_seed(seed);

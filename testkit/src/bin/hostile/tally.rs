@@ -111,8 +111,8 @@ impl ReplyTally {
         println!("{}", if self.is_right() { "all true" } else { "FALSE" });
     }
 
-    /// Writes the figures as JSON to the file that the options name, by default a dated file in
-    /// bench/results. An empty name turns this off.
+    /// Writes the results as JSON to the file that the options name, by default a dated file in
+    /// bench/results. An empty file name turns this off.
     pub(crate) fn write(&self, options: &HostileOptions, version: &str) -> Result<()> {
         let said = |program: &str, args: &[&str]| -> Result<String> {
             Ok(String::from_utf8(Command::new(program).args(args).output()?.stdout)?.trim().to_owned())
