@@ -1,5 +1,6 @@
-//! A scripted HTTP/1 peer on plain threads: it reads as its script says, sends exactly the bytes of
-//! the script, and records what it received. It is for framing that no honest server sends.
+//! A scripted HTTP/1 peer on plain threads. It follows its script when it reads, sends exactly the
+//! bytes of the script, and records the bytes that it receives. It is for tests with message
+//! framing that no honest server sends.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -33,8 +34,8 @@ use crate::test_certificates::TestCertificates;
 /// A step of a script, performed on one connection.
 #[derive(Clone, Debug)]
 pub enum ScriptStep {
-    /// Reads up to the end of a request head (`\r\n\r\n`). Bytes that were read beyond it stay for
-    /// the next reading step.
+    /// Reads up to the end of a request head (`\r\n\r\n`). Bytes that were read beyond it are kept
+    /// for the next reading step.
     ReadHead,
     /// Reads this many bytes.
     ReadBytes(usize),
@@ -42,21 +43,21 @@ pub enum ScriptStep {
     ReadToEnd,
     /// Sends these bytes in one write.
     Send(Vec<u8>),
-    /// Sends these bytes one at a time, with a pause after each byte. Each byte is a TCP segment of
-    /// its own.
+    /// Sends these bytes one at a time, with a pause after each byte. Each byte is a separate TCP
+    /// segment.
     SendSlowly(Vec<u8>, Duration),
-    /// Sends these bytes as often as the number says, or until a write fails.
+    /// Sends these bytes the given number of times, or until a write fails.
     SendRepeatedly(Vec<u8>, u64),
     /// Waits for this duration.
     Sleep(Duration),
-    /// Waits until the test has called [`RawPeer::release`] this many times. The test thus decides
-    /// the order of events without a clock.
+    /// Waits until the test has called [`RawPeer::release`] this many times. The test can thus
+    /// determine the order of events without timers.
     Await(u64),
     /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
     /// the script.
     HalfClose,
-    /// Closes the connection in the proper way (over TLS: close_notify first). This also happens at
-    /// the end of a script.
+    /// Closes the connection properly (over TLS: close_notify first). This also happens at the end
+    /// of a script.
     Close,
     /// Closes without close_notify. On a plain connection this is the same as `Close`.
     Cut,
@@ -80,8 +81,8 @@ impl ScriptStep {
 /// The steps that the peer performs on one connection, in order.
 pub type PeerScript = Vec<ScriptStep>;
 
-/// A running scripted peer. After it is dropped, it accepts no connections, and running scripts
-/// continue until their connections end.
+/// A running scripted peer. Dropping it stops accepting connections; running scripts continue until
+/// their connections end.
 pub struct RawPeer(ScriptedPeer<RawScriptState>);
 
 #[derive(Default)]
@@ -92,15 +93,16 @@ struct RawScriptState {
 }
 
 enum AfterLastScript {
-    /// A connection for which no script is left is closed as soon as it is accepted.
+    /// A connection without a script is closed as soon as it is accepted.
     Close,
-    /// A connection for which no script is left gets the last script again.
+    /// A connection without a script runs the last script again.
     Repeat,
 }
 
 impl RawPeer {
-    /// Starts a peer. The first connection gets the first script, the second the second, and so on.
-    /// Connections for which no script is left are closed as soon as they are accepted.
+    /// Starts a peer. The first connection runs the first script, the second connection the second
+    /// script, and so on. Connections for which no script is left are closed as soon as they are
+    /// accepted.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -117,7 +119,7 @@ impl RawPeer {
     }
 
     /// Starts a peer over TLS, with the server certificate of `identity` and these ALPN names. The
-    /// first connection gets the first script, and so on. Connections for which no script is left
+    /// first connection runs the first script, and so on. Connections for which no script is left
     /// are closed as soon as they are accepted.
     ///
     /// # Panics

@@ -22,10 +22,10 @@ use crate::rng::{Rng, mix};
 /// The time for which a packet may wait at a rate-limited link. A packet that would wait longer is
 /// dropped.
 const DEFAULT_QUEUE: Duration = Duration::from_millis(50);
-/// The extra delay of a packet that others overtake.
+/// The additional delay of a packet that later packets overtake.
 const DEFAULT_REORDER_DELAY: Duration = Duration::from_millis(5);
 
-/// The conditions of a link, equal for both directions.
+/// The conditions of a link, which apply to both directions.
 #[derive(Clone, Debug)]
 pub struct LinkConditions {
     rtt: Duration,
@@ -69,8 +69,8 @@ impl LinkConditions {
         self
     }
 
-    /// Sets the largest jitter: a random time up to this is added to the delay of each packet,
-    /// which may change the order of packets. Default: zero.
+    /// Sets the maximum jitter: a random time up to this maximum is added to the delay of each
+    /// packet, which may change the order of packets. Default: zero.
     pub fn jitter(mut self, most: Duration) -> LinkConditions {
         self.jitter = most;
         self
@@ -88,8 +88,8 @@ impl LinkConditions {
         self
     }
 
-    /// Sets the probability that a packet arrives late, so that later packets overtake it, and the
-    /// time by which it is late. Default: 0.
+    /// Sets the probability that a packet is delayed so that later packets overtake it, and the
+    /// additional delay. Default: 0.
     pub fn reordering(mut self, probability: f64, late: Duration) -> LinkConditions {
         (self.reordering, self.late) = (probability, late);
         self
@@ -150,7 +150,7 @@ impl IntoIterator for Arrivals {
 pub struct PacketLink {
     conditions: LinkConditions,
     rng: Rng,
-    /// The time at which the last byte of the last packet leaves a rate-limited link.
+    /// The time at which the last byte of the previous packet leaves a rate-limited link.
     busy_until: Option<Instant>,
 }
 
@@ -162,7 +162,7 @@ impl PacketLink {
         PacketLink { conditions: conditions.clone(), rng, busy_until: None }
     }
 
-    /// Decides the fate of a packet of `len` bytes that is sent at the time `now`.
+    /// Decides whether and when a packet of `len` bytes that is sent at the time `now` arrives.
     pub fn arrivals_of_packet(&mut self, now: Instant, len: usize) -> Arrivals {
         // All numbers are drawn for each packet, so that no condition changes the decisions of
         // another.
@@ -191,7 +191,8 @@ impl PacketLink {
     }
 }
 
-/// Returns true with the given probability, for a random number from all 64-bit numbers.
+/// Returns true with this probability. `random` must be uniformly distributed over all 64-bit
+/// numbers.
 fn is_hit(random: u64, probability: f64) -> bool {
     const BITS: u32 = 53;
     ((random >> (u64::BITS - BITS)) as f64) < probability * (1u64 << BITS) as f64
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_hold_and_repeat() {
+    fn loss_and_duplication_match_probabilities_and_repeat() {
         let conditions = LinkConditions::new().loss(0.1).duplication(0.2);
         let passed = arrivals(&conditions, 10_000);
         let lost = passed.iter().filter(|arrivals| arrivals.is_empty()).count();

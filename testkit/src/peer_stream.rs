@@ -1,4 +1,4 @@
-//! One connection of a server on plain threads, with or without TLS, and the ways to end it.
+//! One connection of a server on plain threads, with or without TLS, and the methods that end it.
 //!
 //! [`h1_peer`](crate::h1_peer) and [`faulty`](crate::faulty) use it. A connection can be closed
 //! properly, cut off without close_notify, or reset. An ordinary server cannot choose between
@@ -50,9 +50,9 @@ impl PeerStream {
         self.close_without_notify()
     }
 
-    /// Closes the connection without a TLS close_notify. Data that the client has sent is read
-    /// first, since unread data would turn the close into a reset, which can overtake bytes in
-    /// flight to the client.
+    /// Closes the connection without a TLS close_notify. First reads the data that the client has
+    /// sent, because unread data would turn the close into a reset, and a reset can overtake bytes
+    /// in flight to the client.
     pub(crate) fn close_without_notify(self) -> io::Result<()> {
         let mut socket = self.socket();
         socket.shutdown(Shutdown::Write)?;

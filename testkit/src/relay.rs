@@ -1,8 +1,9 @@
 //! A relay on loopback that adds a round-trip time, jitter and a rate limit to connections.
 //!
 //! The relay records when each piece of data arrives, and forwards it half a round trip later, so
-//! the delay costs no bandwidth. Jitter delays a piece further. All later pieces in that direction
-//! wait too, so that nothing is reordered. The TCP handshake is not delayed unless requested.
+//! the delay does not reduce the bandwidth. Jitter delays a piece further. All later pieces in that
+//! direction wait too, so that nothing is reordered. The TCP handshake is only delayed if this is
+//! requested.
 //!
 //! ```
 //! use std::time::Duration;
@@ -14,7 +15,7 @@
 //! assert_eq!(relay.connections(), 0);
 //! ```
 //!
-//! Left out: loss and reordering.
+//! Not supported: loss and reordering.
 
 mod timer;
 
@@ -39,12 +40,13 @@ use timer::PieceTimer;
 /// The largest number of bytes that one direction of a relayed connection may have in flight. A
 /// connection with its two directions uses at most twice this memory.
 const IN_FLIGHT: u32 = 16 << 20;
-/// The amount of data that a rate-limited direction buffers beyond its round trip, as the time to
-/// send it at the rate limit. It acts like the queue of a router.
+/// The amount of data that a rate-limited direction buffers in addition to the data in flight, as
+/// the time that the data take at the rate limit. The buffer acts like the queue of a router.
 const QUEUE: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;
-/// The longest lag that a rate-limited direction may make up for by sending faster than its limit.
+/// The maximum delay that a rate-limited direction may make up for by sending faster than its
+/// limit.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// The settings of a relay; made by [`Relay::to`].
@@ -77,14 +79,14 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets the largest jitter. A random time up to this is added to the delay of each piece of
-    /// data, without changing the order of pieces. Default: zero.
+    /// Sets the maximum jitter. A random time up to this maximum is added to the delay of each
+    /// piece of data, without changing the order of pieces. Default: zero.
     pub fn jitter(mut self, most: Duration) -> RelayBuilder {
         self.link.jitter = most;
         self
     }
 
-    /// Sets the seed of the jitter: connection N of two relays with one seed gets equal delays.
+    /// Sets the seed of the jitter: with equal seeds, connection N of two relays has equal delays.
     /// Default: 1.
     pub fn seed(mut self, seed: u64) -> RelayBuilder {
         self.link.seed = seed;
@@ -148,7 +150,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Returns the default settings of a relay whose connections lead to the server at `to`.
+    /// Returns the default settings of a relay that connects to the server at `to`.
     pub fn to(to: SocketAddr) -> RelayBuilder {
         let link = LinkSettings {
             rtt: Duration::ZERO,
@@ -180,7 +182,7 @@ impl Drop for Relay {
     }
 }
 
-/// The pace of a rate-limited link: the time at which its next byte may be sent.
+/// The pace of a rate-limited link: the time at which the next byte may be sent over the link.
 struct LinkRatePace {
     rate: Option<u64>,
     next: Mutex<Option<Instant>>,
@@ -247,8 +249,8 @@ impl RelayForwarder {
         tokio::join!(up, down);
     }
 
-    /// Relays one direction of a connection until its end or the first error. Then it shuts down
-    /// the write side of `to`. The opposite direction ends by itself.
+    /// Relays one direction of a connection until the end of its data or the first error, and then
+    /// shuts down the write side of `to`. The opposite direction continues until it ends itself.
     async fn forward_one_way(
         &self,
         from: OwnedReadHalf,
@@ -321,7 +323,7 @@ struct PieceDelays {
 }
 
 impl PieceDelays {
-    /// Returns the time at which a piece of data that arrives now is to be forwarded; `None` if the
+    /// Returns the time at which a piece of data that arrives now must be forwarded; `None` if the
     /// direction has no delay.
     fn due(&mut self) -> Option<Instant> {
         let LinkSettings { rtt, jitter, .. } = self.link;

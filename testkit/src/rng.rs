@@ -1,7 +1,7 @@
 //! SplitMix64, the source of all random numbers in this crate.
 //!
-//! The generator is written here, because its sequence must never change: a site's answer and a
-//! hash in the repository depend on it.
+//! The generator is implemented here, because its sequence must never change: the known answer of a
+//! site, and a hash in the repository depend on it.
 //!
 //! ```
 //! use testkit::rng::{mix, Rng};
@@ -51,7 +51,7 @@ fn finish(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Returns a hash of two numbers. The order of the two matters.
+/// Returns a hash of two numbers, which depends on their order.
 #[inline]
 pub fn mix(a: u64, b: u64) -> u64 {
     finish(finish(a.wrapping_add(GAMMA)) ^ b.wrapping_mul(GAMMA))

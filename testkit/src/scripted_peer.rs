@@ -1,6 +1,6 @@
-//! Code shared by the scripted peers [`h1_peer`](crate::h1_peer), [`frames`](crate::frames) and
-//! [`h3_peer`](crate::h3_peer): a listener on loopback, a thread for each connection, and a state
-//! on which tests wait.
+//! Code that the scripted peers [`h1_peer`](crate::h1_peer), [`frames`](crate::frames) and
+//! [`h3_peer`](crate::h3_peer) share: a listener on loopback, a thread for each connection, and a
+//! state for whose changes tests can wait.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The time for which a read of a scripted peer waits for a silent client. The peer's script then
-/// ends with an error.
+/// The maximum time for which a read of a scripted peer waits for a silent client. After that time,
+/// the peer's script ends with an error.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A listener on loopback, and the state that its connections change. A test can wait for a change
@@ -87,7 +87,7 @@ impl<T> ScriptedPeerState<T> {
         self.changed.notify_all();
     }
 
-    /// Waits until `done` returns true for the state. Returns `false` if it does not within 30
+    /// Waits until `done` returns true for the state. Returns `false` if it has not after 30
     /// seconds.
     pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;

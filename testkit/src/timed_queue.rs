@@ -4,8 +4,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// Items in the order of the times at which they are due. Of two items that are due at one time,
-/// the one that was added first comes first.
+/// Items in the order of the times at which they are due. Of two items that are due at the same
+/// time, the item that was added first comes first.
 pub(crate) struct TimedQueue<T> {
     waiting: BinaryHeap<Reverse<TimedItem<T>>>,
     added: u64,
@@ -29,7 +29,7 @@ impl<T> TimedQueue<T> {
         self.waiting.push(Reverse(TimedItem { due, number: self.added, item }));
     }
 
-    /// Removes the first item that is due at the time `now`, and returns it.
+    /// Removes and returns the first item if it is due at the time `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<T> {
         self.next_due().filter(|due| *due <= now)?;
         self.waiting.pop().map(|Reverse(first)| first.item)

@@ -1,5 +1,5 @@
-//! Ports on which nothing listens: for servers of other projects, whose configuration must name a
-//! port before they start, and for tests of refused connections.
+//! Ports on which nothing listens. They are used for servers of other projects, whose configuration
+//! must contain a port before they start, and for tests of refused connections.
 //!
 //! ```
 //! let port = testkit::unused_port::unused_port();
@@ -10,12 +10,12 @@ use std::net::{TcpListener, UdpSocket};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Linux assigns ports from 32768 to 60999 to sockets that ask for any port. A port outside that
-/// range stays unused until the test uses it.
+/// The range from which ports are chosen. Linux assigns ports from 32768 to 60999 to sockets that
+/// do not specify a port, so a port outside those stays unused until the test uses it.
 const RANGE: std::ops::Range<u16> = 10_000..32_000;
 
-/// Returns a port that no socket of 127.0.0.1 uses, neither for TCP nor for UDP. This process gets
-/// no port twice, and other processes begin at other ports.
+/// Returns a port that no socket of 127.0.0.1 uses, neither for TCP nor for UDP. It is never
+/// returned twice in a process, and other processes start at other ports.
 pub fn unused_port() -> u16 {
     static NEXT: OnceLock<AtomicU16> = OnceLock::new();
     let length = RANGE.end - RANGE.start;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_port_is_used_or_given_twice() {
+    fn returned_ports_are_unused_and_distinct() {
         let taken = TcpListener::bind(("127.0.0.1", unused_port())).unwrap();
         let taken = taken.local_addr().unwrap().port();
         let ports: std::collections::BTreeSet<u16> = (0..100).map(|_| unused_port()).collect();

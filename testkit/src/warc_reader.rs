@@ -1,8 +1,8 @@
 //! A strict reader of web archives (WARC/1.0 and WARC/1.1), for tests of programs that write them.
 //!
-//! Only what is unambiguous is accepted: CR LF in each line, one Content-Length, the two empty lines
-//! after each block, and one gzip member for each record of a compressed archive. Digests in SHA-1
-//! are checked.
+//! The reader accepts only unambiguous archives: CR LF at the end of each line, one Content-Length,
+//! two empty lines after each block, and one gzip member for each record of a compressed archive.
+//! It checks SHA-1 digests.
 //!
 //! ```
 //! use testkit::warc_reader::{WarcRecord, read};
@@ -32,8 +32,8 @@ pub struct WarcRecord {
 }
 
 impl WarcRecord {
-    /// Returns the value of the only field of this name, in any letter case. Returns `None` if no
-    /// field, or more than one, has the name.
+    /// Returns the value of the only field with this name, ignoring case. Returns `None` if no
+    /// field or several fields have the name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut values = self.fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -46,7 +46,7 @@ impl WarcRecord {
         self.fields.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the head and the payload of an HTTP message.
+    /// Returns the head and the payload of the HTTP message in the block.
     #[must_use]
     pub fn message(&self) -> (&[u8], &[u8]) {
         let end = self.block.windows(4).position(|window| window == b"\r\n\r\n");
@@ -54,7 +54,7 @@ impl WarcRecord {
     }
 }
 
-/// Reads an archive, compressed or not.
+/// Reads an archive, which may be compressed.
 ///
 /// # Errors
 /// A record is malformed or incomplete, or a digest is wrong; the message says where.
@@ -66,8 +66,8 @@ pub fn read(archive: &[u8]) -> Result<Vec<WarcRecord>, String> {
     }
 }
 
-/// Reads the records before the first fault. Returns them with the offset where they end, and the
-/// fault, if there is one.
+/// Reads the records before the first malformed one. Returns the records, the offset at which they
+/// end, and the error, if there is one.
 #[must_use]
 pub fn read_prefix(archive: &[u8]) -> (Vec<WarcRecord>, usize, Option<String>) {
     let mut records = Vec::new();
@@ -83,7 +83,7 @@ pub fn read_prefix(archive: &[u8]) -> (Vec<WarcRecord>, usize, Option<String>) {
     (records, end, None)
 }
 
-/// Reads the records of an archive, compressed or not, one after the other.
+/// An iterator over the records of an archive, which may be compressed.
 #[derive(Clone, Copy, Debug)]
 pub struct WarcReader<'a> {
     archive: &'a [u8],
@@ -113,7 +113,8 @@ impl Iterator for WarcReader<'_> {
     }
 }
 
-/// Reads one gzip member, which must contain one record. Returns the length of the member.
+/// Reads one gzip member, which must contain one record. Returns the record and the length of the
+/// member.
 fn read_member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
     let before = rest.len();
     let mut text = Vec::new();
@@ -125,7 +126,7 @@ fn read_member(mut rest: &[u8]) -> Result<(WarcRecord, usize), String> {
     }
 }
 
-/// Reads one record, and returns its length.
+/// Reads one record. Returns the record and its length.
 fn parse_record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
     let end = text.windows(4).position(|window| window == b"\r\n\r\n").ok_or("a head does not end")?;
     let head = std::str::from_utf8(&text[..end]).map_err(|_| "a head is not UTF-8")?;
@@ -151,7 +152,8 @@ fn parse_record(text: &[u8]) -> Result<(WarcRecord, usize), String> {
     }
 }
 
-/// Compares the digests of a record with its block. The payload of a revisit record is elsewhere.
+/// Compares the digests of a record with its block. The payload digest of a revisit record is not
+/// checked, since its payload is in another record.
 fn check_digests(record: &WarcRecord) -> Result<(), String> {
     let is_revisit = record.field("WARC-Type") == Some("revisit");
     for (name, bytes) in
@@ -167,7 +169,7 @@ fn check_digests(record: &WarcRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the SHA-1 digest of bytes, as archives write it.
+/// Returns the SHA-1 digest of bytes in the format that archives use.
 #[must_use]
 pub fn sha1(bytes: &[u8]) -> String {
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn archives_are_read_with_their_offsets() {
+    fn archive_records_have_their_file_offsets() {
         let text = valid().repeat(2);
         let records = read(text.as_bytes()).unwrap();
         assert_eq!(records[1].offset, text.len() / 2);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_torn_end_is_found() {
+    fn truncated_archive_is_an_error_except_between_records() {
         for archive in [valid().repeat(2).into_bytes(), packed(&[&valid(), &valid()])] {
             let second = read(&archive).unwrap()[1].offset;
             for end in 1..archive.len() {

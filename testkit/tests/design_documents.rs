@@ -1,14 +1,14 @@
-//! Checks that the documents match the repository: each fault and refusal of
-//! `docs/design/faults.md` and `docs/design/trust.md` and each claim of `docs/design/threats.md`
-//! names an existing test, each hop of `docs/design/tour.md` an existing function, and links and
-//! paths lead to existing files.
+//! Checks that the documents match the repository. In `docs/design/faults.md` and
+//! `docs/design/trust.md` each fault and refusal names an existing test, and so does each claim in
+//! `docs/design/threats.md`. Each hop in `docs/design/tour.md` names an existing function. Links
+//! and paths lead to existing files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The headings of those table columns in the design documents that name tests.
+/// The headings of those columns in the documents' tables that contain test names.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
 /// Abbreviations of directories in the tables of `docs/design/faults.md` and
 /// `docs/design/threats.md`, each with its directory.
@@ -30,8 +30,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Returns the rows of those tables in a document that name tests. Each row is given as its first
-/// cell (the subject) and its cell of test names.
+/// Returns the rows of the tables in a document that have a column of test names. Each row consists
+/// of its first cell (the subject) and its cell of test names.
 fn table_rows(document: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let (mut found, mut names_tests, mut in_table) = (Vec::new(), false, false);
@@ -49,15 +49,15 @@ fn table_rows(document: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Returns the path of the test file `name` in `directory`, or in the subdirectory `suite` if it is
-/// there.
+/// Returns the path of the test file `name` in `directory`, or in the subdirectory `suite` if the
+/// file is there.
 fn in_test_directory(directory: &str, name: &str) -> PathBuf {
     let joined = root().join(directory).join("suite").join(name);
     if joined.exists() { joined } else { root().join(directory).join(name) }
 }
 
-/// Returns the path of the test file that a word in a table names, abbreviated or not; `None` if
-/// the word names no file.
+/// Returns the path of the test file that a word in a table denotes, abbreviated or not; `None` if
+/// the word denotes no file.
 fn named_file(word: &str) -> Option<PathBuf> {
     if !word.ends_with(".rs") && !word.ends_with(".py") {
         return None;
@@ -211,8 +211,7 @@ fn relative_links_lead_to_files_and_headings() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// Returns the paths that a path with braces stands for: `src/{a,b}.rs` gives `src/a.rs` and
-/// `src/b.rs`.
+/// Expands braces in a path: `src/{a,b}.rs` gives `src/a.rs` and `src/b.rs`.
 fn expand_braces(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let Some((choices, after)) = rest.split_once('}') else { return vec![path.to_owned()] };
@@ -220,7 +219,7 @@ fn expand_braces(path: &str) -> Vec<String> {
 }
 
 /// Returns the paths in a Markdown text that are in backquotes and relative to the root of the
-/// repository. Paths with a placeholder for the reader (`*`, `DATE`) are skipped.
+/// repository. Paths that contain a placeholder (`*`, `DATE`) are skipped.
 fn repository_paths(text: &str) -> Vec<String> {
     let is_path = |word: &&str| {
         let roots = ["crates/", "bindings/", "testkit/", "bench/src/", "scripts/", "docs/"];
@@ -232,7 +231,7 @@ fn repository_paths(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn paths_in_pages_exist() {
+fn paths_in_documents_exist() {
     let pages = documents().into_iter().filter(|document| document.starts_with("docs/"));
     let named = |page: String| {
         let text = fs::read_to_string(root().join(&page)).unwrap();
@@ -247,7 +246,7 @@ fn paths_in_pages_exist() {
 }
 
 /// Returns the rows of the table in `docs/design/tour.md`: the number of each row, and the file and
-/// the function that the row names.
+/// the function in the row.
 fn hops() -> Vec<(usize, String, String)> {
     let text = fs::read_to_string(root().join("docs/design/tour.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));

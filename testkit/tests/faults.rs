@@ -1,4 +1,4 @@
-//! Runs `faults` on programs with known flaws. It has to find each flaw.
+//! Runs `faults` on download programs with known flaws, and checks that it finds each flaw.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-/// The beginning of every fake download program, a shell script. It sets `$out` to the file name
-/// after `-o`, or to an empty text for a pipe.
+/// The beginning of every fake download program, which is a shell script. It sets `$out` to the
+/// file name after `-o`, or to an empty text if the output goes to a pipe.
 const OPTIONS: &str = r#"#!/bin/sh
 case "$1" in --version) echo "made up 1"; exit ;; --help) echo "  --split N"; exit ;; esac
 out=
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
 "#;
 
-/// Locked while a fake program is written, and while a process is started. Without it, a new
-/// process could inherit the file that is still open for writing, and starting the fake program
-/// would fail with ETXTBSY.
+/// A lock that is held while a fake program is written, and while a process is started. Without it,
+/// a new process could inherit the file that is still open for writing, and starting the fake
+/// program would fail with ETXTBSY.
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn program(dir: &Path, body: &str) -> PathBuf {
@@ -65,7 +65,7 @@ fn wrong_bytes_with_exit_0_are_reported() {
 }
 
 #[test]
-fn wrong_content_counts_even_if_the_program_fails() {
+fn wrong_content_is_reported_even_with_failing_exit_code() {
     let (rows, content) = run("echo other > ${out:-/dev/stdout}; exit 18", "reset-always/");
     assert_eq!(sum(&rows, "wrong_bytes"), 40);
     assert!(!content);
@@ -74,7 +74,7 @@ fn wrong_content_counts_even_if_the_program_fails() {
 }
 
 #[test]
-fn error_is_accepted_only_where_allowed() {
+fn exit_code_is_accepted_only_for_matching_fault() {
     let (rows, content) = run("exit 18", "reset-always/");
     assert_eq!((sum(&rows, "refused"), content), (40, true));
     let (rows, content) = run("exit 3", "reset-always/");
@@ -86,7 +86,7 @@ fn error_is_accepted_only_where_allowed() {
 }
 
 #[test]
-fn endless_run_is_reported_as_hung() {
+fn program_that_never_ends_is_reported_as_hung() {
     let (rows, content) = run("exec sleep 100", "honest/plain/file");
     assert_eq!((sum(&rows, "hangs"), content), (4, false));
 }

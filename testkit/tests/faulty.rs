@@ -21,8 +21,8 @@ fn small(plan: FaultPlan) -> FaultPlan {
     FaultPlan { size: SIZE, ..plan }
 }
 
-/// Returns `len` bytes of the body that the fault origin serves, from the offset `start` on.
-/// `version` is 0 for the content before its change, 1 after it.
+/// Returns `len` bytes of the body that the fault origin serves, starting at the offset `start`.
+/// `version` is 0 for the content before its change, and 1 after it.
 fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
     BytePattern::new(1 + version).slice(start, len as usize)
 }
@@ -31,8 +31,8 @@ fn range(origin: &FaultyOrigin, path: &str, range: &str) -> PlainReply {
     get(origin.http_addr(), path, &format!("Range: bytes={range}\r\n"))
 }
 
-/// Sends a GET for `path` with these extra request fields. Returns all bytes up to the end of the
-/// connection, and true if the connection ended with a reset.
+/// Sends a GET for `path` with these additional request fields. Returns all bytes up to the end of
+/// the connection, and true if the connection ended with a reset.
 fn raw(origin: &FaultyOrigin, path: &str, fields: &str) -> (Vec<u8>, bool) {
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").unwrap();
@@ -77,7 +77,7 @@ fn faultless_origin_answers_correctly() {
 }
 
 #[test]
-fn url_query_sets_its_paths_fault_plan() {
+fn query_of_url_is_the_fault_plan() {
     let origin = origin();
     let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
     let one = "GET /f/q?size=10&seed=7 HTTP/1.1\r\nHost: x\r\n";
@@ -121,7 +121,7 @@ fn ignore_range_sends_the_whole_body() {
 }
 
 #[test]
-fn wrong_content_range_keeps_the_right_body() {
+fn wrong_content_range_has_the_correct_body() {
     let lies = [
         (WrongContentRange::Start(2), Some("bytes 7-9/100000")),
         (WrongContentRange::End(-1), Some("bytes 5-8/100000")),
@@ -141,7 +141,7 @@ fn wrong_content_range_keeps_the_right_body() {
 }
 
 #[test]
-fn parts_have_the_planned_false_lengths() {
+fn parts_have_the_planned_wrong_lengths() {
     // (short, part-length) → (Content-Length, bytes sent)
     let cases = [((3, 0), (100, 97)), ((0, -4), (96, 96)), ((0, 4), (104, 100)), ((7, -4), (96, 93))];
     let origin = origin();
@@ -157,7 +157,7 @@ fn parts_have_the_planned_false_lengths() {
 }
 
 #[test]
-fn false_length_ends_the_connection() {
+fn wrong_length_ends_the_connection() {
     let origin = origin();
     for lie in [-10_i64, 10] {
         let path = origin.serve(&lie.to_string(), small(FaultPlan { whole_length: lie, ..FaultPlan::default() }));
@@ -169,7 +169,7 @@ fn false_length_ends_the_connection() {
 }
 
 #[test]
-fn unasked_206_sends_a_part() {
+fn unasked_206_sends_part_without_range_request() {
     let origin = origin();
     let path = origin.serve("a", small(FaultPlan { unasked_206: Some(10), ..FaultPlan::default() }));
     let reply = get(origin.http_addr(), &path, "");
@@ -276,7 +276,7 @@ fn body_of(bytes: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn stall_lasts_its_time_or_until_disconnect() {
+fn stall_ends_after_its_time_or_on_disconnect() {
     let origin = origin();
     let stall = Some(Duration::from_millis(80));
     let path =

@@ -1,5 +1,5 @@
-//! Tests of the fault origin over HTTP/2 with another client (the crate h2): the same plans, and
-//! faults that only HTTP/2 can express.
+//! Tests of the fault origin over HTTP/2 with an independent client (the crate h2): the fault plans
+//! of HTTP/1, and faults that only exist in HTTP/2.
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream, client};
@@ -16,13 +16,13 @@ struct H2Response {
     length: Option<u64>,
     range: Option<String>,
     body: Vec<u8>,
-    /// The reason for an early end of the response: `Some(Some(code))` is an error code from the
+    /// The reason why the response ended early: `Some(Some(code))` is an error code from the
     /// server, `Some(None)` a closed connection. `None` if the response is complete.
     error: Option<Option<Reason>>,
 }
 
 /// Sends requests for `path` on one HTTP/2 connection, one after the other: one for each item of
-/// `ranges`, which is the value of its Range field, or `None` for no such field.
+/// `ranges`. An item is the value of the Range field, or `None` for a request without that field.
 fn get(origin: &FaultyOrigin, path: &str, ranges: &[Option<&str>]) -> Vec<H2Response> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -116,7 +116,7 @@ fn planned_rst_breaks_only_its_stream() {
 }
 
 #[test]
-fn refused_streams_are_answered_when_repeated() {
+fn request_succeeds_after_refused_streams() {
     let origin = origin();
     let path = origin.serve("a", FaultPlan { refuse: 2, ..plan(vec![]) });
     let got = get(&origin, &path, &[None, None, None]);
@@ -126,7 +126,7 @@ fn refused_streams_are_answered_when_repeated() {
 }
 
 #[test]
-fn goaway_lets_open_streams_finish() {
+fn open_streams_finish_after_goaway() {
     let origin = origin();
     let path = origin.serve("a", plan(vec![BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(1000) }]));
     let got = get(&origin, &path, &[None, None]);
@@ -136,7 +136,7 @@ fn goaway_lets_open_streams_finish() {
 }
 
 #[test]
-fn cut_or_reset_ends_all_streams() {
+fn planned_close_or_reset_ends_all_streams() {
     for how in [BreakKind::GoAwayCut, BreakKind::Close, BreakKind::Reset] {
         let origin = origin();
         let path = origin.serve("a", plan(vec![BodyBreak { how, ..BodyBreak::rst_at(100_001) }]));
@@ -147,7 +147,7 @@ fn cut_or_reset_ends_all_streams() {
 }
 
 #[test]
-fn false_content_length_resets_the_h2_stream() {
+fn wrong_content_length_resets_the_stream() {
     let origin = origin();
     let path = origin.serve("a", FaultPlan { part_length: 5, ..plan(vec![]) });
     let got = get(&origin, &path, &[Some("bytes=10-19")]);

@@ -43,7 +43,7 @@ fn whole_bodies_and_ranges_are_served() {
 }
 
 #[test]
-fn streams_and_connections_break_as_planned() {
+fn planned_breaks_end_streams_or_connections() {
     let origin = start();
     let client = connect(&origin);
     let reset = broken(&client, &origin, "rst", BreakKind::Rst).err().unwrap();
@@ -58,8 +58,8 @@ fn streams_and_connections_break_as_planned() {
     }
 }
 
-/// Returns the reason for the end of a connection that breaks. The reply of the crate h3 is not
-/// awaited, since the crate sometimes misses the end of the connection.
+/// Returns the reason for the end of a connection that a break ends. The reply of the crate h3 is
+/// not awaited, since the crate sometimes misses the end of the connection.
 fn close_reason(origin: &FaultyOrigin, how: BreakKind) -> ConnectionError {
     let client = connect(origin);
     let breaks = vec![BodyBreak { place: BodyBreakOffset::At(100_000), how, times: Some(1) }];
@@ -77,7 +77,7 @@ fn close_reason(origin: &FaultyOrigin, how: BreakKind) -> ConnectionError {
 }
 
 #[test]
-fn refused_streams_are_rejected() {
+fn refused_request_gets_h3_request_rejected() {
     let origin = start();
     let client = connect(&origin);
     let path = origin.serve("refused", FaultPlan { refuse: 1, size: 10, ..FaultPlan::default() });

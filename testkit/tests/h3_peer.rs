@@ -38,7 +38,7 @@ fn script_answers_requests() {
 }
 
 #[test]
-fn violations_are_answered_by_an_error_code() {
+fn client_answers_violations_with_error_code() {
     let peer = H3Peer::start(|number, conn| {
         let control = conn.greet(&[])?;
         match number {

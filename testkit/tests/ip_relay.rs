@@ -1,4 +1,4 @@
-//! Tests of the relay of IP packets. They need the right to make network namespaces.
+//! Tests of the relay of IP packets. They need permission to create network namespaces.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -9,7 +9,7 @@ use testkit::byte_pattern::BytePattern;
 use testkit::ip_relay::{FAR_ADDR, IpRelay, NEAR_ADDR};
 use testkit::packet_link::LinkConditions;
 
-/// Starts a relay; prints why and returns `None` if this process may not.
+/// Starts a relay. If this process may not, prints the reason and returns `None`.
 fn start(conditions: &LinkConditions) -> Option<IpRelay> {
     match IpRelay::start(conditions) {
         Ok(relay) => Some(relay),
@@ -21,7 +21,7 @@ fn start(conditions: &LinkConditions) -> Option<IpRelay> {
 }
 
 #[test]
-fn tcp_segments_are_lost_and_sent_again() {
+fn lost_tcp_segments_are_sent_again() {
     let Some(relay) = start(&LinkConditions::new().loss(0.05)) else { return };
     let content = BytePattern::new(1).slice(0, 1_000_000);
     let listener = relay.far().run(|| TcpListener::bind((FAR_ADDR, 0)).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the origin's routes and its record, through plain sockets.
+//! Tests of the origin's routes and its request log, through plain sockets.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn head_response_has_length_but_no_body() {
 }
 
 #[test]
-fn chunked_and_close_framings_deliver_the_bytes() {
+fn chunked_and_close_framing_deliver_the_same_bytes() {
     let origin = start();
     let expected = origin.pattern().slice(0, 150_000);
     let chunked = get(origin.http_addr(), "/chunked/150000?trailer=1", "TE: trailers\r\n");
@@ -78,7 +78,7 @@ fn chunked_and_close_framings_deliver_the_bytes() {
 }
 
 #[test]
-fn codings_follow_route_and_accept_encoding() {
+fn route_or_accept_encoding_selects_the_coding() {
     let origin = start();
     let plain = byte_pattern::compressible_text(7, 50_000);
     for (route, token) in
@@ -106,7 +106,7 @@ fn codings_follow_route_and_accept_encoding() {
 }
 
 #[test]
-fn bomb_is_small_until_decoded() {
+fn compressed_bomb_is_small_and_decodes_to_zeros() {
     let origin = start();
     let reply = get(origin.http_addr(), "/bomb/64", "");
     assert_eq!(reply.field("content-encoding"), Some("gzip"));
@@ -132,7 +132,7 @@ fn status_and_redirect_routes_answer_as_documented() {
 }
 
 #[test]
-fn flaky_and_retry_after_recover() {
+fn flaky_and_retry_after_routes_recover() {
     let origin = start();
     let addr = origin.http_addr();
     let statuses: Vec<u16> = (0..4).map(|_| get(addr, "/flaky/2/small/1", "").status).collect();
@@ -147,7 +147,7 @@ fn flaky_and_retry_after_recover() {
 }
 
 #[test]
-fn echo_and_the_log_agree() {
+fn echo_reply_agrees_with_the_request_log() {
     let origin = start();
     let request = b"POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nX-Two: b\r\nTransfer-Encoding: chunked\r\n\
         Connection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n";

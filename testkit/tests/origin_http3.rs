@@ -40,7 +40,7 @@ fn routes_answer_over_http3() {
 }
 
 #[test]
-fn content_and_trailers_pass_both_ways() {
+fn content_and_trailers_work_in_both_directions() {
     let origin = start(Http3Settings::new());
     let client = connect(&origin).unwrap();
     let content = origin.pattern().slice(0, 500_000);
@@ -83,7 +83,7 @@ fn interim_and_early_responses_are_sent() {
 }
 
 #[test]
-fn retry_and_key_updates_go_unnoticed() {
+fn retry_and_key_updates_do_not_disturb_requests() {
     let origin = start(Http3Settings::new().retry().key_updates());
     let client = connect(&origin).unwrap();
     for number in 0..20 {

@@ -1,4 +1,4 @@
-//! Tests of the scripted peer and of the relay, from the client's side.
+//! Tests of the scripted HTTP/1 peer and of the relay, from the client's side.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn ask(peer: &RawPeer) -> TcpStream {
 }
 
 #[test]
-fn scripts_are_played_one_per_connection() {
+fn each_connection_runs_its_own_script() {
     let script = |text: &str| vec![ScriptStep::ReadHead, ScriptStep::send_bytewise(text), ScriptStep::Close];
     let peer = RawPeer::start(vec![script("one"), script("two")]);
     for expected in ["one", "two"] {
@@ -36,7 +36,7 @@ fn scripts_are_played_one_per_connection() {
 }
 
 #[test]
-fn heads_and_bodies_are_read_separately() {
+fn head_and_body_are_read_by_separate_steps() {
     let peer = RawPeer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(3),
@@ -54,7 +54,7 @@ fn heads_and_bodies_are_read_separately() {
 }
 
 #[test]
-fn reset_and_close_are_distinct() {
+fn client_sees_reset_and_close_differently() {
     let peer = RawPeer::start(vec![
         vec![ScriptStep::ReadHead, ScriptStep::send("abc"), ScriptStep::Await(1), ScriptStep::Reset],
         vec![ScriptStep::ReadHead, ScriptStep::send("abc"), ScriptStep::HalfClose, ScriptStep::ReadToEnd],
@@ -71,7 +71,7 @@ fn reset_and_close_are_distinct() {
 }
 
 #[test]
-fn flood_ends_when_the_client_leaves() {
+fn flood_ends_when_the_client_disconnects() {
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
     let mut stream = ask(&peer);
     stream.read_exact(&mut [0; 100_000]).unwrap();
@@ -110,7 +110,7 @@ fn relay_passes_bytes_unchanged_and_counts_connections() {
 }
 
 #[test]
-fn relay_delays_answers_by_a_round_trip() {
+fn relay_delays_replies_by_a_round_trip() {
     let origin = Origin::builder().start().unwrap();
     let rtt = Duration::from_millis(30);
     let relay = Relay::to(origin.http_addr()).rtt(rtt).start().unwrap();
@@ -124,7 +124,7 @@ fn relay_delays_answers_by_a_round_trip() {
 }
 
 #[test]
-fn jitter_delays_and_keeps_the_order() {
+fn jitter_delays_but_keeps_the_order() {
     let origin = Origin::builder().start().unwrap();
     let relay = Relay::to(origin.http_addr()).jitter(Duration::from_millis(3)).seed(5).start().unwrap();
     std::thread::scope(|scope| {

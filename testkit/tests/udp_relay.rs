@@ -1,4 +1,4 @@
-//! Tests of the relay of datagrams, with HTTP/3 over it.
+//! Tests of the relay of datagrams with HTTP/3 connections through it.
 
 #[path = "common/h3_client.rs"]
 mod h3_client;
@@ -16,7 +16,7 @@ fn origin() -> Origin {
 }
 
 #[test]
-fn transfer_survives_a_bad_link() {
+fn transfer_completes_over_a_lossy_link() {
     let origin = origin();
     let conditions = LinkConditions::new()
         .rtt(Duration::from_millis(4))
@@ -48,7 +48,7 @@ fn connection_survives_rebinding() {
 }
 
 #[test]
-fn filter_and_injection_change_the_flow() {
+fn filter_and_injection_change_the_datagrams() {
     let origin = origin();
     // Both ends notice the loss and repeat what was in the packet.
     let relay = UdpRelay::to(origin.https_addr())

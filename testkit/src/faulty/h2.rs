@@ -23,12 +23,13 @@ use crate::peer_stream::PeerStream;
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
-/// The longest frame payload in bytes that a client accepts without announcing a larger one.
+/// The maximum payload length in bytes of a frame that a client accepts without announcing a larger
+/// one.
 const MAX_FRAME: usize = 16 << 10;
 /// The initial size of HTTP/2 flow-control windows in bytes.
 const WINDOW: i64 = 65_535;
-/// The longest time for which an idle connection waits for frames, before it checks whether the
-/// origin is stopping.
+/// The interval at which an idle connection checks whether the origin is stopping, while it waits
+/// for frames.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const NO_ERROR: u32 = 0;
@@ -39,8 +40,8 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 /// The flag PRIORITY of HEADERS frames.
 const PRIORITY: u8 = 32;
 
-/// Serves an HTTP/2 connection to its end. The caller has read [`PREFACE`] already; `ahead` are the
-/// bytes read beyond it.
+/// Serves an HTTP/2 connection until it ends. The caller has already read [`PREFACE`]; `ahead`
+/// contains the bytes read after it.
 pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &FaultyOriginState) -> io::Result<()> {
     let mut session = FaultySession {
         wire,
@@ -64,7 +65,7 @@ pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &Faul
     }
 }
 
-/// The way in which a connection of the fault origin ends.
+/// How a connection of the fault origin ends.
 enum FaultyConnectionEnd {
     InOrder,
     Reset,
@@ -72,7 +73,7 @@ enum FaultyConnectionEnd {
 
 struct FaultySession<'a> {
     wire: PeerStream,
-    /// Bytes received from the client that are not a complete frame yet.
+    /// Bytes received from the client that do not form a complete frame yet.
     ahead: Vec<u8>,
     number: u64,
     shared: &'a FaultyOriginState,
@@ -81,7 +82,7 @@ struct FaultySession<'a> {
     initial: i64,
     streams: BTreeMap<u32, FaultyStream>,
     highest: u32,
-    /// True as long as new streams are accepted, i.e. until a GOAWAY is sent.
+    /// True as long as new streams are accepted. Sending a GOAWAY ends this.
     takes_more: bool,
 }
 
@@ -90,7 +91,7 @@ struct FaultyStream {
     resource: Arc<FaultyResource>,
     sending: BodySender,
     window: i64,
-    /// The next bytes of the body in encoded form. They may not be sent before the time `from`.
+    /// The next encoded bytes of the body. They must not be sent before the time `from`.
     ready: Vec<u8>,
     from: Instant,
     /// The state of a stall. `None`: the body is not stalled. `Some(None)`: the stall never ends.
@@ -145,7 +146,7 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Returns the time until a body can be sent next, at most [`POLL_INTERVAL`]. Bodies whose
+    /// Returns the time until the next body can be sent, at most [`POLL_INTERVAL`]. Bodies whose
     /// flow-control window is used up are ignored.
     fn time_to_next_send(&self) -> Duration {
         let now = Instant::now();
@@ -271,8 +272,8 @@ impl FaultySession<'_> {
         }
     }
 
-    /// Sends one piece of each body for which the client gives flow-control credit. Returns how the
-    /// connection ends if a planned break ends it, else `None`.
+    /// Sends one piece of each body for which the client has granted flow-control credit. If a
+    /// planned break ends the connection, returns how; otherwise `None`.
     fn send(&mut self) -> io::Result<Option<FaultyConnectionEnd>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();

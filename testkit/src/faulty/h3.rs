@@ -24,7 +24,8 @@ use crate::http3::QuicListener;
 
 type FaultyStream = RequestStream<BidiStream<Bytes>, Bytes>;
 
-/// The order of a request's task to send GOAWAY, and where to report that it has been written.
+/// An order to a request's task to send GOAWAY. The task uses the sender to report that the frame
+/// was written.
 type GoAwayOrder = oneshot::Sender<()>;
 
 /// Accepts connections until the listener is closed, and serves each in its own task.

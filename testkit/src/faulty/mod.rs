@@ -1,12 +1,12 @@
 //! An origin of long bodies that answers range requests: correctly, or with a fault requested in
 //! the URL.
 //!
-//! `/f/NAME` is a [`BytePattern`](crate::byte_pattern::BytePattern) of any length, generated while
-//! it is sent. Its faults are a [`FaultPlan`]. A test sets the plan with [`FaultyOrigin::serve`].
-//! Without that, the plan is the query of the first URL with this name, so that a command line can
-//! ask for a fault.
+//! The resource `/f/NAME` is a [`BytePattern`](crate::byte_pattern::BytePattern) of any length,
+//! generated while it is sent. Its faults are a [`FaultPlan`]. A test sets the plan with
+//! [`FaultyOrigin::serve`]. Without that, the query of the first URL with this name is the plan, so
+//! that a fault can be requested on a command line.
 //!
-//! The origin uses plain sockets and a thread for each connection. TLS has another port. On both
+//! The origin uses plain sockets and a thread for each connection. TLS has a separate port. On both
 //! ports a client with prior knowledge may use HTTP/2; [`FaultyOriginBuilder::http2`] also offers
 //! HTTP/2 by ALPN. [`FaultyOriginBuilder::http3`] adds HTTP/3.
 //!

@@ -1,8 +1,8 @@
 //! The fault plan: the body served under a name, and its faults.
 //!
 //! The faults are fields of one plan, not a list of enum values, because they combine: a hostile
-//! peer lies in Content-Range and resets, and most faults of a part occur only after the first
-//! stream broke.
+//! peer may both send a wrong Content-Range and reset the connection, and most faults of a part
+//! occur only after the first stream has broken.
 //!
 //! ```
 //! use testkit::faulty::{BodyBreak, FaultPlan};
@@ -33,7 +33,7 @@ pub struct FaultPlan {
     /// True to send the part even if the request's If-Range does not match the ETag. Query:
     /// `ignore-if-range`.
     pub ignore_if_range: bool,
-    /// The fault in the Content-Range field of parts; `None` for a right field. Query:
+    /// The fault in the Content-Range field of parts; `None` for a correct field. Query:
     /// `range-start=±K`, `range-end=±K`, `range-total=±K`, `range-unit`, `range-missing`.
     pub content_range: Option<WrongContentRange>,
     /// The number of bytes missing at the end of each part. The connection is closed after the last
@@ -46,8 +46,8 @@ pub struct FaultPlan {
     /// The difference between the Content-Length of a whole body and its true length. The body is
     /// sent in full, then the connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
-    /// The offset at which the content of a 206 starts that answers a request without Range.
-    /// `None`: such a request is answered with a 200. Query: `unasked-206`.
+    /// The offset at which a part starts that is sent with status 206 although the request has no
+    /// Range field. `None`: a request without Range is answered with 200. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
     /// True to send parts chunked. Query: `chunked`.
     pub chunked: bool,
@@ -60,14 +60,14 @@ pub struct FaultPlan {
     /// body that is being sent stays unchanged. Query: `change-after-bytes`,
     /// `change-after-requests`, `change-after-ms`.
     pub change: Option<ContentChange>,
-    /// The size of the body in bytes after the change of [`change`](FaultPlan::change); `None` for
-    /// an unchanged size. Query: `new-size`.
+    /// The size of the body in bytes after the content has changed ([`change`](FaultPlan::change));
+    /// `None` if the size does not change. Query: `new-size`.
     pub new_size: Option<u64>,
-    /// The breaks: at which offset a body ends or stalls early, and in which way. Query: see
+    /// The breaks. Each has an offset at which a body ends or stalls early, and a kind. Query: see
     /// [`BodyBreak`].
     pub breaks: Vec<BodyBreak>,
-    /// The duration of a stall; `None` for a stall that lasts until the client closes the
-    /// connection. Query: `stall-ms`.
+    /// The duration of a stall; `None` for a stall that ends when the client closes the connection.
+    /// Query: `stall-ms`.
     pub stall: Option<Duration>,
     /// The rate of each body in bytes a second; `None` for no limit. Query: `rate`.
     pub rate: Option<u64>,
@@ -78,17 +78,17 @@ pub struct FaultPlan {
     /// Query: `unavailable`.
     pub unavailable: u64,
     /// The value of Retry-After in the 503 responses of `unavailable`, in seconds; `None` to send
-    /// no such field. Query: `retry-after`.
+    /// no Retry-After. Query: `retry-after`.
     pub retry_after: Option<u64>,
     /// The number of satisfiable requests with Range that are answered with a 416, beginning with
     /// the first. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// The maximum number of requests that are answered at the same time. `None`: no limit. For a
-    /// further request, the connection is reset. Over HTTP/2, the stream is refused
+    /// The maximum number of requests that are answered at the same time. `None`: no limit. For an
+    /// additional request, the connection is reset. Over HTTP/2, the stream is refused
     /// (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
     /// The number of requests that are refused, beginning with the first: over HTTP/1 the
-    /// connection is reset, over HTTP/2 the stream refused. Query: `refuse`.
+    /// connection is reset, over HTTP/2 the stream is refused. Query: `refuse`.
     pub refuse: u64,
 }
 
@@ -134,7 +134,7 @@ pub enum EtagKind {
     None,
 }
 
-/// A fault in the Content-Range field of a part (RFC 9110 §14.4) whose body is right.
+/// A fault in the Content-Range field of a part (RFC 9110 §14.4). The body of the part is correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongContentRange {
     /// Adds this number to the first position in Content-Range.
@@ -152,8 +152,8 @@ pub enum WrongContentRange {
 /// The event at which the content under a name changes. It is checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {
-    /// The change happens after the origin has sent this many body bytes under the name, in all
-    /// replies together.
+    /// The change happens after the origin has sent this many body bytes for the name, over all
+    /// replies.
     Bytes(u64),
     /// The change happens after the origin has answered this many requests for the name.
     Requests(u64),
@@ -169,7 +169,7 @@ pub enum ContentChange {
 /// `xN` after the number ([`times`](BodyBreak::times)) limits the number of bodies that break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyBreak {
-    /// The way in which the body breaks.
+    /// How the body breaks.
     pub how: BreakKind,
     /// The offset at which the body breaks.
     pub place: BodyBreakOffset,
@@ -177,7 +177,7 @@ pub struct BodyBreak {
     pub times: Option<u64>,
 }
 
-/// The way in which a body breaks.
+/// How a body breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakKind {
     /// The connection is reset. Bytes that the socket has not sent yet are lost, so the client may
@@ -202,8 +202,8 @@ pub enum BreakKind {
     GoAwayCut,
 }
 
-/// The offset at which a body breaks, counted from the start of the source (the whole body) or of
-/// the sent part.
+/// The offset at which a body breaks, counted from the start of the source (the whole body), or
+/// from the start of the body that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyBreakOffset {
     /// The break is at this offset of the source.

@@ -1,4 +1,4 @@
-//! Converts a fault plan to the query of a URL and back, so that a test can ask for a fault on any
+//! Converts a fault plan to the query of a URL and back, so that a test can request a fault on any
 //! program's command line.
 
 use std::fmt::{Display, Write};
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_query_parameters_are_named() {
+    fn error_names_the_malformed_query_parameter() {
         for bad in ["sise=1", "size=", "size=-1", "reset-at=1x", "reset-at=x1", "etag=strange", "gzip=2", "size"] {
             assert_eq!(FaultPlan::parse(bad), Err(format!("cannot read {bad}")));
         }

@@ -1,5 +1,5 @@
-//! Chooses the fault origin's reply to a request, from the fault plan, the earlier requests for
-//! that name, and the request itself.
+//! Chooses the fault origin's reply to a request, based on the fault plan, the earlier requests for
+//! the same name, and the request itself.
 
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard};
@@ -15,7 +15,8 @@ use crate::lock::lock;
 /// counts as a strong validator (RFC 9110 §8.8.2.2).
 const MODIFICATION_TIME: u64 = 1_714_550_400;
 
-/// A name that the fault origin serves: its fault plan, and the record of its requests and bodies.
+/// A resource that the fault origin serves under a name: its fault plan, and the record of its
+/// requests and bodies.
 pub(super) struct FaultyResource {
     pub(super) plan: FaultPlan,
     account: Mutex<ResourceHistory>,
@@ -36,7 +37,7 @@ struct ResourceHistory {
 /// The fault origin's reply to one request.
 #[derive(Debug)]
 pub(super) enum PlannedReply {
-    /// No response: the connection is reset, or over HTTP/2 the stream refused.
+    /// No response: the connection is reset. Over HTTP/2, the stream is refused.
     Reset,
     /// A response with this head and no body.
     Empty { head: String },
@@ -55,7 +56,7 @@ pub(super) struct PlannedReplyBody {
     pub(super) seed: u64,
     pub(super) framing: PlannedFraming,
     pub(super) rate: Option<u64>,
-    /// True if the head announces another length than is sent, so that the connection must be
+    /// True if the head announces another length than is sent, which requires the connection to be
     /// closed after the body.
     pub(super) close: bool,
 }
@@ -83,7 +84,8 @@ impl FaultyResource {
         lock(&self.account)
     }
 
-    /// Chooses the reply to a request of the connection with this number, and records the request.
+    /// Chooses the reply to a request that arrived on the connection with this number, and records
+    /// the request.
     pub(super) fn answer(&self, request: &RangeRequest, connection: u64) -> PlannedReply {
         let mut account = self.lock_history();
         let account = &mut *account;
@@ -224,8 +226,8 @@ impl FaultyResource {
         }
     }
 
-    /// Returns `true` if the plan's break with this index still has to happen, and counts it as
-    /// happened.
+    /// Returns `true` if the plan's break with this index must still happen, and records that it
+    /// happens.
     pub(super) fn take_break(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.lock_history();
@@ -234,8 +236,8 @@ impl FaultyResource {
         met.times.is_none_or(|times| *count <= times)
     }
 
-    /// Records that one body has ended, complete or not, so that one request less is being
-    /// answered.
+    /// Records that one body has ended, complete or not, which lowers the number of requests being
+    /// answered by one.
     pub(super) fn on_body_end(&self) {
         self.lock_history().under_way -= 1;
     }

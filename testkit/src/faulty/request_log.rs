@@ -1,5 +1,5 @@
-//! Records the requests for a name and the bytes sent, so that a test can see which bytes a client
-//! fetched twice.
+//! Records the requests for a name and the bytes sent, so that a test can check which bytes a
+//! client fetched twice.
 
 use std::ops::Range;
 
@@ -20,17 +20,17 @@ pub struct FaultyRequestLog {
 /// A request and the status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredRequest {
-    /// The number of the connection, counted from 0 by the origin.
+    /// The number of the connection. The origin counts connections from 0.
     pub connection: u64,
-    /// The value of the Range field; `None` if there was none.
+    /// The value of the Range field; `None` without that field.
     pub range: Option<String>,
-    /// The value of the If-Range field; `None` if there was none.
+    /// The value of the If-Range field; `None` without that field.
     pub if_range: Option<String>,
     /// The status code of the response; 0 if the origin reset the connection or refused the stream.
     pub status: u16,
 }
 
-/// The bytes that the origin sent of one response's body.
+/// A response body, or the part of it that the origin has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentBody {
     /// The offset of the response body's first byte in the source (the whole body).

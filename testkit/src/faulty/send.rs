@@ -15,17 +15,17 @@ use crate::byte_pattern::BytePattern;
 
 /// The number of body bytes that the fault origin generates and sends at a time.
 const PIECE: u64 = 64 << 10;
-/// The longest lag that a rate-limited body may make up for by being sent faster than its limit.
+/// The maximum delay that a rate-limited body may make up for by being sent faster than its limit.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// The way in which the sending of a body over HTTP/1 ended.
+/// How the sending of a body over HTTP/1 ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyEnd {
     /// All of the body was sent.
     Done,
-    /// The body broke: the caller closes the connection properly.
+    /// The body broke, and the caller must close the connection properly.
     Close,
-    /// The body broke: the caller resets the connection.
+    /// The body broke, and the caller must reset the connection.
     Reset,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct BodySender {
 pub(super) enum SendStep {
     /// Bytes of the body were appended. They may not be sent before this time.
     Piece(Instant),
-    /// The body breaks here, in this way.
+    /// The body must break here, with a break of this kind.
     Break(BreakKind),
     /// The last bytes were appended. The body is complete after them.
     Last,
@@ -100,16 +100,16 @@ impl BodySender {
         SendStep::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.next_send_time(bytes.len())))
     }
 
-    /// Returns the first break that this body has not reached: its offset in the body and its index
-    /// in the plan.
+    /// Returns the next break of this body: its offset in the body and its index in the plan.
+    /// `None` if no break is left.
     fn next_break(&self) -> Option<(u64, usize)> {
         let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
         self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()
     }
 }
 
-/// Sends a body over HTTP/1 to `wire`. `stall` waits as long as a stall lasts, and returns whether
-/// the client is still connected.
+/// Sends a body over HTTP/1 to `wire`. `stall` waits for the duration of a stall, and returns
+/// whether the client is still connected.
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<FaultyResource>,
@@ -187,7 +187,8 @@ impl BodyCoder {
     }
 }
 
-/// The pace of a rate-limited body: the time at which the next bytes of the body may be sent.
+/// The pace of a rate-limited body: the earliest time at which the next bytes of the body may be
+/// sent.
 struct BodyPace {
     rate: u64,
     next: Instant,
@@ -198,7 +199,7 @@ impl BodyPace {
         BodyPace { rate: rate.max(1), next: Instant::now() }
     }
 
-    /// Returns the time at which the next `len` bytes may be sent, and counts them.
+    /// Returns the time at which the next `len` bytes may be sent, and adds them to the count.
     fn next_send_time(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);

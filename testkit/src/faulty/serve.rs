@@ -1,4 +1,4 @@
-//! Accepts connections and serves each on its own thread.
+//! Accepts connections and serves each connection on its own thread.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,9 +19,9 @@ use super::send::{self, BodyEnd};
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 
-/// The longest request head that the fault origin reads, in bytes.
+/// The maximum length in bytes of a request head that the fault origin reads.
 const MAX_HEAD: usize = 64 << 10;
-/// The interval at which a stalled body checks whether the client has closed.
+/// The interval at which a stalled body checks whether the client has closed the connection.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -150,7 +150,7 @@ impl FaultyConnection<'_> {
         self.wire.reset()
     }
 
-    /// Reads the head of the next request; `None` if the client has closed.
+    /// Reads the head of the next request; `None` if the client has closed the connection.
     fn head(&mut self) -> io::Result<Option<String>> {
         loop {
             if let Some(at) = self.ahead.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -201,8 +201,8 @@ impl FaultyConnection<'_> {
     }
 }
 
-/// Waits for `time`; `None` means without a limit. Returns `false` if the client closed meanwhile,
-/// or if the origin stops.
+/// Waits for `time`, or without a limit if it is `None`. Returns `false` if the client closes the
+/// connection meanwhile, or if the origin stops.
 fn stall(wire: &mut PeerStream, ahead: &mut Vec<u8>, shared: &FaultyOriginState, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];

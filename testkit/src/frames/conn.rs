@@ -24,7 +24,7 @@ pub struct FrameConnection {
 pub struct FrameRequest {
     /// The number of the connection, counted from 0.
     pub connection: usize,
-    /// The stream number.
+    /// The HTTP/2 stream id.
     pub stream: u32,
     /// All fields in order, including the pseudo-fields.
     pub fields: Vec<(String, String)>,
@@ -33,13 +33,13 @@ pub struct FrameRequest {
 }
 
 impl FrameRequest {
-    /// Returns the value of the first field with this name. `None` if no field has it. The names of
-    /// pseudo-fields begin with a colon.
+    /// Returns the value of the first field with this name; `None` if there is no such field. The
+    /// names of pseudo-fields begin with a colon.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of `:path`. Empty without that pseudo-field.
+    /// Returns the value of `:path`; empty if the request has no such field.
     pub fn path(&self) -> &str {
         self.get(":path").unwrap_or_default()
     }
@@ -88,7 +88,7 @@ impl FrameConnection {
         Ok(frame)
     }
 
-    /// Returns the next frame of this type. Frames of other types that come before it are only
+    /// Returns the next frame of this type. Frames of other types that arrive before it are only
     /// recorded.
     ///
     /// # Errors
@@ -102,8 +102,8 @@ impl FrameConnection {
         }
     }
 
-    /// Returns the next request. Frames of other types that come before its HEADERS are only
-    /// recorded.
+    /// Returns the next request. Frames of other types that arrive before its HEADERS frame are
+    /// only recorded.
     ///
     /// # Errors
     /// If the socket fails, the client has closed, or a head cannot be decoded.
@@ -150,8 +150,8 @@ impl FrameConnection {
         Ok(())
     }
 
-    /// Waits until the test has called [`super::FramePeer::release`] `count` times. The test thus
-    /// decides the order of events without a clock.
+    /// Waits until the test has called [`super::FramePeer::release`] `count` times. The test can
+    /// thus determine the order of events without timers.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);
     }

@@ -7,7 +7,7 @@ pub struct Frame {
     pub kind: u8,
     /// The flags of the frame, such as [`Frame::END_STREAM`].
     pub flags: u8,
-    /// The number of the HTTP/2 stream; 0 for a frame about the whole connection.
+    /// The id of the HTTP/2 stream; 0 for a frame about the whole connection.
     pub stream: u32,
     /// The payload: the bytes after the frame header.
     pub payload: Vec<u8>,
@@ -132,7 +132,8 @@ pub fn rst(stream: u32, code: u32) -> Vec<u8> {
     frame(Frame::RST_STREAM, 0, stream, &code.to_be_bytes())
 }
 
-/// Encodes a GOAWAY frame. `last` is the number of the last stream that the server processes.
+/// Encodes a GOAWAY frame with this error code. `last` is the id of the last stream that the server
+/// processes.
 pub fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(Frame::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }

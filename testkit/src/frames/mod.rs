@@ -1,6 +1,6 @@
 //! A scripted HTTP/2 peer on plain threads. It sends exactly the frames of its script and records
-//! those it receives. It serves tests with frames that no honest server sends, or that must be sent
-//! at a moment that the test chooses.
+//! the frames that it receives. It is for tests with frames that no honest server sends, or that
+//! must be sent at a moment that the test chooses.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -44,8 +44,8 @@ use crate::peer_stream::PeerStream;
 use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
 use crate::test_certificates::TestCertificates;
 
-/// A running scripted HTTP/2 peer. After it is dropped, it accepts no connections, and running
-/// scripts continue until their connections end.
+/// A running scripted HTTP/2 peer. Dropping it stops accepting connections; running scripts
+/// continue until their connections end.
 pub struct FramePeer(ScriptedPeer<FrameScriptState>);
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ use crate::scripted_peer::{PATIENCE, ScriptedPeerState};
 pub(super) const H3_NO_ERROR: u64 = 0x100;
 pub(super) const H3_INTERNAL_ERROR: u64 = 0x102;
 
-/// The longest HEADERS frame of a request that a script reads, in bytes.
+/// The maximum length in bytes of a request's HEADERS frame that a script reads.
 const LONGEST_HEAD: usize = 1 << 20;
 
 /// A connection that a script reads from and writes to. A read that waits for more than 30 seconds
@@ -41,7 +41,7 @@ pub struct H3Request {
 }
 
 impl H3ScriptConnection {
-    /// Must be called inside a tokio runtime.
+    /// Creates the connection of a script. Must be called inside a tokio runtime.
     pub(super) fn new(
         connection: Connection,
         number: usize,
@@ -90,7 +90,8 @@ impl H3ScriptConnection {
         Ok(request)
     }
 
-    /// Reads the request stream to its end, and returns the bytes behind its first HEADERS frame.
+    /// Reads the request stream to its end, and returns the bytes that follow its first HEADERS
+    /// frame.
     ///
     /// # Errors
     /// If the client resets the stream, or the connection ends.
@@ -133,7 +134,7 @@ impl H3ScriptConnection {
         sending.reset(varint_of(code)).map_err(io::Error::other)
     }
 
-    /// Asks the client by STOP_SENDING to send no more on a request stream.
+    /// Sends STOP_SENDING on a request stream, which asks the client to send no more data on it.
     ///
     /// # Errors
     /// If the client's side of the stream has ended.
@@ -142,7 +143,7 @@ impl H3ScriptConnection {
         receiving.stop(varint_of(code)).map_err(io::Error::other)
     }
 
-    /// Waits until the client stops a stream of the peer by STOP_SENDING. Returns the error code;
+    /// Waits until the client sends STOP_SENDING for a stream of the peer. Returns the error code;
     /// `None` if the client has received the whole stream.
     ///
     /// # Errors
@@ -178,15 +179,15 @@ impl H3ScriptConnection {
         }))
     }
 
-    /// Waits until the test has called [`super::H3Peer::release`] `count` times. The test thus
-    /// decides the order of events without a clock.
+    /// Waits until the test has called [`super::H3Peer::release`] `count` times. The test can thus
+    /// determine the order of events without timers.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.is_stopping || state.released >= count);
     }
 }
 
-/// Records what the client sends on unidirectional streams, and how it closes the connection. Must
-/// be called inside a tokio runtime.
+/// Records the data that the client sends on unidirectional streams, and how it closes the
+/// connection. Must be called inside a tokio runtime.
 pub(super) fn record(connection: Connection, number: usize, shared: Arc<ScriptedPeerState<H3ScriptState>>) {
     let (closing, ending) = (connection.clone(), shared.clone());
     tokio::spawn(async move {

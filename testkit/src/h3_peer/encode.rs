@@ -34,8 +34,8 @@ pub fn varint(value: u64) -> Vec<u8> {
     }
 }
 
-/// Decodes the variable-length integer at the start of `bytes`. Returns its value and its length;
-/// `None` if it is not complete.
+/// Decodes the variable-length integer at the start of `bytes`. Returns its value and its encoded
+/// length; `None` if `bytes` ends within the integer.
 pub fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let length = 1 << (bytes.first()? >> 6);
     let value = bytes.get(..length)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
@@ -87,8 +87,8 @@ pub fn section_prefix(insert_count: u64, delta_base: u64) -> Vec<u8> {
     [prefixed(0, 8, insert_count), prefixed(0, 7, delta_base)].concat()
 }
 
-/// Encodes an integer with a prefix of `bits` bits (RFC 7541 section 5.1). `first` are the bits of
-/// the first byte in front of the prefix.
+/// Encodes an integer with a prefix of `bits` bits (RFC 7541 section 5.1). `first` contains the
+/// bits before the prefix in the first byte.
 pub fn prefixed(first: u8, bits: u32, value: u64) -> Vec<u8> {
     let most = (1u64 << bits) - 1;
     if value < most {

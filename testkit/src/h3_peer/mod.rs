@@ -1,8 +1,9 @@
-//! A scripted HTTP/3 peer. It sends exactly the bytes of its script on its streams and records
-//! those it receives. It serves tests with frames and QPACK instructions that no honest server
+//! A scripted HTTP/3 peer. It sends exactly the bytes of its script on its streams, and records the
+//! bytes that it receives. It is for tests with frames and QPACK instructions that no honest server
 //! sends.
 //!
-//! QUIC is quinn; no HTTP/3 library takes part. A script runs on a thread of its own and blocks.
+//! The QUIC implementation is quinn; no HTTP/3 library is used. A script runs on its own thread and
+//! blocks.
 //!
 //! ```
 //! use testkit::h3_peer::{self, H3Peer};
@@ -48,7 +49,7 @@ pub struct ReceivedUniStream {
     pub connection: usize,
     /// The stream ID.
     pub stream: u64,
-    /// The bytes so far, with the stream's type at their start.
+    /// The bytes received so far, including the stream type at their start.
     pub bytes: Vec<u8>,
 }
 
@@ -57,7 +58,8 @@ struct H3ScriptState {
     connections: usize,
     requests: Vec<H3Request>,
     uni_streams: Vec<ReceivedUniStream>,
-    /// The numbers of the closed connections, with the HTTP/3 error codes of clients.
+    /// The numbers of the closed connections, each with the HTTP/3 error code that the client sent;
+    /// `None` if it sent none.
     closed: Vec<(usize, Option<u64>)>,
     finished: usize,
     released: u64,

@@ -1,4 +1,4 @@
-//! The kinds of hosts, and how many of each a network has.
+//! The kinds of hosts, and the share of each kind in a network.
 
 use std::time::Duration;
 
@@ -54,8 +54,8 @@ impl HostKind {
         HostKind::NameUnanswered,
     ];
 
-    /// Returns true if a client with a time limit of `limit` for each page gets the pages of such a
-    /// host.
+    /// Returns true if a client that waits at most `limit` for each page receives the pages of such
+    /// a host.
     pub fn is_healthy(self, limit: Duration) -> bool {
         match self {
             HostKind::Good => true,
@@ -69,13 +69,14 @@ impl HostKind {
 /// Decides the kind of each host of a [`HostNetwork`](super::HostNetwork).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostMix {
-    /// The shares of the hosts that are broken, spread evenly; all other hosts are good.
+    /// The given shares of the hosts are broken, spread evenly; all other hosts are good.
     Shares(FaultShares),
-    /// The first hosts, this many, are of this kind; all other hosts are good.
+    /// The given number of hosts, beginning with the first, are of the given kind; all other hosts
+    /// are good.
     First(usize, HostKind),
 }
 
-/// The shares of the hosts of a network that are not good, each in percent.
+/// The shares of the hosts that are not good, each in percent of all hosts of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultShares {
     /// The percentage of hosts that refuse connections.
@@ -96,8 +97,8 @@ pub struct FaultShares {
 }
 
 impl FaultShares {
-    /// The usual mix: 10 % of the hosts refuse connections, 5 % do not respond, 5 % have bad names,
-    /// and 5 % reset.
+    /// The usual shares: 10 % of the hosts refuse connections, 5 % do not respond, 5 % have bad
+    /// names, and 5 % reset connections.
     pub const COMMON: FaultShares = FaultShares { refuse: 10, silent: 5, bad_name: 5, late_name: 0, reset: 5, slow: 0 };
 
     /// Returns shares in which `dead` percent of the hosts are broken, with the kinds of faults in
@@ -127,8 +128,8 @@ impl HostMix {
 }
 
 impl FaultShares {
-    /// Returns the kind of the host with this number below 100. The shares divide these numbers
-    /// into ranges; `turn` chooses among the kinds of one share.
+    /// Returns the kind of the host with this number below 100. Each share is a range of these
+    /// numbers; `turn` selects among the kinds of one share.
     fn kind(self, number: usize, turn: usize) -> HostKind {
         use HostKind as Kind;
 
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn late_names_are_healthy_with_enough_time() {
+    fn late_names_are_healthy_if_time_suffices() {
         let limits = [2, 5].map(Duration::from_secs);
         assert_eq!(limits.map(|limit| HostKind::LateName.is_healthy(limit)), [false, true]);
         assert_eq!(limits.map(|limit| HostKind::Slow.is_healthy(limit)), [true, true]);

@@ -1,8 +1,8 @@
 //! A network of thousands of hosts on loopback, some of them broken: a name server, and hosts that
 //! send pages, refuse, stay silent, reset connections, or are slow.
 //!
-//! The hosts are `h0.hosts.test`, `h1.hosts.test`, …, each with an address of its own. A host's
-//! [`HostKind`] decides the port of its URLs, and so what answers there.
+//! The hosts are `h0.hosts.test`, `h1.hosts.test`, …, each with its own address. The [`HostKind`]
+//! of a host determines the port in its URLs, and thus which server answers.
 //!
 //! ```
 //! use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork};
@@ -36,9 +36,9 @@ const DOMAIN: &str = "hosts.test";
 /// The address of host 0. The address of host N is higher by N.
 const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(127, 16, 0, 1);
 /// The first three bytes of the addresses on which the name server tries to bind port 53. Only root
-/// may bind that port.
+/// may bind this port.
 const NAME_SERVERS: [u8; 3] = [127, 31, 53];
-/// The response codes of DNS.
+/// The DNS response codes that the name server sends.
 const SERVFAIL: u8 = 2;
 const NXDOMAIN: u8 = 3;
 
@@ -85,7 +85,7 @@ pub struct HostNetwork {
     names: DnsServer,
 }
 
-/// The URL of a page in a network of hosts, with what a test needs to check the page.
+/// The URL of a page in a network of hosts, with the data that a test needs to check the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostUrl {
     /// The URL of the page.

@@ -1,4 +1,4 @@
-//! Names and pages as clients see them.
+//! Tests of a host network from the view of its clients: names and pages.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -10,7 +10,7 @@ use rustls::{ClientConnection, StreamOwned};
 use super::*;
 
 #[test]
-fn host_names_are_read_in_any_case() {
+fn host_name_lookup_ignores_case() {
     assert_eq!(host_index(&host_name(4711)), Some(4711));
     assert_eq!(host_index("H12.HOSTS.test"), Some(12));
     for other in ["x1.hosts.test", "h1.test", "h.hosts.test", "hosts.test", ""] {
@@ -19,7 +19,7 @@ fn host_names_are_read_in_any_case() {
 }
 
 #[test]
-fn shuffled_urls_are_the_same_urls() {
+fn shuffled_urls_equal_unshuffled_urls_except_in_order() {
     let network = HostNetwork::builder(10).start().unwrap();
     let key = |url: &HostUrl| url.key;
     let mut in_turn: Vec<u64> = network.urls_in_turn(25).iter().map(key).collect();
@@ -50,7 +50,7 @@ fn look_up(network: &HostNetwork, host: &str) -> (u8, [u8; 4]) {
 }
 
 #[test]
-fn names_have_addresses_or_faults_by_host_kind() {
+fn name_server_answers_according_to_host_kind() {
     let network = HostNetwork::builder(3).mix(HostMix::First(1, HostKind::NameMissing)).start().unwrap();
     assert_eq!(look_up(&network, "h0.hosts.test").0, NXDOMAIN);
     assert_eq!(look_up(&network, "h2.hosts.test"), (0, [127, 16, 0, 3]));

@@ -1,4 +1,4 @@
-//! Changes bytes as bad links, faulty memory and attackers do.
+//! Changes bytes of a reply as bad links, faulty memory and attackers do.
 
 use super::draft::{ReplyDraft, random_choice};
 use super::{HostileProtocol, ReplyPiece};
@@ -43,8 +43,7 @@ const FRAMES: &[&[u8]] = &[
     b"\0\0\0\xff\0\0\0\0\0",
 ];
 
-/// The largest number of bytes that a damaged reply may have. A piece that is sent repeatedly
-/// counts once.
+/// The largest number of bytes in a damaged reply. A piece that is sent repeatedly counts once.
 const MAX_DAMAGED_LENGTH: usize = 2 << 20;
 
 pub(super) fn damage(draft: &mut ReplyDraft, rng: &mut Rng) {

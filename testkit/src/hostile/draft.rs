@@ -1,4 +1,4 @@
-//! A reply under construction, and whether its parts so far are valid.
+//! A reply under construction, and marks that say whether its parts so far are valid.
 
 use super::{AllowedResult, HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 use crate::byte_pattern::BytePattern;
@@ -19,7 +19,7 @@ pub(super) struct ReplyDraft {
     pub(super) body_is_broken: bool,
     /// True if a client may either accept or refuse the reply.
     pub(super) is_unsure: bool,
-    /// True if the reply was damaged after the grammar had made it.
+    /// True if the reply was damaged after the grammar had generated it.
     pub(super) is_damaged: bool,
     pub(super) made_of: Vec<&'static str>,
 }
@@ -55,8 +55,8 @@ impl ReplyDraft {
         self.pieces.push(ReplyPiece::Repeat(bytes.into(), times));
     }
 
-    /// Chooses at random how the connection ends after the reply, unless the framing of the reply
-    /// depends on how it ends.
+    /// Chooses at random how the connection ends after the reply, unless the end of the connection
+    /// is part of the reply's framing.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {
@@ -74,7 +74,8 @@ impl ReplyDraft {
         }
     }
 
-    /// Splits some pieces of the reply into several writes, so that the client reads them in parts.
+    /// Splits some pieces of the reply into several writes, so that the client receives them in
+    /// parts.
     pub(super) fn scatter_pauses(&mut self, rng: &mut Rng) {
         if rng.below(3) > 0 {
             return;
@@ -112,8 +113,8 @@ impl ReplyDraft {
     }
 }
 
-/// Returns a body whose length is often one at which programs change their behaviour, such as the
-/// size of a buffer.
+/// Returns a random body. Its length is often one at which programs change their behaviour, such as
+/// the size of a buffer.
 pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     let length = match rng.below(8) {
         0 => 0,

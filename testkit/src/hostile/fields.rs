@@ -1,7 +1,7 @@
 //! Response fields with values that may confuse a client.
 //!
-//! None of them changes the framing of a 200. The fields that do are in the two grammars, `h1` and
-//! `h2`.
+//! None of these fields changes the framing of a 200 response. The fields that do are in the two
+//! grammars, `h1` and `h2`.
 
 use super::draft::random_choice;
 use crate::rng::Rng;
@@ -116,7 +116,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("x-long", &["%LONG%"]),
 ];
 
-/// Returns a few random fields of [`FIELDS`], in rare cases many.
+/// Returns a few random fields of [`FIELDS`]; in rare cases many.
 pub(super) fn random_fields(rng: &mut Rng) -> Vec<Field> {
     let count = match rng.below(20) {
         0 => 300,

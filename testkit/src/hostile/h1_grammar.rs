@@ -6,7 +6,7 @@ use super::{HostileProtocol, ReplyEnd};
 use crate::content_coding::{self, ContentCoding};
 use crate::rng::Rng;
 
-/// Invalid first lines of a response (RFC 9112 §4).
+/// Invalid status lines (RFC 9112 §4).
 const BAD_LINES: &[&[u8]] = &[
     b"HTTP/1.1 OK",
     b"HTTP/1.1 20 OK",
@@ -39,7 +39,7 @@ const BAD_FIELDS: &[&[u8]] = &[
     b"X\r: y",
 ];
 
-/// Fields about framing that make a client refuse a response with a body (RFC 9112 §6).
+/// Lists of framing fields that make a client refuse a response with a body (RFC 9112 §6).
 const BAD_FRAMING: &[&str] = &[
     "Content-Length: -1",
     "Content-Length: +5",
@@ -79,11 +79,10 @@ const BAD_CHUNKS: &[&[u8]] = &[
     b"0\r\nA: b\r\n c\r\n\r\n",
 ];
 
-/// The line ends for a chunked body, of which one is chosen at random. LF alone is less frequent
-/// than CRLF.
+/// The line ends for a chunked body. One is chosen at random, LF alone less often than CRLF.
 const LINE_ENDS: &[&str] = &["\r\n", "\r\n", "\r\n", "\n"];
 
-/// Status codes for which a client's options decide whether it accepts the response.
+/// Status codes with which a client accepts or refuses the response depending on its options.
 const STATUSES: &[&str] = &[
     "101 Switching Protocols",
     "204 No Content",
@@ -115,7 +114,7 @@ const STATUSES: &[&str] = &[
     "000 x",
 ];
 
-/// Response fields for which a client may either accept or refuse the response.
+/// Framing fields with which a client may either accept or refuse the response.
 const AMBIGUOUS_FRAMING: &[&str] = &[
     "Location: /next",
     "Location: http://[",
@@ -151,7 +150,7 @@ const AMBIGUOUS_FRAMING: &[&str] = &[
     "Proxy-Connection: close",
 ];
 
-/// The number of repetitions of an element in a flood, more than the limits of any client allow.
+/// The number of repetitions of an element in a flood. It exceeds the limits of every client.
 const FLOOD: u32 = 20_000;
 
 pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {

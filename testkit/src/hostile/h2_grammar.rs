@@ -11,8 +11,8 @@ use crate::rng::Rng;
 /// A frame to send: a description for the report, and the function that encodes it.
 type NamedFrame = (&'static str, fn() -> Vec<u8>);
 
-/// HTTP/2 frames that a server must not send during a response. The client must end the connection
-/// or the stream on each (RFC 9113 §5, §6).
+/// HTTP/2 frames that a server must not send during a response. When the client receives one, it
+/// must end the connection or the stream (RFC 9113 §5, §6).
 const BREACHES: &[NamedFrame] = &[
     ("a window raised by nothing", || window_update(0, 0)),
     ("a window above 2^31-1", || window_update(0, 0x7fff_ffff)),
@@ -74,14 +74,14 @@ const BAD_HEADS: &[&[(&str, &str)]] = &[
     &[OK, ("content-length", "18446744073709551616")],
 ];
 
-/// Status codes for which a client's options decide whether it accepts the response.
+/// Status codes with which a client accepts or refuses the response depending on its options.
 const STATUSES: &[&str] = &[
     "101", "204", "206", "301", "302", "304", "307", "401", "404", "407", "416", "421", "429", "503", "599", "999",
     "000",
 ];
 
-/// HTTP/2 frames without an effect. The grammar sends one of them so often that it is a flood (RFC
-/// 9113 §10.5).
+/// HTTP/2 frames without an effect. The grammar sends one of them so often that it floods the
+/// client (RFC 9113 §10.5).
 const FLOODS: &[NamedFrame] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
@@ -94,7 +94,8 @@ const FLOOD: u32 = 20_000;
 
 const OK: (&str, &str) = (":status", "200");
 
-/// The largest frame payload in bytes that a client accepts without announcing a larger one.
+/// The maximum payload length in bytes of a frame that a client accepts without announcing a larger
+/// one.
 const MOST: usize = 16_384;
 /// The largest number of body bytes, padding included, that the grammar sends without reading the
 /// client's flow-control windows. No client announces a smaller window.
@@ -295,8 +296,8 @@ fn send_body(draft: &mut ReplyDraft, rng: &mut Rng) {
     }
 }
 
-/// Adds an HPACK bomb to the reply: a field of 4,000 bytes enters the dynamic table, and is then
-/// repeated by an index of one byte each time.
+/// Adds an HPACK bomb to the reply: a field of 4,000 bytes is added to the dynamic table, and then
+/// repeated many times by an index of one byte.
 fn bomb(draft: &mut ReplyDraft) {
     draft.head_is_broken = true;
     draft.add_note("HPACK bomb");

@@ -1,13 +1,13 @@
-//! Replies that no honest server sends: sessions of HTTP/1 and HTTP/2 that a grammar makes from a
-//! seed, half of them damaged afterwards, and a server that plays one on each connection.
+//! Replies that no honest server sends. A grammar generates HTTP/1 and HTTP/2 sessions from a seed,
+//! and half of them are damaged afterwards. A server sends such a reply on each connection.
 //!
 //! ```text
 //! seed ──▶ h1_grammar, h2_grammar ──▶ ReplyDraft ──▶ damage ──▶ cuts ──▶ HostileReply ──▶ HostileServer
 //! ```
 //!
-//! A reply that was not damaged has an [`AllowedResult`]: the grammar marked each of its parts as
-//! harmless, as a violation, or as uncertain. A test can therefore require more than that nothing
-//! panics or hangs.
+//! A reply that was not damaged has an [`AllowedResult`]: the grammar has marked each of its parts
+//! as harmless, as a violation, or as uncertain. A test can therefore check more than the absence
+//! of panics and hangs.
 //!
 //! ```
 //! use testkit::hostile::{AllowedResult, HostileProtocol, HostileReply};
@@ -46,19 +46,19 @@ pub enum ReplyPiece {
     Send(Vec<u8>),
     /// Sends these bytes this many times, or until a write fails.
     Repeat(Vec<u8>, u32),
-    /// Waits until the client has sent this many request heads in all. For a number above one, the
-    /// wait ends after a short time.
+    /// Waits until the client has sent this many request heads in total. If the number is above
+    /// one, the wait ends after a short time.
     Await(u32),
 }
 
-/// The way in which the server ends the connection after the last step of a reply.
+/// How the server ends the connection after the last step of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {
     /// The connection is closed properly.
     Close,
     /// The connection is reset.
     Reset,
-    /// The connection stays open until the client leaves.
+    /// The connection stays open until the client closes it.
     Stall,
 }
 
@@ -68,9 +68,9 @@ pub enum ReplyEnd {
 pub enum AllowedResult {
     /// The client accepts the reply, with this body.
     Body(Vec<u8>),
-    /// Failure, because the reply breaks a rule that a client must enforce.
+    /// The client fails, because the reply violates a rule that a client must enforce.
     Failure,
-    /// Success or failure: the reply was damaged, or a client may decide either way.
+    /// The client succeeds or fails: the reply was damaged, or the client may decide.
     Nothing,
 }
 
@@ -81,16 +81,16 @@ pub struct HostileReply {
     pub protocol: HostileProtocol,
     /// The steps that the server performs on a connection, in order.
     pub pieces: Vec<ReplyPiece>,
-    /// The way in which the connection ends after the last step.
+    /// How the connection ends after the last step.
     pub end: ReplyEnd,
     /// The result that a client may report for this reply.
     pub promise: AllowedResult,
-    /// The names of the grammar's rules that made this reply, for the report of a failure.
+    /// The names of the grammar's rules that generated this reply, for the report of a failure.
     pub made_of: Vec<&'static str>,
 }
 
 impl HostileReply {
-    /// Generates the hostile reply of this seed. Equal seeds give equal replies.
+    /// Generates the hostile reply for this seed. Equal seeds give equal replies.
     pub fn from_seed(seed: u64) -> HostileReply {
         let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
         let mut draft = if rng.below(2) == 0 { h1_grammar::reply(&mut rng) } else { h2_grammar::reply(&mut rng) };
@@ -101,8 +101,8 @@ impl HostileReply {
         draft.finish()
     }
 
-    /// Returns `true` if the server may leave the connection open after the reply. Then only the
-    /// client's time limit ends its wait.
+    /// Returns `true` if the server may leave the connection open after the reply, so that only its
+    /// time limit ends the client's wait.
     pub fn may_stall(&self) -> bool {
         self.end == ReplyEnd::Stall
     }

@@ -1,4 +1,4 @@
-//! A server that plays a hostile reply on each connection.
+//! A server that sends a hostile reply on each connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,17 +12,17 @@ use socket2::SockRef;
 
 use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 
-/// The time for which the server waits for an idle client in a read or write. Then it ends the
-/// session.
+/// The maximum time for which a read or write of the server waits for an idle client. After that
+/// time the session ends.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The time for which the server waits for a further request. Most replies give the client no
-/// reason to send one.
+/// The time for which the server waits for another request. Most replies give the client no reason
+/// to send one.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// A running server of a hostile reply. Dropping it stops it from accepting connections; running
-/// sessions continue until their clients close.
+/// A running server of a hostile reply. Dropping it stops accepting connections; running sessions
+/// continue until their clients close them.
 pub struct HostileServer {
     addr: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -142,8 +142,8 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     }
 }
 
-/// Finds the ends of request heads in the bytes of a connection, in whatever pieces the bytes
-/// arrive.
+/// A parser that finds the ends of request heads in the bytes of a connection. The bytes may arrive
+/// in pieces of any size.
 enum HeadFinder {
     /// HTTP/1: the number of bytes of the final empty line (CR LF CR LF) that have been received.
     Lines(usize),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_heads_are_found_at_any_cut() {
+    fn request_heads_are_found_in_split_input() {
         let lines = b"GET / HTTP/1.1\r\nA: b\r\n\r\nGET /\r\r\n\r\n";
         let frames =
             [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], b"\0\0\x02\x04\0\0\0\0\0xx", b"\0\0\x01\x01\x05\0\0\0\x01\x82"]

@@ -1,4 +1,4 @@
-//! Connection IDs that two servers in turn can share a port with.
+//! Generates connection IDs that allow two servers to use a port one after the other.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use quinn::{ConnectionId, ConnectionIdGenerator};
 
 const LENGTH: usize = 8;
 
-/// Generates random connection IDs, and accepts every ID as its own. quinn's default generator
-/// marks its IDs, so that a restarted server on the same port drops packets with them unanswered
-/// instead of sending a stateless reset.
+/// A generator of random connection IDs that accepts every ID as its own. quinn's default generator
+/// marks its IDs. Because of the mark, a restarted server on the same port would silently drop
+/// packets with IDs of the earlier server, instead of sending a stateless reset.
 pub(super) struct UnmarkedConnectionIds;
 
 impl ConnectionIdGenerator for UnmarkedConnectionIds {

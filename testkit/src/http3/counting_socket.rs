@@ -18,7 +18,7 @@ pub(super) struct DatagramCounts {
     pub(super) sent: AtomicU64,
 }
 
-/// A socket that counts the datagrams which pass through it.
+/// A UDP socket that counts the datagrams it sends and receives.
 pub(super) struct CountingSocket {
     pub(super) socket: Arc<dyn AsyncUdpSocket>,
     pub(super) counts: Arc<DatagramCounts>,

@@ -1,4 +1,4 @@
-//! Listens for QUIC connections and applies the faults of whole connections.
+//! Listens for QUIC connections, and applies faults that affect whole connections.
 
 use std::io;
 use std::net::UdpSocket;
@@ -19,13 +19,13 @@ use super::{Http3Fault, Http3Settings};
 use crate::test_certificates::TestCertificates;
 
 /// The flow-control window of a request's body in bytes. It is small, so that uploads have to wait
-/// for credit.
+/// for flow-control credit.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The time for which a dropped server waits until CONNECTION_CLOSE has been sent.
+/// The time for which a dropped server waits so that CONNECTION_CLOSE is sent.
 pub(crate) const CLOSE_TIME: Duration = Duration::from_millis(10);
 /// A version of QUIC that no client knows.
 const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
-/// The code of an HTTP/3 connection that ends without an error (RFC 9114 section 8.1).
+/// The HTTP/3 error code for a connection that ends without an error (RFC 9114 section 8.1).
 const H3_NO_ERROR: u32 = 0x100;
 
 /// A QUIC server that negotiates `h3`.
@@ -40,7 +40,7 @@ pub(crate) struct QuicListener {
 
 enum ListenerSocket {
     Quic(Endpoint),
-    /// A bound socket that is never read.
+    /// A bound socket from which nothing is read.
     Silent {
         _unread: UdpSocket,
     },
@@ -62,7 +62,7 @@ impl QuicListener {
         Ok(QuicListener { socket, settings, sessions, datagrams, handshakes, retries })
     }
 
-    /// Waits for the first packet of a client whose handshake may go on. Returns `None` if the
+    /// Waits for the first packet of a client whose handshake may continue. Returns `None` if the
     /// listener has been closed.
     pub(crate) async fn accept(&self) -> Option<Incoming> {
         let ListenerSocket::Quic(endpoint) = &self.socket else { return std::future::pending().await };
@@ -80,8 +80,8 @@ impl QuicListener {
         }
     }
 
-    /// Completes the handshake. Returns `None` if it fails, or after the end of a connection that a
-    /// fault has kept from HTTP/3.
+    /// Completes the handshake. Returns `None` if it fails. If a fault prevents HTTP/3 on the
+    /// connection, returns `None` after the connection has ended.
     pub(crate) async fn handshake(&self, incoming: Incoming) -> Option<Connection> {
         let connection = incoming.await.ok()?;
         self.handshakes.fetch_add(1, SeqCst);

@@ -1,9 +1,9 @@
-//! HTTP/3 for the servers of this crate: settings, the faults of whole connections, and the
+//! HTTP/3 for the servers of this crate: settings, faults that affect whole connections, and the
 //! listener.
 //!
-//! QUIC is quinn, and HTTP/3 is the crate h3, whose frames and QPACK share no code with haul.
-//! [`origin`](crate::origin) and [`faulty`](crate::faulty) answer over HTTP/3 on the UDP port that
-//! has the number of their TLS port.
+//! QUIC is implemented by quinn, and HTTP/3 by the crate h3, whose frame and QPACK code is
+//! independent of haul. [`origin`](crate::origin) and [`faulty`](crate::faulty) answer over HTTP/3
+//! on the UDP port that has the number of their TLS port.
 //!
 //! ```
 //! use testkit::http3::Http3Settings;
@@ -22,7 +22,7 @@ mod sockets;
 pub(crate) use listener::{CLOSE_TIME, QuicListener};
 pub(crate) use sockets::{HttpsSockets, bind_udp, listen, listen_on};
 
-/// The settings of HTTP/3 at a server.
+/// The HTTP/3 settings of a server.
 #[derive(Clone, Debug)]
 pub struct Http3Settings {
     streams: u32,
@@ -44,7 +44,8 @@ impl Http3Settings {
         Http3Settings::default()
     }
 
-    /// Sets the number of concurrent requests that the server allows on a connection. Default: 100.
+    /// Sets the maximum number of concurrent requests that the server allows on a connection.
+    /// Default: 100.
     pub fn streams(mut self, streams: u32) -> Http3Settings {
         self.streams = streams;
         self
@@ -82,7 +83,7 @@ impl Http3Settings {
         self.key_updates
     }
 
-    /// Returns true if the server tells its clients before it stops.
+    /// Returns true if the server sends CONNECTION_CLOSE to its clients when it is dropped.
     pub(crate) fn closes_on_drop(&self) -> bool {
         self.reset_key.is_none()
     }
@@ -91,7 +92,7 @@ impl Http3Settings {
 /// A fault that affects every QUIC connection to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http3Fault {
-    /// The server reads no datagram, as if a firewall dropped them all.
+    /// The server reads no datagram, as if a firewall dropped all of them.
     Silent,
     /// The server refuses the connection: CONNECTION_CLOSE with CONNECTION_REFUSED.
     Refused,

@@ -1,11 +1,12 @@
-//! Counts the TLS sessions that clients of QUIC resume, which quinn does not report.
+//! Counts the TLS sessions that QUIC clients resume, which quinn does not report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
-/// A session store that counts the sessions taken from it. Each session of TLS 1.3 is taken once.
+/// A session store that counts the sessions removed from it. Each TLS 1.3 session is removed once,
+/// when a client resumes it.
 #[derive(Debug)]
 pub(super) struct SessionCounter {
     sessions: Arc<ServerSessionMemoryCache>,

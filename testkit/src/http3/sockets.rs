@@ -1,18 +1,18 @@
-//! The sockets of servers that offer one port over TCP and UDP.
+//! The sockets of servers that use the same port number over TCP and UDP.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use socket2::{Domain, Socket, Type};
 
-/// The length of a listener's queue, for a burst of connections.
+/// The length of a TCP listener's backlog, which is enough for a burst of connections.
 const BACKLOG: i32 = 4096;
-/// The number of free TCP ports to try until the UDP port of the same number is free too.
+/// The maximum number of free TCP ports to try until the UDP port of the same number is free, too.
 const PORT_ATTEMPTS: usize = 16;
 /// The size of the buffers of a UDP socket in bytes. The system may grant less.
 const UDP_BUFFER: usize = 4 << 20;
 
-/// The socket for TLS and, for HTTP/3, the UDP socket on the port of the same number.
+/// The TCP socket for TLS and, for HTTP/3, the UDP socket with the same port number.
 pub(crate) struct HttpsSockets {
     /// A bound socket that does not listen yet.
     pub(crate) tcp: Socket,

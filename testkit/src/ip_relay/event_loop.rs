@@ -1,4 +1,4 @@
-//! The thread that reads packets from both devices and writes them at their times.
+//! The thread that reads packets from both devices, and writes each packet when it is due.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,19 +19,19 @@ use crate::timed_queue::TimedQueue;
 
 pub(super) const WAKE: Token = Token(2);
 const TIMER: Token = Token(3);
-/// The largest packet in bytes.
+/// The maximum length of a packet in bytes.
 const LARGEST: usize = 65_535;
 
 pub(super) struct IpRelayLoop {
     poll: Poll,
-    /// A system timer for the next packet: it is exact, where the time-outs of epoll are whole
+    /// A system timer for the next packet. It is precise, while the timeouts of epoll are whole
     /// milliseconds.
     timer: OwnedFd,
     /// The devices of the near and of the far namespace, whose tokens are 0 and 1.
     devices: [File; 2],
-    /// The links that packets from the device of the same number take.
+    /// The links for the packets that are read from the two devices, in the order of `devices`.
     links: [PacketLink; 2],
-    /// The packets that wait, with the number of the device to which they are written.
+    /// The delayed packets, each with the index of the device to which it is written.
     queue: TimedQueue<(usize, Vec<u8>)>,
     counts: Arc<PacketCounts>,
 }
@@ -53,7 +53,7 @@ impl IpRelayLoop {
         Ok(IpRelayLoop { poll, timer, devices, links, queue: TimedQueue::default(), counts })
     }
 
-    /// Relays until the relay is dropped.
+    /// Relays packets until the relay is dropped.
     pub(super) fn run(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         let mut buffer = vec![0; LARGEST];
@@ -76,7 +76,7 @@ impl IpRelayLoop {
         }
     }
 
-    /// Reads the packets that a namespace has sent.
+    /// Reads the packets that the namespace of this device has sent.
     fn read(&mut self, device: usize, buffer: &mut [u8]) {
         while let Ok(len) = (&self.devices[device]).read(buffer) {
             self.counts.read.fetch_add(1, Relaxed);
@@ -90,7 +90,7 @@ impl IpRelayLoop {
         }
     }
 
-    /// Writes the packets that are due, and sets the timer for the next one.
+    /// Writes the packets that are due, and sets the timer for the next packet.
     fn forward(&mut self) -> io::Result<()> {
         loop {
             let now = Instant::now();

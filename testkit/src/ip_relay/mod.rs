@@ -7,12 +7,12 @@
 //!  10.77.0.1              ◀── ◀── PacketLink ◀──              10.77.0.2
 //! ```
 //!
-//! A TUN device gives each packet that its namespace sends to this process, and a packet that this
-//! process writes arrives in the namespace. The kernel cuts large segments before that, so that the
-//! link sees packets as a network does, of at most 1,500 bytes.
+//! A TUN device passes each packet that its namespace sends to this process. A packet that this
+//! process writes arrives in the namespace. The kernel splits large segments before that, so that
+//! the link handles packets of at most 1,500 bytes, as a network does.
 //!
-//! Needs root (or CAP_NET_ADMIN) and the program `ip`. The namespaces have no names. They end with
-//! the relay and the processes in them.
+//! Needs root (or CAP_NET_ADMIN) and the program `ip`. The namespaces have no names. They exist
+//! until the relay is dropped and all processes in them have ended.
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -24,7 +24,7 @@
 //! ping.arg(relay.near().nsenter_option()).args(["ping", "-c1", &FAR_ADDR.to_string()]);
 //! ```
 //!
-//! Left out: rebinding, and conditions that differ by direction.
+//! Not supported: rebinding, and conditions that differ by direction.
 
 mod event_loop;
 mod namespace;
@@ -63,7 +63,7 @@ struct PacketCounts {
 }
 
 impl IpRelay {
-    /// Makes both namespaces and starts to relay.
+    /// Creates both namespaces and starts to relay.
     ///
     /// # Errors
     /// If this process may not make namespaces and TUN devices, or `ip` fails.

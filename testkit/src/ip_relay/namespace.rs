@@ -15,13 +15,13 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 /// The name of the device in each namespace.
 const DEVICE: &str = "link0";
-/// The number of packets that may wait to be read from a device. The system's 500 would be a second
-/// place where packets are lost.
+/// The maximum number of packets in the send queue of a device. With the system's default of 500,
+/// packets would be lost in this queue, too.
 const DEVICE_QUEUE: &str = "10000";
 
-/// A device for IP packets, without the link layer (`IFF_TUN` in linux/if_tun.h).
+/// The flag for a device for IP packets, without the link layer (`IFF_TUN` in linux/if_tun.h).
 const TUN: u16 = 0x0001;
-/// Packets have no header of the device in front (`IFF_NO_PI`).
+/// The flag for packets without a header of the device (`IFF_NO_PI`).
 const NO_PACKET_INFORMATION: u16 = 0x1000;
 /// The length of a device name with its final zero (`IFNAMSIZ`).
 const NAME_LEN: usize = 16;
@@ -37,15 +37,16 @@ struct InterfaceRequest {
     unused: [u8; 22],
 }
 
-/// A network namespace, which lives as long as this value or a process in it.
+/// A network namespace. It exists as long as this value or a process in it.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     file: File,
 }
 
 impl NetworkNamespace {
-    /// Makes a namespace with a TUN device of the address `local`, over which `peer` is reached.
-    /// Returns the device, too, for reading and writing packets without blocking.
+    /// Creates a namespace with a TUN device that has the address `local`, and a route to `peer`
+    /// over this device. Returns the namespace, and the device for reading and writing packets
+    /// without blocking.
     pub(super) fn with_device(local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<(NetworkNamespace, File)> {
         // In a thread of its own, because the namespace is that of the calling thread.
         let made = thread::spawn(move || make(local, peer));

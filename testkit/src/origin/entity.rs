@@ -9,7 +9,7 @@ use super::body::{ReplyBody, RouteBodySource};
 use crate::byte_pattern::BytePattern;
 use crate::byte_range::RequestedPart;
 
-/// A resource and its whole content.
+/// A resource with its whole content.
 pub(super) struct Entity {
     pub(super) content: EntityContent,
     /// The entity-tag, quotes included.
@@ -30,8 +30,8 @@ impl Entity {
         }
     }
 
-    /// Returns the reply to a GET or HEAD for this resource. `request` are the fields of the
-    /// request.
+    /// Returns the reply to a GET or HEAD for this resource. `request` contains the header fields
+    /// of the request.
     pub(super) fn reply(self, request: &HeaderMap) -> Response<ReplyBody> {
         let len = self.len();
         let etag = HeaderValue::from_str(&self.etag).expect("a validator of plain ASCII");

@@ -19,7 +19,7 @@ use super::body::ReplyBody;
 use super::routes::{self, EarlyHints};
 use crate::http3::QuicListener;
 
-/// Accepts connections until the listener is closed, and serves each in its own task.
+/// Accepts connections until the listener is closed, and serves each connection in its own task.
 pub(super) async fn accept(listener: Arc<QuicListener>, state: Arc<OriginState>) {
     while let Some(incoming) = listener.accept().await {
         let (listener, state) = (listener.clone(), state.clone());

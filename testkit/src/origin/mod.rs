@@ -11,18 +11,18 @@
 //! | `/weak/N` | like `/bytes/N`, but with the weak ETag `W/"SEED-N"` |
 //! | `/chunked/N` | the bytes of `/bytes/N`, chunked; `?trailer=1` adds a trailer `X-Total: N` |
 //! | `/close/N` | the bytes of `/bytes/N` up to the end of the connection (an HTTP/1.0 reply) |
-//! | `/text/N` | N bytes of [`compressible_text`](crate::byte_pattern::compressible_text), encoded as Accept-Encoding or `?enc=` says |
-//! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the same text in that coding, whatever the request accepts |
+//! | `/text/N` | N bytes of [`compressible_text`](crate::byte_pattern::compressible_text), encoded according to Accept-Encoding or `?enc=` |
+//! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the text of `/text/N` in that coding, regardless of Accept-Encoding |
 //! | `/bomb/MIB` | that many MiB of zeros as gzip, about 1 KiB each |
 //! | `/small`, `/small/N` | `small\n`, `small N\n` |
 //! | `/status/CODE` | that status with a line of body where the status may have one |
 //! | `/early/CODE` | that status, without waiting for the content of the request |
-//! | `/redirect/CODE?to=URL` | that status with Location: the percent-decoded URL |
+//! | `/redirect/CODE?to=URL` | that status; Location is the percent-decoded URL |
 //! | `/chain/N` | N redirects (302), then `end of chain\n` |
 //! | `/discard` | `LENGTH CRC32` of the request's content, which is not kept in memory |
 //! | `/echo` | JSON: `method`, `target`, `version`, `headers` (pairs, in order), `body`, `body_len`, `connection`, `tls` |
-//! | `/dns-query` | the DNS message that [`OriginBuilder::dns`] answers with (RFC 8484) |
-//! | `/delay/MS/REST` | waits, then replies as `/REST` |
+//! | `/dns-query` | the DNS message with which [`OriginBuilder::dns`] answers (RFC 8484) |
+//! | `/delay/MS/REST` | waits MS milliseconds, then replies as `/REST` |
 //! | `/hints/N/REST` | over HTTP/3, N interim responses 103 (Early Hints), then as `/REST` |
 //! | `/flaky/K/REST` | the first K requests for this path get 503, the others `/REST` |
 //! | `/api/...`, `/login`, `/private/REST`, `/limited/SECS/REST` | a JSON API with pages (`paged_api`) |
@@ -42,8 +42,8 @@
 //! assert_eq!(origin.hits("/small/7"), 1);
 //! ```
 //!
-//! Left out: broken framing ([`crate::h1_peer`] and [`crate::frames`] do that), rates and delays of
-//! the line ([`crate::relay`]).
+//! Not supported: broken framing (see [`crate::h1_peer`] and [`crate::frames`]), rate limits and
+//! delays of the link (see [`crate::relay`]).
 
 mod body;
 mod entity;
@@ -72,7 +72,7 @@ use crate::site::GeneratedSite;
 use crate::test_certificates::TestCertificates;
 use request_log::OriginRequestLog;
 
-/// The size in bytes of a window of HTTP/2 before any change (RFC 9113 section 6.9.2).
+/// The initial size in bytes of an HTTP/2 flow-control window (RFC 9113 section 6.9.2).
 const RFC_WINDOW: u32 = 65_535;
 
 /// The settings of an origin; made by [`Origin::builder`].
@@ -93,8 +93,8 @@ pub struct OriginBuilder {
 }
 
 impl OriginBuilder {
-    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The content of `/bytes` and
-    /// `/text` has the seed of the site.
+    /// Sets the site to serve. Default: `GeneratedSite::scaled(1, 30)`. The seed of the site is
+    /// also the seed of the content of `/bytes` and `/text`.
     pub fn site(mut self, site: GeneratedSite) -> OriginBuilder {
         self.site = site;
         self
@@ -140,8 +140,8 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets the number of bytes that a client may send ahead on a stream of HTTP/2 and on its
-    /// connection. Default: 65,535, as in RFC 9113, so that uploads have to wait for more.
+    /// Sets the HTTP/2 flow-control window in bytes, for each stream and for the connection.
+    /// Default: 65,535, as in RFC 9113, so that large uploads have to wait for more credit.
     pub fn http2_window(mut self, bytes: u32) -> OriginBuilder {
         self.http2_window = bytes;
         self
@@ -153,7 +153,7 @@ impl OriginBuilder {
         self
     }
 
-    /// Announces HTTP/3 at the TLS port by a field Alt-Svc in each reply over TLS and TCP, even if
+    /// Announces HTTP/3 on the TLS port by an Alt-Svc field in each reply over TLS and TCP, even if
     /// [`OriginBuilder::http3`] is off. Default: no.
     pub fn advertise_http3(mut self) -> OriginBuilder {
         self.advertise_http3 = true;
@@ -250,7 +250,7 @@ struct OriginState {
     /// The largest number of concurrent streams on an HTTP/2 connection; `None` if HTTP/2 is
     /// disabled.
     http2: Option<u32>,
-    /// The window of HTTP/2 streams and connections in bytes.
+    /// The flow-control window of HTTP/2 streams and connections in bytes.
     http2_window: u32,
     /// The value of Alt-Svc in replies over TLS and TCP.
     alt_svc: Option<HeaderValue>,
@@ -388,7 +388,7 @@ impl Origin {
     }
 
     /// Clears the log, the counts for each path, and the state of `/flaky` and `/retry-after`. The
-    /// total numbers of connections and requests stay.
+    /// total numbers of connections and requests are kept.
     pub fn forget(&self) {
         self.state.record.forget();
     }

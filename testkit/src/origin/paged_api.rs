@@ -1,22 +1,22 @@
-//! A JSON API with pages, as public ones have them: a listing of items in each usual kind of paging,
-//! behind a login, and with a limit on requests.
+//! A JSON API with pages, like public APIs: a listing of items with each common kind of pagination,
+//! routes that require a login, and routes with a limit on requests.
 //!
 //! | route | reply |
 //! |---|---|
 //! | `/api/link` | an array of items; `Link` fields with `next`, `prev`, `first` and `last` |
 //! | `/api/next` | `{"items": [...], "next": URL or null}` |
-//! | `/api/cursor` | `{"items": [...], "next_cursor": TEXT}`, which goes into the query as `cursor`; empty at the end |
-//! | `/api/more` | `{"items": [...], "has_more": true or false}`; pages are counted by `page` |
+//! | `/api/cursor` | `{"items": [...], "next_cursor": TEXT}`, which is the query parameter `cursor` of the next request; empty at the end |
+//! | `/api/more` | `{"items": [...], "has_more": true or false}`; `page` selects the page |
 //! | `/api/page` | an array, empty beyond the last page; with `missing=1`, 404 there |
-//! | `/api/offset` | the same, counted by `offset` |
+//! | `/api/offset` | an array, empty beyond the last item; `offset` selects the first item |
 //! | `/api/html` | a page of links with `<a rel="next">` |
-//! | `/api/loop` | as `/api/link`, but the last page leads to the second one |
+//! | `/api/loop` | as `/api/link`, but the last page links to the second page as its next page |
 //! | `/login` | GET: a form with a token against request forgery, and a cookie; POST of both with `user=me` and `password=secret`: a session cookie |
 //! | `/private/REST` | as `/REST`, for Basic `me:secret`, Bearer `secret`, or the session cookie; else 401 |
 //! | `/limited/SECS/REST` | the first request for each URL gets 429 with Retry-After; the others as `/REST` |
 //!
-//! The query parameters `total` (25) and `size` (10) set the numbers of items, and of items on a
-//! page; `page` is the page from 1, `offset` the first item from 0.
+//! The query parameters `total` (25) and `size` (10) set the number of items in total, and on one
+//! page. `page` is the number of the page, from 1; `offset` is the index of the first item, from 0.
 
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Response, StatusCode};
@@ -27,15 +27,15 @@ use super::routes::{RouteRequest, percent_decoded, plain};
 
 /// The maximum number of items of the listing, and of items on one page.
 const MAX_ITEMS: u64 = 1_000_000;
-/// The token against request forgery, which has to come back with the form and in the cookie.
+/// The token against request forgery. The form and the cookie of a login must contain it.
 const FORM_TOKEN: &str = "f7+3b/9=";
 const SESSION: &str = "session=k4d8";
 
-/// The part of a listing that a request asks for.
+/// The part of a listing that a request selects.
 struct ListingPage {
     total: u64,
     size: u64,
-    /// The number of the first item on the page, from 0.
+    /// The index of the first item on the page, from 0.
     from: u64,
 }
 
@@ -71,7 +71,7 @@ impl ListingPage {
     }
 }
 
-/// Returns the reply of `/api/KIND`; `None` if there is no such kind.
+/// Returns the reply of the route `/api/KIND`; `None` if there is no such route.
 pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<ReplyBody>> {
     let page = ListingPage::from_request(asked);
     let other = |number: u64| with_page(asked, number);
@@ -114,7 +114,8 @@ pub(super) fn listing(asked: &RouteRequest, kind: &str) -> Option<Response<Reply
     })
 }
 
-/// Returns the request's target with another number of the page. It is relative to the server.
+/// Returns the target of the request with this page number in its query. It is relative to the
+/// server.
 fn with_page(asked: &RouteRequest, number: u64) -> String {
     let others = asked.parts.uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
     let others = others.filter(|part| !part.starts_with("page="));
@@ -132,7 +133,7 @@ fn json_reply(value: &Value) -> Response<ReplyBody> {
     reply
 }
 
-/// Returns the reply to a request without valid credentials; `None` if they are valid.
+/// Returns the 401 reply if the request has no valid credentials; `None` if they are valid.
 pub(super) fn refusal(asked: &RouteRequest) -> Option<Response<ReplyBody>> {
     let of = |name| asked.parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     // The user me with the password secret.
@@ -146,7 +147,7 @@ pub(super) fn refusal(asked: &RouteRequest) -> Option<Response<ReplyBody>> {
     Some(reply)
 }
 
-/// Returns the reply of `/login`: the form, or the result of sending it.
+/// Returns the reply of `/login`: the form, or the result of submitting the form.
 pub(super) fn login(asked: &RouteRequest) -> Response<ReplyBody> {
     let form_cookie = format!("form={}", FORM_TOKEN.replace(['+', '/', '='], "_"));
     if asked.parts.method != Method::POST {

@@ -1,4 +1,4 @@
-//! Records the received requests: counters, hits for each path, and a log.
+//! Records the received requests: counters, the number of requests for each path, and a log.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -32,14 +32,14 @@ pub struct LoggedRequest {
 }
 
 impl LoggedRequest {
-    /// Returns the value of the first field with this name. `None` if no field has it. `name` must
-    /// be in lower case.
+    /// Returns the value of the first field with this name; `None` if no field has this name.
+    /// `name` must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 }
 
-/// A number that rises and falls, and its largest value so far.
+/// A number that increases and decreases, and its largest value so far.
 #[derive(Default)]
 struct Gauge {
     now: AtomicU64,
@@ -121,7 +121,7 @@ impl OriginRequestLog {
         lock(&self.log).push(request);
     }
 
-    /// Counts a request for `path`. Returns how many requests for that path came before.
+    /// Counts a request for `path`. Returns the number of earlier requests for that path.
     pub(super) fn attempt(&self, path: &str) -> u64 {
         let mut attempts = lock(&self.attempts);
         let count = attempts.entry(path.to_owned()).or_default();

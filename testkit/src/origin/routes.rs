@@ -24,12 +24,12 @@ use crate::dns_server::ReceivedQuery;
 
 /// The longest request body that the origin accepts, in bytes.
 const BODY_LIMIT: usize = 1 << 30;
-/// The longest text in bytes, and the largest bomb in MiB, that a path may request. Both are made
-/// in memory.
+/// The maximum length of a text in bytes, and the maximum size of a bomb in MiB, that a path may
+/// request. Both are generated in memory.
 const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
-/// The number of interim responses 103 (Early Hints) that go before a reply.
+/// The number of interim responses with status 103 (Early Hints) that precede a reply.
 #[derive(Clone, Copy)]
 pub(super) struct EarlyHints(pub(super) u64);
 
@@ -147,8 +147,8 @@ where
     plain(StatusCode::OK, format!("{length} {:08x}\n", checksum.sum()))
 }
 
-/// Returns the reply of a route that does not wait before it replies. `route` is the first segment
-/// of the path, and `argument` the rest.
+/// Returns the reply of a route that replies without waiting. `route` is the first segment of the
+/// path, and `argument` the remaining path.
 fn direct(state: &OriginState, asked: &RouteRequest, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
     let number = argument.parse::<u64>().ok();
     let coded = route.parse::<ContentCoding>().ok();
@@ -236,9 +236,9 @@ fn dns_query(state: &OriginState, asked: &RouteRequest) -> Response<ReplyBody> {
     reply
 }
 
-/// Returns a reply whose content is encoded as the query parameter `enc` says. `auto` chooses by
-/// Accept-Encoding, `identity` means no coding, and a list names the codings in the order of their
-/// use.
+/// Returns a reply whose content is encoded according to the query parameter `enc`. `auto` selects
+/// by Accept-Encoding, `identity` means no coding, and a list contains the codings in the order in
+/// which they are applied.
 fn negotiated(
     asked: &RouteRequest,
     default: &str,
@@ -287,7 +287,7 @@ fn encoded(
         .expect("fields that are valid by construction")
 }
 
-/// Returns a reply with this status; 400 if the status is not final.
+/// Returns a reply with this status. Replies with 400 if it is not a final status.
 fn status_reply(code: Option<u64>) -> Response<ReplyBody> {
     let code = code.and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
     match StatusCode::from_u16(code) {

@@ -1,4 +1,4 @@
-//! Accepts connections, and serves each in its own task.
+//! Accepts connections, and serves each connection in its own task.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::body::{ReplyBody, RouteBodySource};
 use super::{OriginState, routes};
 
-/// The least window of an HTTP/2 connection in bytes.
+/// The minimum flow-control window of an HTTP/2 connection in bytes.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
 pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<OriginState>) {

@@ -1,4 +1,5 @@
-//! The contents of the mirror: packages made from a seed, and the page that lists them.
+//! The contents of the package mirror: packages generated from a seed, and the page that lists
+//! them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// The length of the gzip header in bytes, which is the offset of the first block.
     pub header: usize,
-    /// The number of bytes that a reader wants after the gzip header: the bytes up to the end of
+    /// The number of bytes after the gzip header that a reader needs: the bytes up to the end of
     /// the packing list, or all bytes.
     pub wanted: usize,
 }
@@ -46,8 +47,8 @@ impl Package {
         Package { name, bytes, header, wanted: wanted.min(size) }
     }
 
-    /// Creates a package from `bytes`, a file in the format of `signify -zS`. `wanted` is the
-    /// number of bytes after its header that a reader wants.
+    /// Creates a package from `bytes`, a file in the format of `signify -zS`. A reader needs
+    /// `wanted` bytes after the gzip header.
     pub fn from_bytes(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
@@ -55,20 +56,20 @@ impl Package {
     }
 
     /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
-    /// header, the wanted blocks, and one more block. A reader notices that the unpacker has
+    /// header, the blocks that it needs, and one more block. A reader notices that the unpacker has
     /// stopped only when it passes on that last block.
     pub fn min_sent_bytes(&self) -> usize {
         let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
         self.bytes.len().min(self.header + blocks * BLOCK)
     }
 
-    /// Returns `true` if a reader wants the whole package.
+    /// Returns `true` if a reader needs the whole package.
     pub fn is_wanted_whole(&self) -> bool {
         self.min_sent_bytes() == self.bytes.len()
     }
 }
 
-/// The part of a file (the index or a package) that a reader wants. Programs of the bench receive
+/// The part of a file (the index or a package) that a reader needs. Programs of the bench receive
 /// it as one line, `name length wanted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPackage {
@@ -76,7 +77,7 @@ pub struct WantedPackage {
     pub name: String,
     /// The length of the file in bytes.
     pub length: usize,
-    /// The number of bytes after the gzip header that a reader wants.
+    /// The number of bytes after the gzip header that a reader needs.
     pub wanted: usize,
 }
 
@@ -117,8 +118,8 @@ struct PackageCatalogueInner {
 
 /// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// One in this many packages is read completely. A reader wants only the beginning of each other
-/// package.
+/// The interval at which a package is read completely: one in this many. Of every other package, a
+/// reader needs only the beginning.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {
@@ -162,7 +163,7 @@ impl PackageCatalogue {
         &self.inner.index
     }
 
-    /// Returns the part of each file that a reader wants, in reading order: the index, then the
+    /// Returns the part of each file that a reader needs, in reading order: the index, then the
     /// packages.
     pub fn wants(&self) -> Vec<WantedPackage> {
         let index = WantedPackage { name: String::new(), length: self.index().len(), wanted: self.index().len() };

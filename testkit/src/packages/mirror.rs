@@ -1,5 +1,5 @@
-//! The server of a catalogue: HTTP/1.1 on plain threads, with range requests. It sends the index
-//! gzipped if the client accepts that. It counts the bytes that it sends.
+//! The server of a package catalogue: HTTP/1.1 on plain threads, with range requests. It sends the
+//! index gzip-coded if the client accepts this. It counts the bytes that it sends.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ use crate::test_certificates::TestCertificates;
 /// The longest request head that the mirror accepts, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
 /// The size of one write to a client in bytes. If a client closes early, the count of bytes sent is
-/// too high by at most this.
+/// too high by at most this number.
 const PIECE: usize = 8 << 10;
 
 /// A running mirror of a catalogue of packages. It serves until the process ends, since its threads
@@ -83,7 +83,7 @@ impl PackageMirror {
         self.url_by(self.addr, name)
     }
 
-    /// Returns the URL of a file as fetched through a relay that listens at `addr`.
+    /// Returns the URL of a file for a client that connects through a relay at `addr`.
     pub fn url_by(&self, addr: SocketAddr, name: &str) -> String {
         format!("{}://{addr}/packages/{name}", self.scheme)
     }

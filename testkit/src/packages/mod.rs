@@ -1,6 +1,6 @@
-//! A mirror of packages, and a reader of it that works like OpenBSD's pkg_add. It reads an index,
-//! then the beginnings of many packages; for each file it runs a fetch program with the URL and
-//! reads that program's output from a pipe.
+//! A mirror of packages, and a reader of it that works like OpenBSD's pkg_add. The reader reads an
+//! index, and then the beginnings of many packages. For each file it runs a fetch program with the
+//! URL, and reads the program's output from a pipe.
 //!
 //! ```text
 //!  mirror (index 2.5 MB, packages)  ◀── fetcher, one process a file ──▶ pipe ──▶ reader: header, block by block, then it stops

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::catalogue::hex;
 use super::{BLOCK, WantedPackage};
 
-/// The number of bytes that the reader reads from the pipe at a time until it has the end of a
-/// package's gzip header, as signify does.
+/// The number of bytes that the reader reads from the pipe at a time until it has reached the end
+/// of a package's gzip header, as signify does.
 const HEADER_READ: usize = 1024;
 
 /// A reader of packages that works like pkg_add: it runs a fetch program for each file and reads
@@ -18,25 +18,27 @@ const HEADER_READ: usize = 1024;
 pub struct PackageReader<'a> {
     /// The fetch program and its options: the value of `FETCH_CMD`, split at blanks.
     pub fetcher: &'a [String],
-    /// The URL of the index page. The URL of a package is this with the package's name appended.
+    /// The URL of the index page. The URL of a package is this URL with the package's name
+    /// appended.
     pub base: &'a str,
 }
 
-/// The cost of reading a list of packages: time, processes and bytes.
+/// The cost of reading a list of packages: the time, the number of fetch programs, and the number
+/// of bytes.
 #[derive(Debug, Clone, Default)]
 pub struct PackageReaderCost {
-    /// The time from the start of the first fetch program to the end of the last.
+    /// The time from the start of the first fetch program to the end of the last one.
     pub wall: Duration,
     /// The number of fetch programs started.
     pub calls: u64,
     /// The number of bytes that the reader read from the fetch programs.
     pub read: u64,
-    /// The standard error of all fetch programs, joined.
+    /// The standard error of all fetch programs, concatenated.
     pub said: String,
 }
 
 impl PackageReader<'_> {
-    /// Reads the wanted files, one after the other: of each package, the gzip header and the first
+    /// Reads the files, one after the other: of each package, the gzip header and the first
     /// [`wanted`](WantedPackage::wanted) bytes after it. Each fetch program starts after the
     /// previous one has exited.
     ///
@@ -94,8 +96,8 @@ fn read_index(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
     if is_whole { Ok(index.len()) } else { Err(unexpected_bytes_error("the index", index.len())) }
 }
 
-/// Reads the wanted part of a package from the pipe and checks its blocks against their digests.
-/// Returns the number of bytes read.
+/// Reads the part of a package that is needed from the pipe, and checks its blocks against their
+/// digests. Returns the number of bytes read.
 fn read_package(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.

@@ -1,4 +1,4 @@
-//! A connection: its socket, its TLS session, and the bytes that wait in either direction.
+//! A connection of the page server: its socket, its TLS session, and its buffers.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct PageConnection {
     pub(super) is_new: bool,
     /// True if the server closes the connection after the current response.
     pub(super) closes: bool,
-    /// True if the rest of the response waits until the socket is writable.
+    /// True if the remaining response waits until the socket is writable.
     pub(super) waits_to_write: bool,
     handshake_reported: bool,
     /// The received bytes of requests that are not served yet.
@@ -36,12 +36,12 @@ pub(super) struct PageConnection {
 /// The progress of the current request of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestPhase {
-    /// No request is in progress.
+    /// No request is being served.
     Idle,
-    /// The first request of the connection, which counts as still on its way for
+    /// The first request of the connection has arrived, but is treated as still in transit for
     /// [`PageTiming::setup_delay`](super::PageTiming::setup_delay).
     Opening,
-    /// The request waits until the server has served other requests.
+    /// The request waits until the server has finished other requests.
     Queued,
     Serving,
     /// The request will be answered with 503, after the delay.
@@ -109,7 +109,8 @@ impl PageConnection {
         tls.handshake_kind()
     }
 
-    /// Writes the rest of the response. Returns false if the socket accepts no more bytes now.
+    /// Writes the remaining bytes of the response. Returns false if the socket accepts no more
+    /// bytes now.
     pub(super) fn write(&mut self) -> io::Result<bool> {
         if let Some(tls) = &mut self.tls {
             if self.sent < self.output.len() {

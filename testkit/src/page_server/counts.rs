@@ -1,12 +1,12 @@
-//! The counts of a measurement run, as the page server sees the run.
+//! The page server's counts during a measurement run.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The time after the first request that a client may take to find out how many concurrent requests
-/// the server can handle.
+/// The time after the first request during which a client may find out how many concurrent requests
+/// the server can handle. Peaks in this time are counted separately.
 const WARM_UP_TIME: Duration = Duration::from_secs(1);
 
 /// The page server's counts since the start of a measurement run.
@@ -14,7 +14,7 @@ const WARM_UP_TIME: Duration = Duration::from_secs(1);
 pub struct ServerCounts {
     /// The number of accepted connections.
     pub connections: u64,
-    /// The number of full TLS handshakes, i.e. with certificates.
+    /// The number of full TLS handshakes, in which the server sends its certificates.
     pub full_handshakes: u64,
     /// The number of TLS handshakes that resumed a session.
     pub resumed_handshakes: u64,
@@ -35,18 +35,19 @@ pub struct ServerCounts {
     /// The largest number of concurrent requests (served or queued) in the first second after the
     /// first request.
     pub peak_at_first: usize,
-    /// The largest number of concurrent requests (served or queued) after that first second; `None`
-    /// if there was no request so late.
+    /// The largest number of concurrent requests (served or queued) after the first second; `None`
+    /// if there was no request in that time.
     pub peak_later: Option<usize>,
 }
 
-/// The counts of the current run, shared by the server's thread and the thread that reads them.
+/// The counts of the current run. The server's thread and the thread that reads them share the
+/// counts.
 pub(super) struct PageServerCounts(Mutex<RunCounts>);
 
 struct RunCounts {
     counts: ServerCounts,
     started: Instant,
-    /// The number of requests that are being served or queued now.
+    /// The number of requests that are currently being served or queued.
     at_a_time: usize,
 }
 
@@ -75,7 +76,7 @@ impl PageServerCounts {
         *(if is_full { &mut counts.full_handshakes } else { &mut counts.resumed_handshakes }) += 1;
     }
 
-    /// Counts a request as being served or queued from now on.
+    /// Counts a request as served or queued, from its arrival.
     pub(super) fn arrived(&self, now: Instant) {
         let mut state = lock(&self.0);
         let since = now.saturating_duration_since(state.started);
@@ -85,7 +86,8 @@ impl PageServerCounts {
         state.change(now, |at_a_time| at_a_time + 1);
     }
 
-    /// Ends the counting of a request, because its response is sent or its client has closed.
+    /// Stops counting a request as served or queued: its response was sent, or its client has
+    /// closed the connection.
     pub(super) fn left(&self, now: Instant) {
         lock(&self.0).change(now, |at_a_time| at_a_time.saturating_sub(1));
     }
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_peak_includes_requests_of_the_first_second() {
+    fn peak_after_warm_up_includes_earlier_open_requests() {
         let recorder = PageServerCounts::new();
         let start = Instant::now();
         for _ in 0..3 {

@@ -1,6 +1,7 @@
-//! The times at which something is to be done: a heap, and a system timer for the first.
+//! Deadlines of the event loop: a heap of times, and a system timer for the earliest.
 //!
-//! The timeout of epoll counts whole milliseconds, which would double a round trip of one.
+//! The timeout of epoll has a resolution of one millisecond, which would double a round trip of one
+//! millisecond.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +18,7 @@ use rustix::time::{
 pub(super) struct Deadlines<T> {
     clock: OwnedFd,
     waiting: BinaryHeap<Reverse<(Instant, u64, T)>>,
-    /// The number of deadlines added so far. It orders deadlines at equal times: the deadline added
+    /// The number of deadlines added so far. It orders deadlines with equal times: the one added
     /// first expires first.
     added: u64,
 }
@@ -28,7 +29,7 @@ impl<T: Ord> Deadlines<T> {
         Ok(Deadlines { clock, waiting: BinaryHeap::new(), added: 0 })
     }
 
-    /// Returns a file descriptor that becomes readable when the earliest deadline comes.
+    /// Returns a file descriptor that becomes readable at the earliest deadline.
     pub(super) fn descriptor(&self) -> RawFd {
         self.clock.as_raw_fd()
     }
@@ -43,7 +44,7 @@ impl<T: Ord> Deadlines<T> {
     }
 
     /// Removes and returns the value of the earliest deadline before `now`. `None` if no deadline
-    /// has expired. In that case the timer is set for the next deadline.
+    /// has passed; then the timer is set to the next deadline.
     pub(super) fn expired(&mut self, now: Instant) -> Option<T> {
         let first = self.waiting.peek().map(|Reverse((due, ..))| *due)?;
         if first > now {

@@ -1,4 +1,5 @@
-//! The thread of the server: accepts, reads, answers, and keeps the deadlines.
+//! The thread of the page server: accepts connections, reads requests, sends responses, and handles
+//! deadlines.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -25,8 +26,8 @@ const FIRST_PORT: usize = 2;
 
 const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// The slot of a connection and the number of the connection. The number tells it from later
-/// connections that use the slot again.
+/// The slot of a connection, and the connection's id. The id distinguishes the connection from
+/// later ones that reuse the slot.
 type ConnectionPlace = (usize, u64);
 
 /// The event loop of the page server, with its ports and connections.
@@ -39,7 +40,7 @@ pub(super) struct EventLoop {
     deadlines: Deadlines<ConnectionPlace>,
     connections: Vec<Option<NumberedConnection>>,
     free: Vec<usize>,
-    /// The slots of connections whose input may contain a further complete request.
+    /// The slots of connections whose input may contain another complete request.
     ready: Vec<usize>,
     accepted: u64,
 }
@@ -49,7 +50,7 @@ struct NumberedConnection {
     connection: PageConnection,
 }
 
-/// The load of a port: how many requests are being served, and which wait in the queue.
+/// The load of a port: the number of requests being served, and the queue of waiting requests.
 #[derive(Default)]
 struct PortLoad {
     serving: usize,
@@ -57,7 +58,7 @@ struct PortLoad {
 }
 
 impl EventLoop {
-    /// Creates the event loop, and a waker with which another thread stops it.
+    /// Creates the event loop, and a waker by which another thread stops it.
     pub(super) fn new(
         mut ports: Vec<PagePort>,
         tls: Option<Arc<ServerConfig>>,
@@ -87,7 +88,7 @@ impl EventLoop {
         Ok((event_loop, waker))
     }
 
-    /// Serves requests until the waker is used.
+    /// Serves requests until the loop is stopped by its waker.
     pub(super) fn run(mut self) {
         let first_connection = FIRST_PORT + self.ports.len();
         let mut events = Events::with_capacity(1024);
@@ -144,8 +145,8 @@ impl EventLoop {
         }
     }
 
-    /// Handles a socket event of the connection in this slot: reads or writes as far as the socket
-    /// allows.
+    /// Handles a socket event of the connection in this slot: reads and writes as much as the
+    /// socket allows.
     fn on_event(&mut self, place: usize, event: &Event) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
         if event.is_readable() {
@@ -218,7 +219,7 @@ impl EventLoop {
         }
     }
 
-    /// Serves, queues or refuses a request that has arrived at the server.
+    /// Serves, queues or refuses a request that has arrived at this connection.
     fn on_request_arrived(&mut self, key: ConnectionPlace, timing: PageTiming, now: Instant) {
         let Some(connection) = connection_of(&mut self.connections, key) else { return };
         self.counts.arrived(now);
@@ -246,7 +247,7 @@ impl EventLoop {
         }
     }
 
-    /// Handles all deadlines that have come.
+    /// Handles all deadlines that have passed.
     fn handle_deadlines(&mut self) {
         let now = Instant::now();
         while let Some(key) = self.deadlines.expired(now) {
@@ -258,8 +259,8 @@ impl EventLoop {
         }
     }
 
-    /// Sends the response of the connection in this slot, then serves the request that has waited
-    /// longest in the port's queue.
+    /// Sends the response of the connection in this slot, then serves the oldest request in the
+    /// port's queue.
     fn respond(&mut self, place: usize, now: Instant) {
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };
         let (port, len) = (connection.port, connection.page_len);
@@ -276,8 +277,7 @@ impl EventLoop {
         }
     }
 
-    /// Lets the longest-waiting request in the port's queue be served, after another request was
-    /// served.
+    /// Starts to serve the oldest request in the port's queue, after another request is finished.
     fn serve_next(&mut self, port: usize, now: Instant) {
         self.loads[port].serving -= 1;
         let PortService::Pages(timing) = self.ports[port].service else { return };
@@ -289,8 +289,8 @@ impl EventLoop {
         }
     }
 
-    /// Writes the response of the connection in this slot. When all of it is written, starts the
-    /// connection's next request, if one has arrived.
+    /// Writes the response of the connection in this slot. When the response is complete, starts
+    /// the next request of the connection if one has arrived.
     fn write(&mut self, place: usize) {
         let first_connection = FIRST_PORT + self.ports.len();
         let Some(Some(NumberedConnection { connection, .. })) = self.connections.get_mut(place) else { return };

@@ -1,13 +1,13 @@
-//! An HTTP/1.1 server for measurements, far cheaper than its clients: one thread with one epoll
-//! instance, and no allocation for a request on a warm connection.
+//! An HTTP/1.1 server for measurements, which needs far less CPU time than its clients: one thread
+//! with one epoll instance, and no allocation for a request on an open connection.
 //!
-//! A server has several ports, each with its own [`PortService`]: pages at once or after a delay,
-//! a limited number of requests at a time, silence, resets, or refusals. Each port accepts
-//! connections to every address of 127.0.0.0/8 and none from other machines.
+//! A server has several ports, each with its own [`PortService`]: pages immediately or after a
+//! delay, a limited number of concurrent requests, silence, resets, or refusals. Each port accepts
+//! connections to every address of 127.0.0.0/8, but none from other machines.
 //!
-//! A delay stands for the round trip: the response is sent this much later, and the first request
-//! of a connection waits twice, since opening a connection also costs a round trip. To the server,
-//! a request lasts from its arrival to its response.
+//! A delay simulates a round trip: each response is sent this much later, and the first response on
+//! a connection twice as much, since opening a connection also takes a round trip. For the limit on
+//! concurrent requests, a request lasts from its arrival to its response.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -66,27 +66,26 @@ pub enum PortService {
     Refuse,
 }
 
-/// The delays of a port that sends pages, and the number of requests that the port serves at a
-/// time.
+/// The delays of a port that sends pages, and its limit on concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTiming {
     /// The time from the arrival of a request to its response, not counting time in the queue.
     pub delay: Duration,
-    /// The extra time that the first request of a connection takes to arrive, for the round trip
+    /// The additional time that the first request of a connection takes to arrive: the round trip
     /// that opens the connection.
     pub setup_delay: Duration,
     /// The largest number of requests that the port serves at the same time.
     pub at_a_time: usize,
-    /// The treatment of requests beyond `at_a_time`.
+    /// The treatment of requests that exceed `at_a_time`.
     pub overload: OverloadPolicy,
 }
 
-/// The treatment of requests beyond [`PageTiming::at_a_time`] on a port of the page server.
+/// The treatment of requests that exceed [`PageTiming::at_a_time`] on a port of the page server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverloadPolicy {
-    /// Further requests wait in a queue until others have been served.
+    /// Such requests wait in a queue until others have been served.
     Queue,
-    /// Further requests are answered with status 503, after the delay.
+    /// Such requests are answered with status 503, after the delay.
     Unavailable,
 }
 
@@ -101,8 +100,9 @@ impl PageTiming {
         PageTiming { delay, setup_delay: Duration::ZERO, at_a_time: usize::MAX, overload: OverloadPolicy::Queue }
     }
 
-    /// Returns the timing of a server that is `round_trip` away and serves `at_a_time` requests at
-    /// the same time. `overload` says what happens to further requests.
+    /// Returns the timing of a server at a distance of `round_trip` that serves `at_a_time`
+    /// requests at the same time. `overload` determines the treatment of requests that exceed this
+    /// number.
     pub const fn remote(round_trip: Duration, at_a_time: usize, overload: OverloadPolicy) -> PageTiming {
         PageTiming { delay: round_trip, setup_delay: round_trip, at_a_time, overload }
     }

@@ -1,16 +1,16 @@
-//! The pages: one line each, which names its URL, so that a client's output can be checked whatever
-//! the order of its pages.
+//! The pages: one line each, which contains the URL of the page, so that a client's output can be
+//! checked regardless of the order of its pages.
 
 /// Returns the page at this path of this host: one line that starts with the host and the path. Its
 /// length in bytes is the first number in the path (300 for `/300/17`), or the length of the URL if
-/// this is longer.
+/// that is larger.
 pub fn page(host: &str, path: &str) -> Vec<u8> {
     let mut text = Vec::new();
     append_page(&mut text, host, path);
     text
 }
 
-/// Returns a hash of the URL (host and path). The page repeats this hash up to its end.
+/// Returns a hash of the URL (host and path). The page repeats the hash until it has its length.
 pub fn page_key(host: &str, path: &str) -> u64 {
     let step = |key: u64, byte: u8| (key ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     host.bytes().chain([0]).chain(path.bytes()).fold(0xcbf2_9ce4_8422_2325, step)
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_has_its_length_and_names_its_url() {
+    fn page_has_requested_length_and_contains_its_url() {
         for (path, len) in [("/300/1", 300), ("/50000/22", 50_000), ("/3/1", 12), ("/", 9)] {
             let text = String::from_utf8(page("a.test", path)).unwrap();
             assert_eq!((text.len(), text.len()), (len, page_len("a.test", path)), "{path}");

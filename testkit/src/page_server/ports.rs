@@ -1,5 +1,5 @@
 //! The listening sockets. Each accepts connections to every address of 127.0.0.0/8, but only from
-//! this machine: it is bound to the loopback interface.
+//! this machine, because it is bound to the loopback interface.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -22,14 +22,14 @@ pub(super) struct PagePort {
 
 enum PortSocket {
     Listening(TcpListener),
-    /// A bound port without service, held so that no other program gets it. The stream, if any,
-    /// fills the accept queue.
+    /// A bound port without a service, kept so that no other program can bind it. The stream, if
+    /// any, fills the accept queue.
     #[expect(dead_code, reason = "held for their Drop")]
     Closed(Socket, Option<TcpStream>),
 }
 
 impl PagePort {
-    /// Binds a free port, which the system chooses, for this service.
+    /// Binds a free port for this service. The system chooses the port.
     pub(super) fn open(service: PortService) -> io::Result<PagePort> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.bind_device(Some(LOOPBACK))?;

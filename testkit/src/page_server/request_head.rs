@@ -1,20 +1,20 @@
-//! Parses the head of a request as far as the server needs it.
+//! Parses the head of a request; only the parts that the server needs.
 
-/// The head of a request, as far as the page server needs it.
+/// The parts of a request head that the page server needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PageRequest<'a> {
-    /// The host of the Host field, without the port.
+    /// The host in the Host field, without the port.
     pub(super) host: &'a str,
     pub(super) path: &'a str,
-    /// True if the request asks to close the connection after the response.
+    /// True if the request requires the connection to be closed after the response.
     pub(super) closes: bool,
     /// The length of the request head in bytes, including the final empty line.
     pub(super) len: usize,
 }
 
-/// Parses the first request in `input`; `None` if its head is not complete yet. A missing Host
-/// field gives an empty host; a head that is not UTF-8 gives an empty host and path. Requests have
-/// no content.
+/// Parses the first request in `input`; `None` if its head is not complete. A request without a
+/// Host field has an empty host; a request whose head is not UTF-8 has an empty host and path.
+/// Requests must have no content.
 pub(super) fn parse(input: &[u8]) -> Option<PageRequest<'_>> {
     let end = input.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let text = str::from_utf8(&input[..end]).unwrap_or_default();

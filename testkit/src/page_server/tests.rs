@@ -1,4 +1,4 @@
-//! Requests to each kind of port, over plain sockets.
+//! Requests to each kind of port of the page server, over plain sockets.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -70,7 +70,7 @@ fn requests_over_the_limit_wait_or_get_503() {
 }
 
 #[test]
-fn closed_connection_gives_its_place_to_the_next() {
+fn closed_connection_frees_its_slot_for_queued_request() {
     let timing = PageTiming::remote(Duration::from_millis(100), 1, OverloadPolicy::Queue);
     let server = PageServer::start(vec![PortService::Pages(timing)], None).unwrap();
     let mut streams = vec![connect(&server, 0), connect(&server, 0), connect(&server, 0)];

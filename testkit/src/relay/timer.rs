@@ -1,8 +1,8 @@
-//! Forwards pieces of relayed data at their times. All connections share one system timer
-//! (timerfd), on which the runtime waits.
+//! Forwards each piece of relayed data when it is due. All connections share one system timer
+//! (timerfd), for which the runtime waits.
 //!
-//! The runtime's own timers count whole milliseconds and would turn 20 ms into 22. A sleeping
-//! thread would have to be woken for each piece.
+//! The runtime's own timers have a resolution of one millisecond and would turn 20 ms into 22 ms. A
+//! sleeping thread would have to be woken for each piece.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -34,19 +34,19 @@ struct PieceTimerState {
     arrived: u64,
 }
 
-/// A piece of relayed data that waits to be forwarded. A piece without bytes marks the end of its
-/// direction.
+/// A piece of relayed data that waits to be forwarded. A piece without bytes marks the end of the
+/// data in its direction.
 struct TimedPiece {
     due: Instant,
-    /// The order of arrival. Of two pieces that are due at one time, the piece with the lower
-    /// number is forwarded first.
+    /// The number of the piece in the order of arrival. Of two pieces that are due at the same
+    /// time, the piece with the lower number is forwarded first.
     number: u64,
     bytes: Bytes,
     to: UnboundedSender<Bytes>,
 }
 
 impl PieceTimer {
-    /// Creates a timer for which no piece of data is scheduled yet. Call it inside a Tokio runtime.
+    /// Creates a timer without any scheduled piece of data. Must be called inside a Tokio runtime.
     pub(super) fn new() -> io::Result<PieceTimer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
@@ -63,7 +63,7 @@ impl PieceTimer {
         if is_first { self.set(due) } else { Ok(()) }
     }
 
-    /// Forwards each piece at its time, until the returned future is dropped.
+    /// Forwards each piece when it is due, until the returned future is dropped.
     pub(super) async fn run(&self) -> io::Result<()> {
         loop {
             self.clock.readable().await?;

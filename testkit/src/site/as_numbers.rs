@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::rng::{Rng, mix};
 
-/// Returns `count` distinct AS numbers of one to nine digits, most of them of four to six.
+/// Returns `count` distinct AS numbers of one to nine digits. Most of them have four to six digits.
 pub(super) fn distinct(seed: u64, count: usize) -> Vec<u32> {
     // Of a thousand numbers, how many have 1, 2, … 9 digits.
     const WEIGHTS: [u64; 9] = [1, 4, 25, 220, 450, 270, 10, 10, 10];

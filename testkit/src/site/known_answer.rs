@@ -18,8 +18,8 @@ pub struct KnownAnswer {
     pub sha256: String,
 }
 
-/// Collects the CIDR blocks of a site. Blocks are kept as arrays padded with NUL, which sorts
-/// before every byte of a block, so that the arrays sort like the texts.
+/// A collector of the CIDR blocks of a site. The blocks are stored as arrays padded with NUL. NUL
+/// sorts before every byte of a block, so the arrays sort like the texts.
 #[derive(Default)]
 pub(super) struct CidrBlockCollector {
     blocks: Vec<[u8; LONGEST]>,

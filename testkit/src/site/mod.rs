@@ -1,8 +1,8 @@
-//! The site of the first job of the bench: three index pages that name thousands of pages of
-//! autonomous systems (AS), which hold CIDR blocks in HTML.
+//! The site of the first job of the bench: three index pages that list thousands of pages of
+//! autonomous systems (AS), which contain CIDR blocks in HTML.
 //!
 //! Every page is a pure function of the seed and the number of the page. The site therefore needs
-//! no disk, and a test knows the right answer.
+//! no disk, and a test can compute the correct answer.
 //!
 //! ```
 //! use testkit::site::GeneratedSite;
@@ -47,7 +47,7 @@ struct GeneratedSiteInner {
 }
 
 impl GeneratedSite {
-    /// Creates the full site of `seed`: 5,703 AS pages, about 276 MiB.
+    /// Creates the full site for `seed`: 5,703 AS pages, about 276 MiB.
     pub fn new(seed: u64) -> GeneratedSite {
         GeneratedSite::scaled(seed, PAGES)
     }
@@ -75,7 +75,7 @@ impl GeneratedSite {
         self.inner.seed
     }
 
-    /// Returns the AS numbers in the order in which the index pages first name them.
+    /// Returns the AS numbers in the order in which the index pages list them first.
     pub fn as_numbers(&self) -> &[u32] {
         &self.inner.numbers
     }
@@ -85,7 +85,7 @@ impl GeneratedSite {
         (1..=INDEXES).map(|i| format!("/{i}")).collect()
     }
 
-    /// Returns the paths of the AS pages, in the order in which the index pages first name them.
+    /// Returns the paths of the AS pages, in the order in which the index pages list them first.
     pub fn as_paths(&self) -> Vec<String> {
         self.inner.numbers.iter().map(|n| format!("/AS{n}")).collect()
     }
@@ -95,7 +95,7 @@ impl GeneratedSite {
         as_numbers::page_len(self.inner.seed, number)
     }
 
-    /// Returns the length of all AS pages together in bytes.
+    /// Returns the total length of all AS pages in bytes.
     pub fn total_len(&self) -> u64 {
         self.inner.numbers.iter().map(|n| self.page_len(*n) as u64).sum()
     }
@@ -135,7 +135,7 @@ impl GeneratedSite {
         Ok(())
     }
 
-    /// Returns the index of the cache entry for the page at `path`: index pages first, then AS
+    /// Returns the index of the cache entry for the page at `path`: index pages come first, then AS
     /// pages. `None` if the site has no such page. Each page has only one path: `/AS007` is not the
     /// page of AS 7.
     fn cache_index(&self, path: &str) -> Option<usize> {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_name_every_page_and_no_other() {
+    fn index_pages_list_exactly_the_as_pages() {
         let site = GeneratedSite::new(3);
         let names = Regex::new("AS[0-9]{1,9}").unwrap();
         let (mut seen, mut matches) = (HashSet::new(), 0);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn known_answer_equals_what_the_expression_finds() {
+    fn known_answer_equals_output_of_regular_expression() {
         let site = GeneratedSite::scaled(5, 400);
         let expression = cidr();
         let mut found = BTreeSet::new();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn only_site_paths_are_pages() {
+    fn paths_outside_the_site_have_no_page() {
         let site = GeneratedSite::scaled(1, 5);
         let number = site.as_numbers()[0];
         for path in

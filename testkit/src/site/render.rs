@@ -1,8 +1,9 @@
 //! Renders the HTML of the pages.
 //!
-//! Rows are assembled from ready-made text and a few numbers, at some GB/s, so that the origin is
-//! never the bottleneck. Around the blocks there is text as in real pages that an inexact regular
-//! expression would match: paths, host names, dates, addresses without a mask, IPv6 prefixes.
+//! Rows are assembled from constant texts and a few numbers, at several GB/s, so that the origin is
+//! never the bottleneck. The text around the blocks resembles that of real pages. It contains
+//! strings that an inexact regular expression would match: paths, host names, dates, addresses
+//! without a mask, IPv6 prefixes.
 
 use crate::rng::{Rng, mix};
 
@@ -12,7 +13,7 @@ const PAD_OPEN: &[u8] = b"<!-- ";
 const PAD_CLOSE: &[u8] = b" -->\n";
 const FOOTER: &[u8] = b"</tbody></table>\n<div id=\"footer\">Updated 21 Nov 2026 06:53 UTC &copy; 2026 \
     <a href=\"/about/\">About</a> <a href=\"/contact/\">Contact</a></div>\n</body></html>\n";
-/// One in this many CIDR blocks is drawn from a pool that all pages share.
+/// The interval at which CIDR blocks are drawn from a pool that all pages share: one in this many.
 const SHARED_ONE_IN: u64 = 12;
 const SHARED_POOL: u64 = 4_096;
 
@@ -46,7 +47,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// Renders the index page with this index into `out`. The page lists a third of the AS numbers,
-/// some of them with an upstream.
+/// some of them with an upstream AS.
 pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[u32]) {
     let share = numbers.len().div_ceil(super::INDEXES);
     let from = (index * share).min(numbers.len());
@@ -95,8 +96,8 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// Renders an AS page of exactly its planned length into `out`. Calls `wrote` with each CIDR block
-/// that the job's regular expression matches.
+/// Renders the AS page of `number` into `out`, with exactly its planned length. Calls `wrote` with
+/// each CIDR block that the job's regular expression matches.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::as_numbers::page_len(seed, number);
     out.reserve(target);
@@ -253,8 +254,8 @@ impl CidrBlock {
         &self.text[..self.len]
     }
 
-    /// Sets this to a random CIDR block, either unique to the page or from the pool that all pages
-    /// share. The first block of the pool is the default route.
+    /// Changes this to a random CIDR block, either unique to the page or from the pool that all
+    /// pages share. The first block of the pool is the default route.
     fn draw(&mut self, rng: &mut Rng, seed: u64) {
         const MASKS: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 20, 19, 16, 8];
         let mut random = rng.next();

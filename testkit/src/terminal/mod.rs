@@ -1,4 +1,4 @@
-//! Runs a program on a terminal of a given size, and shows what its user would see.
+//! Runs a program on a terminal of a given size, and returns what its user would see.
 //!
 //! ```
 //! use std::process::Command;
@@ -31,7 +31,7 @@ use rustix::termios::Winsize;
 pub use screen::Screen;
 pub use svg::picture;
 
-/// The time limit of each wait.
+/// The maximum time of each wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that runs on a terminal.
@@ -43,7 +43,7 @@ pub struct TerminalSession {
 }
 
 struct ShownScreen {
-    /// The bytes that the program has written, and the terminal that shows them.
+    /// The bytes that the program has written, and the emulated terminal that displays them.
     parser: Mutex<(Vec<u8>, vt100::Parser)>,
     changed: Condvar,
 }
@@ -64,7 +64,8 @@ impl TerminalSession {
         Self::start_with(command, size, None)
     }
 
-    /// Starts a program as [`TerminalSession::start`] does, with another standard output.
+    /// Starts a program as [`TerminalSession::start`] does, but with `output` as its standard
+    /// output.
     ///
     /// # Errors
     /// If the system has no terminal for the program, or the program cannot be started.
@@ -103,7 +104,7 @@ impl TerminalSession {
         Ok(TerminalSession { child, terminal, shown, reader: Some(reader) })
     }
 
-    /// Returns the present content of the terminal.
+    /// Returns the current content of the terminal.
     pub fn screen(&self) -> Screen {
         Screen::from_vt100(self.shown.lock().1.screen())
     }
@@ -113,10 +114,11 @@ impl TerminalSession {
         self.shown.lock().0.clone()
     }
 
-    /// Waits until the screen has this property, and returns it.
+    /// Waits until `holds` returns true for the screen, and returns the screen. `what` describes
+    /// the expected screen in the panic message.
     ///
     /// # Panics
-    /// The screen does not get the property within a minute.
+    /// The screen does not meet the condition within a minute.
     #[track_caller]
     pub fn wait_for(&self, what: &str, mut holds: impl FnMut(&Screen) -> bool) -> Screen {
         let end = Instant::now() + PATIENCE;
@@ -156,8 +158,8 @@ impl TerminalSession {
         (code, self.screen())
     }
 
-    /// Waits for the end of the program, and returns its exit code. [`TerminalSession::output`] has
-    /// all bytes of the program from then on.
+    /// Waits for the end of the program, and returns its exit code. After this,
+    /// [`TerminalSession::output`] returns all bytes that the program has written.
     ///
     /// # Panics
     /// The program does not end within a minute.
@@ -197,7 +199,8 @@ fn window_size(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// Shows what programs write to a terminal, until the last program that has the terminal open ends.
+/// Passes the bytes that programs write to a terminal to its emulation, until the last program that
+/// has the terminal open has ended.
 fn read_terminal(mut terminal: File, shown: &ShownScreen) {
     let mut buffer = [0; 4096];
     loop {

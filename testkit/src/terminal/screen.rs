@@ -15,10 +15,11 @@ pub(super) struct TextRun {
     pub(super) style: TextStyle,
 }
 
-/// The look of characters.
+/// The style of a character: its colour and emphasis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TextStyle {
-    /// The number of the colour among the sixteen of a terminal; `None` for the usual one.
+    /// The number of the colour among the sixteen colours of a terminal; `None` for the default
+    /// colour.
     pub(super) color: Option<u8>,
     pub(super) is_bold: bool,
 }
@@ -37,12 +38,14 @@ impl Screen {
         Screen { rows }
     }
 
-    /// Returns the text, without blanks at the ends of lines and empty lines at the end.
+    /// Returns the text of the screen, without trailing blanks in lines and without empty lines at
+    /// the end.
     pub fn text(&self) -> String {
         self.lines(|run| run.text.clone())
     }
 
-    /// Returns the text with marks such as `{red}` before characters in a colour, and `{}` after them.
+    /// Returns the text of the screen with marks: `{red}` before characters in that colour, and
+    /// `{}` after them.
     pub fn marked_text(&self) -> String {
         self.lines(|run| match run.style.color {
             Some(color) => format!("{{{}}}{}{{}}", NAMES[usize::from(color % 8)], run.text),
@@ -56,7 +59,7 @@ impl Screen {
     }
 }
 
-/// Returns the text of a row up to its last character that is no blank.
+/// Returns the runs of a row up to its last character that is not blank.
 fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<TextRun> {
     let mut runs: Vec<TextRun> = Vec::new();
     for column in 0..columns {

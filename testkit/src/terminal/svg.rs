@@ -1,16 +1,16 @@
-//! Pictures of a terminal in SVG, which browsers and code hosting sites show.
+//! Pictures of a terminal in SVG, which browsers and code hosting sites can display.
 
 use std::fmt::Write as _;
 
 use super::screen::{Screen, TextRun};
 
-/// The width of a column and the height of a row, in pixels.
+/// The width of a column and the height of a row in pixels.
 const CELL: (f64, f64) = (8.4, 18.0);
 
 /// The margin around the text, in pixels.
 const MARGIN: f64 = 14.0;
 
-/// The colours of a terminal by their numbers, on a dark background.
+/// The colours of a terminal by number, for a dark background.
 const COLORS: [&str; 8] = ["#484f58", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#e6edf3"];
 
 /// Returns a picture of a screen as SVG, with this number of columns.
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn picture_has_text_in_its_place_and_color() {
+    fn picture_has_text_at_its_position_and_in_color() {
         let mut parser = super::super::parser_of(20, 4);
         parser.process(b"\x1b[31mred\x1b[0m\r\n  <x>");
         let svg = picture("a & b", 20, &Screen::from_vt100(parser.screen()));

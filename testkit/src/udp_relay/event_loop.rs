@@ -1,4 +1,4 @@
-//! The thread that reads datagrams and forwards them at their times.
+//! The thread that reads datagrams, and forwards each datagram when it is due.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -23,14 +23,14 @@ use crate::timed_queue::TimedQueue;
 pub(super) const WAKE: Token = Token(0);
 const TIMER: Token = Token(1);
 const CLIENTS: Token = Token(2);
-/// The token of flow 0. That of flow N is higher by N.
+/// The epoll token of flow 0. The token of flow N is larger by N.
 const FIRST_FLOW: usize = 3;
-/// The largest datagram in bytes.
+/// The maximum length of a datagram in bytes.
 const LARGEST: usize = 65_535;
 
 pub(super) struct RelayLoop {
     poll: Poll,
-    /// A system timer for the next datagram: it is exact, where the time-outs of epoll are whole
+    /// A system timer for the next datagram. It is precise, while the timeouts of epoll are whole
     /// milliseconds.
     timer: OwnedFd,
     socket: UdpSocket,
@@ -73,7 +73,7 @@ impl RelayLoop {
         })
     }
 
-    /// Relays until the relay is dropped.
+    /// Relays datagrams until the relay is dropped.
     pub(super) fn run(&mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(64);
         let mut buffer = vec![0; LARGEST];
@@ -101,7 +101,7 @@ impl RelayLoop {
         }
     }
 
-    /// Carries out the commands. Returns false if the relay stops.
+    /// Executes the commands that were sent to the thread. Returns false if the relay must stop.
     fn run_commands(&mut self) -> io::Result<bool> {
         let (rebind, injected) = {
             let state = &mut *lock(&self.shared.state);
@@ -196,7 +196,7 @@ impl RelayLoop {
         }
     }
 
-    /// Sends the datagrams that are due, and sets the timer for the next one.
+    /// Sends the datagrams that are due, and sets the timer for the next datagram.
     fn forward(&mut self) -> io::Result<()> {
         loop {
             let now = Instant::now();

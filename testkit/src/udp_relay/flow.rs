@@ -1,4 +1,4 @@
-//! The datagrams of one client address that have been forwarded or wait to be forwarded.
+//! A flow of the relay: one client address, and its datagrams.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use mio::net::UdpSocket;
 use super::Direction;
 use crate::packet_link::{LinkConditions, PacketLink};
 
-/// A client address and its socket to the server.
+/// A client address and the socket that connects it to the server.
 pub(super) struct UdpFlow {
     pub(super) client: SocketAddr,
     pub(super) socket: UdpSocket,
@@ -25,7 +25,7 @@ impl UdpFlow {
         &mut self.links[direction as usize]
     }
 
-    /// Returns the number of the next datagram in `direction`, and counts it.
+    /// Returns the number of the next datagram in `direction`, and increments the counter.
     pub(super) fn next_number(&mut self, direction: Direction) -> u64 {
         let number = &mut self.numbers[direction as usize];
         *number += 1;
@@ -33,7 +33,7 @@ impl UdpFlow {
     }
 }
 
-/// A datagram that waits to be forwarded.
+/// A datagram that waits until it is due.
 pub(super) struct WaitingDatagram {
     pub(super) flow: usize,
     pub(super) direction: Direction,

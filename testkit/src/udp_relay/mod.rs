@@ -47,11 +47,12 @@ pub enum DatagramVerdict {
     Pass,
     /// The datagram is dropped.
     Drop,
-    /// Other datagrams are relayed in place of this one, without loss and delay.
+    /// These datagrams are relayed in place of this one, without loss and delay.
     Replace(Vec<Vec<u8>>),
 }
 
-/// Decides about a datagram. The number counts the datagrams of a flow and direction, from 0.
+/// A filter, which decides what happens to a datagram. The number is the index of the datagram in
+/// its flow and direction, from 0.
 pub type DatagramFilter = dyn FnMut(Direction, u64, &[u8]) -> DatagramVerdict + Send;
 
 /// The settings of a relay; made by [`UdpRelay::to`].
@@ -75,8 +76,8 @@ impl UdpRelayBuilder {
         self
     }
 
-    /// Calls `filter` for each datagram before the conditions apply. Default: every datagram
-    /// passes.
+    /// Sets the filter, which is called for each datagram before the conditions of the link apply.
+    /// Default: every datagram passes.
     pub fn filter(
         mut self,
         filter: impl FnMut(Direction, u64, &[u8]) -> DatagramVerdict + Send + 'static,
@@ -153,12 +154,12 @@ impl UdpRelay {
         self.addr
     }
 
-    /// Returns the counts so far.
+    /// Returns the numbers of datagrams handled so far.
     pub fn counts(&self) -> RelayCounts {
         lock(&self.shared.state).counts
     }
 
-    /// Gives each flow a new socket to the server, as a NAT does that has forgotten its flows: the
+    /// Gives each flow a new socket to the server, like a NAT device that has lost its state: the
     /// server sees a new port. Datagrams to the old port are lost.
     pub fn rebind(&self) {
         self.command(|state| state.rebind = true);
@@ -169,8 +170,8 @@ impl UdpRelay {
         self.command(|state| state.is_blocked[direction as usize] = is_blocked);
     }
 
-    /// Sends a forged datagram, which neither end of the flow sent, on every flow in `direction`.
-    /// With [`Direction::Down`], clients see it come from the relay's address.
+    /// Sends a forged datagram, which neither end has sent, on every flow in `direction`. With
+    /// [`Direction::Down`], its source is the relay's address, like that of the server's datagrams.
     pub fn inject(&self, direction: Direction, datagram: &[u8]) {
         self.command(|state| state.injected.push((direction, datagram.to_vec())));
     }

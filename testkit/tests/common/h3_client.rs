@@ -1,4 +1,4 @@
-//! A client of HTTP/3 made of quinn and h3, for the tests of the servers.
+//! A simple HTTP/3 client based on quinn and h3, for the tests of the servers.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -32,7 +32,7 @@ impl H3Reply {
     }
 }
 
-/// A connection to a server, with the runtime that drives it.
+/// A connection to a server, with the async runtime that drives it.
 pub struct H3Client {
     pub runtime: Runtime,
     pub endpoint: Endpoint,

@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// A parsed response. Its body still has its chunked framing, if any.
+/// A parsed response. Its body may still have chunked framing.
 pub struct PlainReply {
     pub status: u16,
     pub head: String,
@@ -26,7 +26,7 @@ impl PlainReply {
 }
 
 /// Sends one GET for `target` on a new connection and reads to the end of the connection. `fields`
-/// are extra header lines, each ended by CRLF.
+/// contains additional header lines, each terminated by CRLF.
 pub fn get(addr: SocketAddr, target: &str, fields: &str) -> PlainReply {
     let request = format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n{fields}\r\n");
     talk(&mut TcpStream::connect(addr).unwrap(), request.as_bytes())
