@@ -133,7 +133,7 @@ pub(crate) struct PartGoal {
     pub(crate) bound: GoalBound,
 }
 
-/// The name in [`JobGoal::against`] that stands for the best peer of haul.
+/// The name in [`JobGoal::against`] that stands for the best competitor of haul.
 pub(crate) const BEST_PEER: &str = "the best peer";
 
 /// The upper bound that a goal sets on a result.
@@ -153,7 +153,8 @@ impl PartGoal {
         PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
     }
 
-    /// Creates the goal that the result of `of` is at most `at_most` times that of the best peer.
+    /// Creates the goal that the result of `of` is at most `at_most` times that of haul's best
+    /// competitor.
     pub(crate) fn ratio_to_best_peer(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
         PartGoal { what, of, bound: GoalBound::OfBest(at_most) }
     }

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn sealing_accepts_a_last_record_of_any_length() {
+    fn tls_sealing_accepts_last_record_of_any_length() {
         for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
             assert!(seal(bytes).is_ok());
         }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_core_restricts_processors_until_dropped() {
+    fn single_core_guard_restricts_processors_until_dropped() {
         let count = || sched_getaffinity(None).unwrap().count();
         let before = count();
         let held = SingleCoreGuard::restrict_thread().unwrap();

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_checked_in_any_order() {
+    fn page_check_accepts_pages_in_any_order() {
         let urls = [("a.test", "/60/1"), ("a.test", "/60/2"), ("b.test", "/60/1")];
         let keys = PageKeys {
             healthy: urls.iter().map(|(host, path)| page_key(host, path)).collect(),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_spans_first_to_last_request() {
+    fn request_rate_is_measured_from_first_to_last() {
         let second = |seconds| Some(Duration::from_secs(seconds));
         let counts = ServerCounts {
             requests: 11,

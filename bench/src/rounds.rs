@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_length_must_match() {
+    fn wrong_printed_length_is_refused() {
         let expected = OutputDigest::from_bytes(b"ab");
         for right in ["2", "2\n", "1\n1\n", "0\n2\n"] {
             assert_eq!(check_printed_sizes(right, &expected), Ok(()));

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn one_page_per_period_changes_daily() {
+    fn one_page_per_period_changes_each_day() {
         let site = VersionedSite::start(5, Some(3)).unwrap();
         let all = |tag: &str| -> String {
             (0..6)

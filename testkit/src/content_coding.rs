@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn negotiation_respects_names_and_weights() {
+    fn coding_negotiation_respects_names_and_weights() {
         assert_eq!(ContentCoding::negotiate("deflate, gzip, br, zstd"), Some(ContentCoding::Zstd));
         assert_eq!(ContentCoding::negotiate("GZIP;q=0.5, zstd;q=0"), Some(ContentCoding::Gzip));
         assert_eq!(ContentCoding::negotiate("identity"), None);

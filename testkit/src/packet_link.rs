@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn perfect_link_delivers_at_once() {
+    fn perfect_link_delivers_without_delay() {
         let start = Instant::now();
         let arrivals = PacketLink::new(&LinkConditions::new(), 0).arrivals_of_packet(start, 1500);
         assert_eq!(arrivals.into_iter().collect::<Vec<_>>(), [start]);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_spaces_packets_and_bounds_the_queue() {
+    fn rate_limit_spaces_packets_and_bounds_queue() {
         let conditions = LinkConditions::new().rate(1_000_000).rtt(Duration::from_millis(10));
         let (mut link, start) = (PacketLink::new(&conditions, 0), Instant::now());
         let due: Vec<_> = (0..100).flat_map(|_| link.arrivals_of_packet(start, 1000)).map(|due| due - start).collect();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn late_packets_are_overtaken() {
+    fn reordered_packets_arrive_after_later_ones() {
         let conditions = LinkConditions::new().reordering(0.5, Duration::from_millis(3));
         let due: Vec<_> = arrivals(&conditions, 100).into_iter().flatten().collect();
         assert!(!due.is_sorted());

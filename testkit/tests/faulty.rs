@@ -100,7 +100,7 @@ fn query_of_url_is_the_fault_plan() {
 }
 
 #[test]
-fn tls_serves_the_same_content() {
+fn tls_port_serves_the_same_content() {
     let origin = origin();
     let path = origin.serve("t", small(FaultPlan::default()));
     let config = testkit::test_certificates::client_config(origin.ca_pem());

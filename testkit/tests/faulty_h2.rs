@@ -89,7 +89,7 @@ fn source(start: u64, end: u64) -> Vec<u8> {
 }
 
 #[test]
-fn faultless_origin_is_correct_with_any_windows() {
+fn whole_bodies_and_ranges_are_served_over_http2() {
     let origin = origin();
     let path = origin.serve("a", plan(vec![]));
     let got = get(&origin, &path, &[None, Some("bytes=5-9"), Some("bytes=300000-"), Some("bytes=-7")]);
@@ -103,7 +103,7 @@ fn faultless_origin_is_correct_with_any_windows() {
 }
 
 #[test]
-fn planned_rst_breaks_only_its_stream() {
+fn planned_rst_stream_breaks_only_its_stream() {
     let origin = origin();
     let path = origin.serve("a", plan(vec![BodyBreak::rst_at(123_457).times(1)]));
     let got = get(&origin, &path, &[None, Some("bytes=123457-")]);

@@ -7,7 +7,7 @@ use h3_client::H3Client;
 use testkit::h3_peer::{self, H3Peer};
 
 #[test]
-fn script_answers_requests() {
+fn scripted_peer_answers_requests() {
     let peer = H3Peer::start(|_, conn| {
         conn.greet(&[(6, 10_000)])?;
         let request = conn.request()?;

@@ -16,7 +16,7 @@ fn start() -> Origin {
 }
 
 #[test]
-fn every_site_page_is_served() {
+fn origin_serves_every_site_page() {
     let origin = start();
     for path in origin.site().index_paths().into_iter().chain(origin.site().as_paths()) {
         let reply = get(origin.http_addr(), &path, "");

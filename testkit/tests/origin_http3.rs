@@ -93,7 +93,7 @@ fn retry_and_key_updates_do_not_disturb_requests() {
 }
 
 #[test]
-fn faults_end_or_block_the_handshake() {
+fn connection_faults_end_or_block_the_handshake() {
     let fails = |fault| connect(&start(Http3Settings::new().fault(fault))).err().expect("no connection").to_string();
     assert!(fails(Http3Fault::Refused).contains("refused"), "{}", fails(Http3Fault::Refused));
     assert_eq!(fails(Http3Fault::VersionNegotiation), ConnectionError::VersionMismatch.to_string());
@@ -111,7 +111,7 @@ fn faults_end_or_block_the_handshake() {
 }
 
 #[test]
-fn silent_server_answers_no_datagram() {
+fn silent_http3_server_answers_no_datagram() {
     let origin = start(Http3Settings::new().fault(Http3Fault::Silent));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

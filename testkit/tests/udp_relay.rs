@@ -35,7 +35,7 @@ fn transfer_completes_over_a_lossy_link() {
 }
 
 #[test]
-fn connection_survives_rebinding() {
+fn quic_connection_survives_nat_rebinding() {
     let origin = origin();
     let relay = UdpRelay::to(origin.https_addr()).start().unwrap();
     let client = H3Client::connect(relay.addr(), origin.ca_pem()).unwrap();
@@ -66,7 +66,7 @@ fn filter_and_injection_change_the_datagrams() {
 }
 
 #[test]
-fn blocked_direction_delivers_nothing() {
+fn blocked_direction_delivers_no_datagrams() {
     let origin = origin();
     let relay = UdpRelay::to(origin.https_addr()).start().unwrap();
     let client = H3Client::connect(relay.addr(), origin.ca_pem()).unwrap();

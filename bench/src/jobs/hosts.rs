@@ -120,8 +120,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Makes the part to which the goals apply. haul runs with as many concurrent requests as its
-/// competitors, with retries, and with its defaults.
+/// Makes the part of the job to which the goals apply. haul runs with as many concurrent requests
+/// as its competitors, with retries, and with its defaults.
 fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
@@ -143,7 +143,7 @@ fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part with a smaller load and broken hosts.
+/// Makes a part of the job with a smaller load and broken hosts.
 fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries =
@@ -158,7 +158,7 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPa
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes the part for one value of the curve over the share of broken hosts.
+/// Makes the part of the job for one value of the curve over the share of broken hosts.
 fn dead_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
@@ -167,8 +167,8 @@ fn dead_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart
     run.new_part(bench, entries, goals, 1)
 }
 
-/// Makes a part that fetches pages from TLS hosts. Each host needs one connection and one full
-/// handshake.
+/// Makes a part of the job that fetches pages from TLS hosts. Each host needs one connection and
+/// one full handshake.
 fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     // Not as few as the URLs at a time in a smoke run either, or a host would need two connections.
     let hosts = if bench.options.smoke { 200 } else { 400 };
@@ -191,8 +191,8 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part in which the pages of good hosts are queued after pages of hosts that always answer
-/// with 503.
+/// Makes a part of the job in which the pages of good hosts are queued after pages of hosts that
+/// always answer with 503.
 fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "fair",
@@ -211,7 +211,8 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part with healthy pages, and with host names for which the name server never answers.
+/// Makes a part of the job with healthy pages, and with host names for which the name server never
+/// answers.
 fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "unanswered",
@@ -229,8 +230,8 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part that compares the memory for a million URLs of a hundred thousand hosts with the
-/// memory for a tenth of both.
+/// Makes a part of the job that compares the memory for a million URLs of a hundred thousand hosts
+/// with the memory for a tenth of both.
 fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = HostLoad {
         part: "memory",

@@ -52,7 +52,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Makes a part that fetches one body of 1 GiB.
+/// Makes the part of the job that fetches one body of 1 GiB.
 fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
     let len = bench.length(LEN);
     let print = bodies.prepare(len)?;
@@ -93,7 +93,7 @@ fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serv
     })
 }
 
-/// Makes a part that fetches many small bodies on one connection, 50 at a time.
+/// Makes the part of the job that fetches many small bodies on one connection, 50 at a time.
 fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Server) -> Result<JobPart> {
     let count = bench.count(REPLIES);
     let body = bodies.prepare(SMALL_BODY_LENGTH as u64)?;
@@ -139,8 +139,8 @@ fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Ser
     })
 }
 
-/// Makes a part that fetches a body over a lossy link, by HTTP/3 and by HTTP/2; `None` if this
-/// process may not create network namespaces.
+/// Makes the part of the job that fetches a body over a lossy link, by HTTP/3 and by HTTP/2; `None`
+/// if this process may not create network namespaces.
 fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Option<JobPart>> {
     let conditions = LinkConditions::new().rtt(ROUND_TRIP).loss(LOSS).seed(bench.options.seed);
     let relay = match IpRelay::start(&conditions) {

@@ -29,8 +29,8 @@ pub(super) struct SequentialRequestsJob<'a> {
     pub(super) clients: &'a [LanguageClient],
     /// The client to which the goals apply.
     pub(super) haul: &'static str,
-    /// For each of the parts `small`, `page` and `post`: the number of requests, and the maximum
-    /// CPU time as a multiple of the lower limit.
+    /// The number of requests, and the maximum CPU time as a multiple of the lower limit, for each
+    /// of the parts `small`, `page` and `post`.
     pub(super) parts: [(usize, f64); 3],
     /// A client whose POST requests are so slow that it sends only a twentieth of them. It has a
     /// separate part in which only haul is compared with it.

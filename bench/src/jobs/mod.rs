@@ -158,7 +158,7 @@ impl<'a> JobEnvironment<'a> {
         }
     }
 
-    /// Returns the versions of haul and of the installed peers.
+    /// Returns the versions of haul and of its competitors that are installed.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, installed_programs::version(&self.program(name)?, flag)));
         let peers = ["haul", "curl", SYSTEM_CURL, "wget", "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
@@ -188,7 +188,7 @@ impl<'a> JobEnvironment<'a> {
     }
 
     /// Returns the benchmark programs that are installed, and prints the names of the others. The
-    /// file that must exist is `$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word.
+    /// program to look for is guessed from the command line.
     fn allowed_contestants(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -309,7 +309,7 @@ struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Writes the site's files to a directory that all jobs share, if they are not there already.
+    /// Writes the site's files to a directory that all jobs share, if they do not exist yet.
     fn prepare(options: &BenchOptions) -> Result<SiteFiles> {
         let site = GeneratedSite::scaled(options.seed, options.pages);
         let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));

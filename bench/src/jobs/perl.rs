@@ -122,8 +122,8 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Creates the part that fetches all pages of the site, six at a time. HTTP::Haul uses its method
-/// `each`, and each of the other clients its own method for many URLs.
+/// Creates the part of the job that fetches all pages of the site, six at a time. HTTP::Haul uses
+/// its method `each`, and each of the other clients its own method for many URLs.
 fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

@@ -86,7 +86,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Creates the part for a point of a curve. It has few rounds, since there are many points.
+/// Creates the part of the job for a point of a curve. It has few rounds, since there are many
+/// points.
 fn new_part(
     bench: &JobEnvironment,
     part: &'static str,
@@ -225,7 +226,7 @@ fn rtt_part(
     Ok(new_part(bench, part, entries, name, WorkPerRun::Requests(paths.len())))
 }
 
-/// Creates the part for a number of cores. Its work is that of the job `site`.
+/// Creates the part of the job for a number of cores. Its work is that of the job `site`.
 fn cores_part(
     bench: &JobEnvironment,
     files: &SiteFiles,

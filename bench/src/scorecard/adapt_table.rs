@@ -57,7 +57,7 @@ mod tests {
     use crate::bench_record::tests::{entry, figures, record, sheet};
 
     #[test]
-    fn adapt_row_names_the_best_fixed_number() {
+    fn adapt_table_shows_best_fixed_connection_count() {
         let mut point = sheet(vec![
             entry("haul", vec![Ok(figures(1.2))]),
             entry("fixed at 6", vec![Ok(figures(3.0))]),

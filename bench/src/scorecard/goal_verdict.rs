@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn ratio_is_judged_by_its_median() {
+    fn ratio_goal_is_judged_by_the_median() {
         let verdict = judged(MetricKind::Wall, ProjectGoalBound::OfBest(0.5));
         assert_eq!(verdict.best_peer, "curl: 4.000 s");
         assert_eq!(verdict.limit, "0.500 s");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_value_is_judged_by_its_median() {
+    fn absolute_goal_is_judged_by_the_median() {
         assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).haul, "2.000 s/GB");
         assert_eq!(judged(MetricKind::Cpu, ProjectGoalBound::Most(2.0)).end, GoalStatus::Met(2, 3));
         assert_eq!(judged(MetricKind::Rss, ProjectGoalBound::Most(1.0)).end, GoalStatus::Missed(0, 3));

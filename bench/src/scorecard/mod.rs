@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_complete_run_is_used() {
+    fn scorecard_uses_the_newest_complete_run() {
         let dir = std::env::temp_dir().join(format!("haul-bench-newest-{}", std::process::id()));
         let mut one = record(vec![sheet(vec![entry("haul", vec![Ok(figures(1.0))])])]);
         one.write(&dir).unwrap();

@@ -89,7 +89,7 @@ mod tests {
     use crate::bench_record::tests::{entry, figures, record, sheet};
 
     #[test]
-    fn haul_is_compared_with_the_best_peer() {
+    fn chart_compares_haul_with_its_best_competitor() {
         let named = |job: &str, haul, peer| {
             let mut sheet = sheet(vec![
                 entry("haul", vec![Ok(figures(haul))]),

@@ -25,7 +25,7 @@ pub(super) enum GoalProof {
 pub(super) enum ProjectGoalBound {
     /// The maximum ratio to the result of this program in the same round.
     Of(&'static str, f64),
-    /// The maximum ratio to the result of the best peer.
+    /// The maximum ratio to the result of haul's best competitor.
     OfBest(f64),
     /// The maximum, in the displayed unit: s/GB, MB or s.
     Most(f64),

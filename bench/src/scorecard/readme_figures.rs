@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn table_says_where_haul_is_behind() {
+    fn jobs_table_marks_where_haul_is_slower() {
         let mut slow = sheet(vec![entry("haul", vec![Ok(figures(1.5))]), entry("libcurl", vec![Ok(figures(1.0))])]);
         slow.job = "h2-bulk".to_owned();
         let rows = job_rows(&record(vec![slow]));

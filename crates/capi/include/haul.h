@@ -51,27 +51,27 @@
 #endif
 
 
-// For haul_call's `flags`: request gzip and other codings, and decode them, regardless of the
-// client's setting.
+// Flag of haul_call: requests gzip and other codings, and decodes them, regardless of the client's
+// setting.
 #define HAUL_CALL_DECODE 1
 
-// For haul_call's `flags`: send the path of the URL as given, with its "." and ".." segments.
+// Flag of haul_call: sends the path of the URL as given, with its "." and ".." segments.
 #define HAUL_CALL_RAW_PATH 2
 
-// For haul_call's `flags`: neither send nor store cookies.
+// Flag of haul_call: neither sends nor stores cookies.
 #define HAUL_CALL_NO_JAR 4
 
-// For haul_call's `flags`: close the connection afterwards, and announce this to the server
+// Flag of haul_call: closes the connection afterwards, and announces this to the server
 // (Connection: close).
 #define HAUL_CALL_CLOSE 8
 
-// For haul_call's `flags`: send an HTTP/1.0 request. A body of unknown length cannot be sent.
+// Flag of haul_call: sends an HTTP/1.0 request. A body of unknown length cannot be sent.
 #define HAUL_CALL_HTTP_1_0 16
 
-// For haul_client_share: connections, DNS answers and TLS sessions.
+// Flag of haul_client_share: shares connections, DNS answers and TLS sessions.
 #define HAUL_SHARE_POOL 1
 
-// For haul_client_share: the cookie jar.
+// Flag of haul_client_share: shares the cookie jar.
 #define HAUL_SHARE_JAR 2
 
 // The result of a call: 0 or one of curl's exit codes. Later versions may add codes: treat an
@@ -144,7 +144,7 @@ typedef enum {
   HAUL_STATUS_AUTH = 94,
   // The server violated HTTP/3 or QUIC, or reset an HTTP/3 stream before the reply was complete.
   HAUL_STATUS_HTTP3 = 95,
-  // The QUIC handshake failed, other than by TLS.
+  // The QUIC handshake failed, but not because of TLS.
   HAUL_STATUS_QUIC_CONNECT = 96,
   // A SOCKS proxy refused the connection.
   HAUL_STATUS_PROXY = 97,
@@ -351,7 +351,7 @@ typedef struct {
   // The body. `data` NULL: no body; `len` 0 with other `data`: an empty body. A body of up to 64
   // KiB is sent together with the head.
   haul_slice body;
-  // If not NULL, this function supplies the body instead.
+  // A function that supplies the body instead of `body`, unless it is NULL.
   haul_read_fn read;
   // Called if the body has to be sent again. If it is NULL, the body cannot be sent again.
   haul_rewind_fn rewind;
@@ -414,17 +414,17 @@ typedef int (*haul_cookie_fn)(void *user, const haul_cookie *cookie);
 // Times in nanoseconds since the request began; 0 for a step that did not happen, such as
 // connecting on an open connection.
 typedef struct {
-  // The name was resolved.
+  // The time at which the name was resolved.
   uint64_t resolved;
-  // The connection was made.
+  // The time at which the connection was made.
   uint64_t connected;
-  // The TLS handshake was complete.
+  // The time at which the TLS handshake was complete.
   uint64_t secured;
-  // The last request was sent.
+  // The time at which the last request was sent.
   uint64_t sent;
-  // The first byte of the last reply arrived.
+  // The time at which the first byte of the last reply arrived.
   uint64_t first_byte;
-  // The request was complete.
+  // The time at which the request was complete.
   uint64_t total;
 } haul_times;
 

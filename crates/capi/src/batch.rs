@@ -57,8 +57,8 @@ pub struct haul_batch {
     /// The engine's batch, created with the first request. Its settings cannot be changed after
     /// that.
     batch: OnceCell<Batch>,
-    /// For each request whose response was not returned yet: the pointer given to haul_batch_add,
-    /// and whether haul decodes the body.
+    /// The pointer given to haul_batch_add, and whether haul decodes the body, for each request
+    /// whose response was not returned yet.
     users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,
 }

@@ -34,17 +34,17 @@ use crate::streaming::{receive_reply, with_new_response};
 use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
 
-/// For haul_call's `flags`: request gzip and other codings, and decode them, regardless of the
-/// client's setting.
+/// Flag of haul_call: requests gzip and other codings, and decodes them, regardless of the client's
+/// setting.
 pub const HAUL_CALL_DECODE: u32 = 1;
-/// For haul_call's `flags`: send the path of the URL as given, with its "." and ".." segments.
+/// Flag of haul_call: sends the path of the URL as given, with its "." and ".." segments.
 pub const HAUL_CALL_RAW_PATH: u32 = 2;
-/// For haul_call's `flags`: neither send nor store cookies.
+/// Flag of haul_call: neither sends nor stores cookies.
 pub const HAUL_CALL_NO_JAR: u32 = 4;
-/// For haul_call's `flags`: close the connection afterwards, and announce this to the server
+/// Flag of haul_call: closes the connection afterwards, and announces this to the server
 /// (Connection: close).
 pub const HAUL_CALL_CLOSE: u32 = 8;
-/// For haul_call's `flags`: send an HTTP/1.0 request. A body of unknown length cannot be sent.
+/// Flag of haul_call: sends an HTTP/1.0 request. A body of unknown length cannot be sent.
 pub const HAUL_CALL_HTTP_1_0: u32 = 16;
 
 /// A complete request in plain memory, which haul reads only during the call. Initialise it with
@@ -67,7 +67,7 @@ pub struct haul_call {
     /// The body. `data` NULL: no body; `len` 0 with other `data`: an empty body. A body of up to 64
     /// KiB is sent together with the head.
     pub body: haul_slice,
-    /// If not NULL, this function supplies the body instead.
+    /// A function that supplies the body instead of `body`, unless it is NULL.
     pub read: haul_read_fn,
     /// Called if the body has to be sent again. If it is NULL, the body cannot be sent again.
     pub rewind: haul_rewind_fn,

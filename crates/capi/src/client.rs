@@ -104,9 +104,9 @@ pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
     catch_panic_or((), || drop(client));
 }
 
-/// For haul_client_share: connections, DNS answers and TLS sessions.
+/// Flag of haul_client_share: shares connections, DNS answers and TLS sessions.
 pub const HAUL_SHARE_POOL: u32 = 1;
-/// For haul_client_share: the cookie jar.
+/// Flag of haul_client_share: shares the cookie jar.
 pub const HAUL_SHARE_JAR: u32 = 2;
 
 /// Makes `client` use the connections, the cookie jar or both of `with`: `what` is HAUL_SHARE_POOL,

@@ -94,7 +94,7 @@ pub enum haul_status {
     Auth = 94,
     /// The server violated HTTP/3 or QUIC, or reset an HTTP/3 stream before the reply was complete.
     Http3 = 95,
-    /// The QUIC handshake failed, other than by TLS.
+    /// The QUIC handshake failed, but not because of TLS.
     QuicConnect = 96,
     /// A SOCKS proxy refused the connection.
     Proxy = 97,

@@ -81,17 +81,17 @@ pub struct haul_reply {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct haul_times {
-    /// The name was resolved.
+    /// The time at which the name was resolved.
     pub resolved: u64,
-    /// The connection was made.
+    /// The time at which the connection was made.
     pub connected: u64,
-    /// The TLS handshake was complete.
+    /// The time at which the TLS handshake was complete.
     pub secured: u64,
-    /// The last request was sent.
+    /// The time at which the last request was sent.
     pub sent: u64,
-    /// The first byte of the last reply arrived.
+    /// The time at which the first byte of the last reply arrived.
     pub first_byte: u64,
-    /// The request was complete.
+    /// The time at which the request was complete.
     pub total: u64,
 }
 
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_pointers_stay_valid_with_the_response() {
+    fn reply_pointers_stay_valid_while_response_lives() {
         let head = |raw: &str| ResponseHead::from_raw(raw.as_bytes()).unwrap();
         let target = Target::parse("http://h.example/a").unwrap();
         let hop = |to: &str| {

@@ -114,8 +114,8 @@ pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Op
     utf8(bytes, what).map(Some)
 }
 
-/// Returns the bytes of a string that must not be NULL. For header values and file names, which
-/// need not be UTF-8.
+/// Returns the bytes of a string that must not be NULL. Header values and file names need this,
+/// since they may not be UTF-8.
 ///
 /// # Safety
 /// The rules of [`required_text`].

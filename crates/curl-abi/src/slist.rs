@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn list_keeps_the_order_of_its_strings() {
+    fn slist_keeps_the_order_of_its_strings() {
         // SAFETY: strings with NUL, and a list of these functions.
         unsafe {
             assert!(curl_slist_append(std::ptr::null_mut(), std::ptr::null()).is_null());

@@ -66,7 +66,7 @@ fn tls_options_and_http2_work() {
 }
 
 #[test]
-fn programs_receive_the_reports_of_libcurl() {
+fn transfer_reports_equal_those_of_libcurl() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (origin, base) = Origin::start_with_base_url();
     let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nonce";

@@ -65,7 +65,7 @@ pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &Faul
     }
 }
 
-/// How a connection of the fault origin ends.
+/// The end of a connection of the fault origin.
 enum FaultyConnectionEnd {
     InOrder,
     Reset,

@@ -28,7 +28,7 @@ type FaultyStream = RequestStream<BidiStream<Bytes>, Bytes>;
 /// was written.
 type GoAwayOrder = oneshot::Sender<()>;
 
-/// Accepts connections until the listener is closed, and serves each in its own task.
+/// Accepts connections until the listener is closed, and serves each connection in its own task.
 pub(super) async fn accept(listener: Arc<QuicListener>, shared: Arc<FaultyOriginState>) {
     let open = Arc::new(AtomicUsize::new(0));
     while let Some(incoming) = listener.accept().await {

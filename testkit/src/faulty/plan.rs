@@ -169,7 +169,7 @@ pub enum ContentChange {
 /// `xN` after the number ([`times`](BodyBreak::times)) limits the number of bodies that break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyBreak {
-    /// How the body breaks.
+    /// The kind of break.
     pub how: BreakKind,
     /// The offset at which the body breaks.
     pub place: BodyBreakOffset,
@@ -177,7 +177,7 @@ pub struct BodyBreak {
     pub times: Option<u64>,
 }
 
-/// How a body breaks.
+/// The kind of a break: the event that ends or stalls a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakKind {
     /// The connection is reset. Bytes that the socket has not sent yet are lost, so the client may

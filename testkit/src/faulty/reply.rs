@@ -28,7 +28,7 @@ struct ResourceHistory {
     connections: Vec<u64>,
     /// The number of requests with a Range field received so far for this name.
     ranged: u64,
-    /// For each break of the fault plan, the number of bodies that it has affected.
+    /// The number of bodies that each break of the fault plan has affected.
     met: Vec<u64>,
     under_way: u64,
     first: Option<Instant>,

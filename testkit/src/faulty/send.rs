@@ -18,7 +18,7 @@ const PIECE: u64 = 64 << 10;
 /// The maximum delay that a rate-limited body may make up for by being sent faster than its limit.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// How the sending of a body over HTTP/1 ended.
+/// The outcome of sending a body over HTTP/1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyEnd {
     /// All of the body was sent.

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_match_the_examples_of_the_rfcs() {
+    fn encoded_integers_match_rfc_examples() {
         assert_eq!(varint(37), [0x25]);
         assert_eq!(varint(15_293), [0x7b, 0xbd]);
         assert_eq!(varint(494_878_333), [0x9d, 0x7f, 0x3e, 0x7d]);

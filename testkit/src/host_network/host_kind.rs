@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_shares_are_exact() {
+    fn shares_of_host_kinds_are_exact() {
         let mix = HostMix::Shares(FaultShares::COMMON);
         let count = |kinds: &[HostKind]| (0..1000).filter(|host| kinds.contains(&mix.kind(*host))).count();
         assert_eq!(count(&[HostKind::Good]), 750);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn late_names_are_healthy_if_time_suffices() {
+    fn host_with_late_name_is_healthy_within_limit() {
         let limits = [2, 5].map(Duration::from_secs);
         assert_eq!(limits.map(|limit| HostKind::LateName.is_healthy(limit)), [false, true]);
         assert_eq!(limits.map(|limit| HostKind::Slow.is_healthy(limit)), [true, true]);

@@ -51,7 +51,7 @@ pub enum ReplyPiece {
     Await(u32),
 }
 
-/// How the server ends the connection after the last step of a reply.
+/// The end of the connection after the last step of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEnd {
     /// The connection is closed properly.
@@ -81,7 +81,7 @@ pub struct HostileReply {
     pub protocol: HostileProtocol,
     /// The steps that the server performs on a connection, in order.
     pub pieces: Vec<ReplyPiece>,
-    /// How the connection ends after the last step.
+    /// The end of the connection after the last step.
     pub end: ReplyEnd,
     /// The result that a client may report for this reply.
     pub promise: AllowedResult,

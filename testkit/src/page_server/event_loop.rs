@@ -332,7 +332,7 @@ impl EventLoop {
     }
 }
 
-/// Returns the connection with this slot and number; `None` if it has been closed.
+/// Returns the connection with this slot and id; `None` if it has been closed.
 fn connection_of(connections: &mut [Option<NumberedConnection>], key: ConnectionPlace) -> Option<&mut PageConnection> {
     let there = connections.get_mut(key.0)?.as_mut()?;
     (there.number == key.1).then_some(&mut there.connection)

@@ -83,9 +83,9 @@ pub struct PageTiming {
 /// The treatment of requests that exceed [`PageTiming::at_a_time`] on a port of the page server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverloadPolicy {
-    /// Such requests wait in a queue until others have been served.
+    /// Requests that exceed the limit wait in a queue until others have been served.
     Queue,
-    /// Such requests are answered with status 503, after the delay.
+    /// Requests that exceed the limit are answered with status 503, after the delay.
     Unavailable,
 }
 

@@ -86,7 +86,7 @@ fn closed_connection_frees_its_slot_for_queued_request() {
 }
 
 #[test]
-fn silent_and_resetting_ports_send_nothing() {
+fn silent_and_resetting_ports_send_no_response() {
     let services = vec![PortService::Silent, PortService::ResetAccepted, PortService::ResetRequest];
     let server = PageServer::start(services, None).unwrap();
     let mut silent = connect(&server, 0);

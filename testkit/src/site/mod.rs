@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn full_site_has_documented_page_sizes() {
+    fn generated_site_has_documented_page_sizes() {
         let site = GeneratedSite::new(1);
         let lens: Vec<usize> = site.as_numbers().iter().map(|n| site.page_len(*n)).collect();
         assert_eq!(lens.len(), PAGES);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn page_is_a_pure_function_of_known_length() {
+    fn pages_are_reproducible_and_have_planned_length() {
         let (one, two) = (GeneratedSite::scaled(9, 60), GeneratedSite::scaled(9, 60).cached());
         for (path, number) in one.as_paths().iter().zip(one.as_numbers()) {
             let page = one.page(path).unwrap();

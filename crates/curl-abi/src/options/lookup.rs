@@ -37,8 +37,8 @@ static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     table
 };
 
-/// For each option number without its type, the position of the option in [`ROWS`] plus 1, or 0 if
-/// no option has the number. No two options differ only by their types.
+/// The position of each option in [`ROWS`] plus 1, indexed by the option's number without its type;
+/// 0 if no option has the number. No two options differ only by their types.
 static ROW_POSITIONS: [u16; MAX_NUMBER] = {
     let mut places = [0; MAX_NUMBER];
     let mut at = 0;

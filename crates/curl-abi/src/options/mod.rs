@@ -50,7 +50,7 @@ pub enum OptionKind {
     Function = 8,
 }
 
-/// How this library uses an option.
+/// The support of this library for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionUse {
     /// The option is implemented.

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn file_shorter_than_announced_fails() {
+    fn upload_of_file_shorter_than_announced_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut source = ContentSource::new(vec![Segment::File { path: file.path().to_owned(), length: Some(1) }]);
         assert_eq!(source.read(&mut [0; 8]), ContentRead::Failed);

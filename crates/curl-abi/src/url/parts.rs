@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_urls_are_normalised() {
+    fn complete_urls_are_normalised() {
         for (text, flag, expected) in [
             ("http://example.com", 0, "http://example.com/"),
             ("HTTP://Me:pw@Example.com:80/a/../b?q#f", 0, "http://Me:pw@Example.com:80/b?q#f"),

@@ -35,7 +35,7 @@ pub(crate) enum FaultVersions {
     Http1,
     /// HTTP/2 and HTTP/3, which have multiple streams in a connection.
     Streams,
-    /// Only HTTP/2. HTTP/3 cannot have this fault: quinn discards the GOAWAY of a connection that
+    /// HTTP/2 alone. HTTP/3 cannot have this fault: quinn discards the GOAWAY of a connection that
     /// is then closed.
     Http2,
 }
@@ -65,7 +65,7 @@ impl FaultCase {
     }
 }
 
-/// The random choices of one run of a fault, such as where the body breaks.
+/// The random choices of one run of a fault, such as the offset at which the body breaks.
 pub(crate) struct FaultRandomChoices {
     pub(crate) rng: Rng,
     /// The offset in the body at which this run's fault happens. It is below the body's size.

@@ -45,7 +45,7 @@ const MANY_FILES: u64 = 8;
 #[derive(Default)]
 pub(crate) struct KillTally {
     pub(crate) tried: u64,
-    /// For each kind, the number of tries and the number of successful tries.
+    /// The number of tries and the number of successful tries, for each kind.
     kinds: [(u64, u64); KINDS.len()],
     /// The number of processes that were killed. A process that ends before the planned moment of
     /// its kill is not counted.

@@ -214,7 +214,7 @@ impl FaultRow {
         let code = outcome.code.unwrap_or(-1);
         Ok(FaultRowTry {
             code,
-            parallel: seen.connections > 1 && ranges_overlapped(&seen),
+            parallel: seen.connections > 1 && requested_parts_with_end(&seen),
             told: format!(
                 "try {number}: {} → exit {code}: {}; asked {}",
                 plan.query(),
@@ -269,7 +269,7 @@ fn has_one_content(plan: &FaultPlan) -> bool {
 
 /// Returns `true` if the client requested ranges with an end, as a split download does for its
 /// parts. (A resumed download requests a range without an end.)
-fn ranges_overlapped(seen: &testkit::faulty::FaultyRequestLog) -> bool {
+fn requested_parts_with_end(seen: &testkit::faulty::FaultyRequestLog) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.
     ends.filter(|range| !range.ends_with('-')).count() > 0
