@@ -16,11 +16,11 @@
 mod connection_ids;
 mod counting_socket;
 mod listener;
+mod same_port_sockets;
 mod session_counter;
-mod sockets;
 
 pub(crate) use listener::{CLOSE_TIME, QuicListener};
-pub(crate) use sockets::{HttpsSockets, bind_udp, listen, listen_on};
+pub(crate) use same_port_sockets::{HttpsSockets, bind_udp, listen, listen_on};
 
 /// The HTTP/3 settings of a server.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 //! preceded by its length.
 //!
 //! ```
-//! use haul_cli::agent::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter};
+//! use haul_cli::agent::encoding::{AgentFrameDecoder, AgentFrameValue, AgentFrameEncoder};
 //!
-//! let mut writer = AgentFrameWriter::default();
+//! let mut writer = AgentFrameEncoder::default();
 //! (7_u64, Some("seven".to_owned())).encode(&mut writer);
 //! let bytes = writer.into_bytes();
-//! let mut reader = AgentFrameReader::new(&bytes);
+//! let mut reader = AgentFrameDecoder::new(&bytes);
 //! assert_eq!(<(u64, Option<String>)>::decode(&mut reader)?, (7, Some("seven".to_owned())));
 //! reader.check_end()?;
 //! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
@@ -44,11 +44,11 @@ impl std::error::Error for MalformedAgentFrame {}
 
 /// Encodes the values of a message to or from the agent, one after the other, into a buffer.
 #[derive(Debug, Default)]
-pub struct AgentFrameWriter {
+pub struct AgentFrameEncoder {
     bytes: Vec<u8>,
 }
 
-impl AgentFrameWriter {
+impl AgentFrameEncoder {
     /// Returns the encoding of all values that were put into this writer.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
@@ -62,15 +62,15 @@ impl AgentFrameWriter {
     }
 }
 
-/// Decodes the values of a message to or from the agent, in the order in which [`AgentFrameWriter`]
+/// Decodes the values of a message to or from the agent, in the order in which [`AgentFrameEncoder`]
 /// encoded them.
 #[derive(Debug)]
-pub struct AgentFrameReader<'a> {
+pub struct AgentFrameDecoder<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> AgentFrameReader<'a> {
-    /// Returns a reader of the content of one message, which [`AgentFrameWriter`] encoded.
+impl<'a> AgentFrameDecoder<'a> {
+    /// Returns a reader of the content of one message, which [`AgentFrameEncoder`] encoded.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -104,13 +104,13 @@ impl<'a> AgentFrameReader<'a> {
 /// message.
 pub trait AgentFrameValue: Sized {
     /// Appends the encoding of this value to the message (frame).
-    fn encode(&self, writer: &mut AgentFrameWriter);
+    fn encode(&self, writer: &mut AgentFrameEncoder);
 
     /// Reads the value that [`AgentFrameValue::encode`] wrote.
     ///
     /// # Errors
     /// [`MalformedAgentFrame`] if the bytes are not a value of this type.
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame>;
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame>;
 }
 
 /// Implements [`AgentFrameValue`] for a struct. The macro's first list names the fields that are
@@ -123,13 +123,13 @@ pub trait AgentFrameValue: Sized {
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
                 let Self { $($field),+ } = self;
                 $($field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::decode(reader)?),+ })
             }
@@ -138,13 +138,13 @@ macro_rules! frame_fields {
     };
     ($type:ty { $($field:ident),+ $(,)? } unsent { $($left:ident),+ $(,)? } from $rest:expr) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
                 let Self { $($field,)+ $($left: _),+ } = self;
                 $($field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::decode(reader)?,)+ ..$rest })
             }
@@ -153,12 +153,12 @@ macro_rules! frame_fields {
     };
     ($type:ty as open { $($field:ident),+ $(,)? } from $rest:expr) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
                 $(self.$field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 let mut value = $rest;
                 $(value.$field = crate::agent::encoding::AgentFrameValue::decode(reader)?;)+
@@ -190,7 +190,7 @@ macro_rules! frame_numbers {
     };
     (@impl $type:ty { $($variant:ident = $number:literal),+ } { $($other:tt)* }) => {
         impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameWriter) {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
                 let number: u64 = match self {
                     $(Self::$variant => $number,)+
                     $($other)*
@@ -199,7 +199,7 @@ macro_rules! frame_numbers {
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameReader<'_>,
+                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
             ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
                 match u64::decode(reader)? {
                     $($number => Ok(Self::$variant),)+
@@ -221,17 +221,17 @@ pub(crate) trait AgentFrameFields {
 /// Returns the encoding of one value, for tests.
 #[cfg(test)]
 pub(crate) fn encode_to_vec(value: &impl AgentFrameValue) -> Vec<u8> {
-    let mut writer = AgentFrameWriter::default();
+    let mut writer = AgentFrameEncoder::default();
     value.encode(&mut writer);
     writer.into_bytes()
 }
 
 impl AgentFrameValue for u64 {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         writer.bytes.extend_from_slice(&self.to_le_bytes());
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         Ok(u64::from_le_bytes(reader.read_bytes(8)?.try_into().map_err(|_| MalformedAgentFrame)?))
     }
 }
@@ -241,11 +241,11 @@ impl AgentFrameValue for u64 {
 macro_rules! small_numbers {
     ($($type:ty),+) => {
         $(impl AgentFrameValue for $type {
-            fn encode(&self, writer: &mut AgentFrameWriter) {
+            fn encode(&self, writer: &mut AgentFrameEncoder) {
                 u64::try_from(*self).unwrap_or(u64::MAX).encode(writer);
             }
 
-            fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+            fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
                 Self::try_from(u64::decode(reader)?).map_err(|_| MalformedAgentFrame)
             }
         })+
@@ -254,11 +254,11 @@ macro_rules! small_numbers {
 small_numbers!(u16, u32, usize);
 
 impl AgentFrameValue for bool {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         writer.bytes.push(u8::from(*self));
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         match reader.read_bytes(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
@@ -272,12 +272,12 @@ impl AgentFrameValue for bool {
 macro_rules! byte_strings {
     ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
         $(impl AgentFrameValue for $type {
-            fn encode(&self, writer: &mut AgentFrameWriter) {
+            fn encode(&self, writer: &mut AgentFrameEncoder) {
                 let $value = self;
                 writer.put_bytes($bytes);
             }
 
-            fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+            fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
                 let $read = reader.get_bytes()?;
                 $from
             }
@@ -299,11 +299,11 @@ fn to_text(bytes: &[u8]) -> Result<&str, MalformedAgentFrame> {
 
 /// Encodes a duration as its number of microseconds.
 impl AgentFrameValue for Duration {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         u64::try_from(self.as_micros()).unwrap_or(u64::MAX).encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         u64::decode(reader).map(Duration::from_micros)
     }
 }
@@ -311,47 +311,47 @@ impl AgentFrameValue for Duration {
 /// Encodes an optional value: first a flag that says whether it is present, then the value if it is
 /// present.
 impl<T: AgentFrameValue> AgentFrameValue for Option<T> {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.is_some().encode(writer);
         if let Some(value) = self {
             value.encode(writer);
         }
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         if bool::decode(reader)? { T::decode(reader).map(Some) } else { Ok(None) }
     }
 }
 
 impl<A: AgentFrameValue, B: AgentFrameValue> AgentFrameValue for (A, B) {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.0.encode(writer);
         self.1.encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         Ok((A::decode(reader)?, B::decode(reader)?))
     }
 }
 
 impl AgentFrameValue for [u64; 4] {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.iter().for_each(|number| number.encode(writer));
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         Ok([u64::decode(reader)?, u64::decode(reader)?, u64::decode(reader)?, u64::decode(reader)?])
     }
 }
 
 /// Encodes the number of items of the vector, then the items in order.
 impl<T: AgentFrameValue> AgentFrameValue for Vec<T> {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.len().encode(writer);
         self.iter().for_each(|item| item.encode(writer));
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         let count = usize::decode(reader)?;
         // Each item has a byte at least, so that a false count reserves no more than has arrived.
         if count > reader.rest.len() {
@@ -362,12 +362,12 @@ impl<T: AgentFrameValue> AgentFrameValue for Vec<T> {
 }
 
 impl<T: AgentFrameValue + Clone> AgentFrameValue for Arc<[T]> {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.len().encode(writer);
         self.iter().for_each(|item| item.encode(writer));
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         Vec::decode(reader).map(Arc::from)
     }
 }

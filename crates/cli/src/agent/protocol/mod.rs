@@ -33,7 +33,7 @@ use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, ResponseHead};
 use haul_policy::range::validator::Validator;
 
-use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields};
+use super::encoding::{AgentFrameDecoder, AgentFrameEncoder, AgentFrameValue, MalformedAgentFrame, frame_fields};
 
 /// The length limit of one message (frame) between caller and agent, 1 MiB. It is far above the
 /// limits of requests and response heads.
@@ -222,7 +222,7 @@ mod kind {
     pub(super) const STOPS: u8 = 20;
 }
 
-fn encode_frame(kind: u8, writer: AgentFrameWriter) -> Vec<u8> {
+fn encode_frame(kind: u8, writer: AgentFrameEncoder) -> Vec<u8> {
     let content = writer.into_bytes();
     let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes()[..], &[kind], &content].concat()
@@ -232,7 +232,7 @@ impl CallerMessage {
     /// Encodes this message of a caller as a frame: length, kind and content.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = AgentFrameWriter::default();
+        let mut writer = AgentFrameEncoder::default();
         let kind = match self {
             Self::Call { request, files } => {
                 files.encode(&mut writer);
@@ -250,7 +250,7 @@ impl CallerMessage {
     /// # Errors
     /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
     pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedAgentFrame> {
-        let mut reader = AgentFrameReader::new(content);
+        let mut reader = AgentFrameDecoder::new(content);
         let message = match kind {
             kind::CALL => {
                 let files = AgentFrameValue::decode(&mut reader)?;
@@ -269,7 +269,7 @@ impl AgentMessage {
     /// Encodes this message of the agent as a frame: length, kind and content.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = AgentFrameWriter::default();
+        let mut writer = AgentFrameEncoder::default();
         let kind = match self {
             Self::Began(start) => {
                 start.encode(&mut writer);
@@ -295,7 +295,7 @@ impl AgentMessage {
     /// # Errors
     /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
     pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedAgentFrame> {
-        let mut reader = AgentFrameReader::new(content);
+        let mut reader = AgentFrameDecoder::new(content);
         let message = match kind {
             kind::BEGAN => Self::Began(AgentFrameValue::decode(&mut reader)?),
             kind::DONE => {
@@ -370,11 +370,11 @@ frame_fields! {
 }
 
 impl AgentFrameValue for ErrorKind {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         error_kind_number(*self).encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         ERROR_KINDS.get(usize::decode(reader)?).copied().ok_or(MalformedAgentFrame)
     }
 }

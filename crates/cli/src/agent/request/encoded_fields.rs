@@ -16,7 +16,7 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use crate::agent::encoding::{
-    AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields, frame_numbers,
+    AgentFrameDecoder, AgentFrameEncoder, AgentFrameValue, MalformedAgentFrame, frame_fields, frame_numbers,
 };
 
 frame_fields! {
@@ -216,28 +216,28 @@ frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2, Negotiate = 3, 
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
 impl AgentFrameValue for Credentials {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         writer.put_bytes(self.user());
         writer.put_bytes(self.password());
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         Credentials::new(reader.get_bytes()?, reader.get_bytes()?).map_err(|_| MalformedAgentFrame)
     }
 }
 
 impl AgentFrameValue for Validator {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         writer.put_bytes(&self.to_bytes());
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         Validator::from_bytes(reader.get_bytes()?).ok_or(MalformedAgentFrame)
     }
 }
 
 impl AgentFrameValue for ContentSpan {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         matches!(self, ContentSpan::Opening(_)).encode(writer);
         match self {
             ContentSpan::Opening(bytes) => bytes.encode(writer),
@@ -250,7 +250,7 @@ impl AgentFrameValue for ContentSpan {
         }
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         if bool::decode(reader)? {
             return Ok(ContentSpan::Opening(u64::decode(reader)?));
         }
@@ -262,36 +262,36 @@ impl AgentFrameValue for ContentSpan {
 }
 
 impl AgentFrameValue for Proxy {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.to_string().encode(writer);
         self.credentials().cloned().encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         let proxy = Proxy::parse(&String::decode(reader)?).map_err(|_| MalformedAgentFrame)?;
         Ok(proxy.with_credentials(AgentFrameValue::decode(reader)?))
     }
 }
 
 impl AgentFrameValue for NoProxy {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         self.to_string().encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         String::decode(reader).map(|text| NoProxy::parse(&text))
     }
 }
 
 /// Encodes the names and values of the environment variables that name proxies.
 impl AgentFrameValue for ProxyEnvironment {
-    fn encode(&self, writer: &mut AgentFrameWriter) {
+    fn encode(&self, writer: &mut AgentFrameEncoder) {
         let variables: Vec<(String, String)> =
             self.variables().into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         variables.encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameReader<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
         let variables = Vec::<(String, String)>::decode(reader)?;
         let value_of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         Ok(ProxyEnvironment::from_variables(value_of))

@@ -28,7 +28,7 @@ use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 
-use super::encoding::{AgentFrameReader, AgentFrameValue, AgentFrameWriter, MalformedAgentFrame, frame_fields};
+use super::encoding::{AgentFrameDecoder, AgentFrameEncoder, AgentFrameValue, MalformedAgentFrame, frame_fields};
 
 /// A request that a caller can send to the agent.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl AgentRequest {
         if !can_be_sent(&self.options) {
             return None;
         }
-        let mut writer = AgentFrameWriter::default();
+        let mut writer = AgentFrameEncoder::default();
         self.encode(&mut writer);
         let bytes = writer.into_bytes();
         let again = Self::from_bytes(&bytes).ok()?.options;
@@ -67,7 +67,7 @@ impl AgentRequest {
     /// # Errors
     /// [`MalformedAgentFrame`] for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedAgentFrame> {
-        let mut reader = AgentFrameReader::new(bytes);
+        let mut reader = AgentFrameDecoder::new(bytes);
         let request = Self::decode(&mut reader)?;
         reader.check_end()?;
         Ok(request)
