@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::job_part::{BEST_PEER, ContestantRole, MetricKind, WorkPerRun};
+use crate::job_part::{BEST_PEER, MetricKind, ProgramRole, WorkPerRun};
 use crate::measure::RunMetrics;
 
 /// The version of the file format. It changes when a reader of the old format would misread the new
@@ -74,15 +74,15 @@ pub(crate) struct PartResult {
     /// The name of the program that does the minimum of work for the part. `None` without such a
     /// program.
     pub(crate) limit: Option<String>,
-    pub(crate) entries: Vec<ContestantRuns>,
+    pub(crate) entries: Vec<ProgramRuns>,
     pub(crate) goals: Vec<JobGoal>,
 }
 
 /// The runs of one program in a part of a job, one for each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ContestantRuns {
+pub(crate) struct ProgramRuns {
     pub(crate) name: String,
-    pub(crate) role: ContestantRole,
+    pub(crate) role: ProgramRole,
     pub(crate) command: Vec<String>,
     /// The number of system calls in an additional run that is not timed; `None` if system calls
     /// were not counted.
@@ -174,14 +174,14 @@ impl PartResult {
         if self.part.is_empty() { self.job.clone() } else { format!("{}:{}", self.job, self.part) }
     }
 
-    pub(crate) fn contestant(&self, name: &str) -> Option<&ContestantRuns> {
+    pub(crate) fn bench_program(&self, name: &str) -> Option<&ProgramRuns> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// Returns the competitor of haul with the lowest result of this kind; `None` if there is no
     /// competitor. Competitors with a failed or wrong run are left out.
-    pub(crate) fn best_peer(&self, what: MetricKind) -> Option<&ContestantRuns> {
-        let peers = self.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
+    pub(crate) fn best_peer(&self, what: MetricKind) -> Option<&ProgramRuns> {
+        let peers = self.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
@@ -195,7 +195,7 @@ impl PartResult {
     /// Returns the ratio of the result of the program `of` to that of `against` in each round;
     /// `None` if any run of either program was wrong.
     pub(crate) fn ratios(&self, what: MetricKind, of: &str, against: &str) -> Option<Vec<f64>> {
-        let pairs = self.contestant(of)?.runs.iter().zip(&self.contestant(against)?.runs);
+        let pairs = self.bench_program(of)?.runs.iter().zip(&self.bench_program(against)?.runs);
         pairs.map(|(run, base)| Some(run.metric(what)? / base.metric(what)?)).collect()
     }
 
@@ -205,12 +205,12 @@ impl PartResult {
         match aim.against.as_deref() {
             Some(BEST_PEER) => Some((self.ratio(aim.what, &aim.of, &self.best_peer(aim.what)?.name)?, "")),
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
-            None => Some(aim.what.in_readable_unit(self.contestant(&aim.of)?.median(aim.what)?, self.unit)),
+            None => Some(aim.what.in_readable_unit(self.bench_program(&aim.of)?.median(aim.what)?, self.unit)),
         }
     }
 }
 
-impl ContestantRuns {
+impl ProgramRuns {
     /// Returns the median of the program's results of this kind over the rounds; `None` if any run
     /// was wrong.
     pub(crate) fn median(&self, what: MetricKind) -> Option<f64> {
@@ -275,18 +275,18 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn entry(name: &str, runs: Vec<Result<RunMetrics, String>>) -> ContestantRuns {
+    pub(crate) fn entry(name: &str, runs: Vec<Result<RunMetrics, String>>) -> ProgramRuns {
         let runs = runs.into_iter().map(|run| RecordedRun::new(run, 7)).collect();
-        ContestantRuns {
+        ProgramRuns {
             name: name.to_owned(),
-            role: ContestantRole::from_name(name, None),
+            role: ProgramRole::from_name(name, None),
             command: Vec::new(),
             system_calls: None,
             runs,
         }
     }
 
-    pub(crate) fn sheet(entries: Vec<ContestantRuns>) -> PartResult {
+    pub(crate) fn sheet(entries: Vec<ProgramRuns>) -> PartResult {
         PartResult {
             job: "job".to_owned(),
             part: String::new(),

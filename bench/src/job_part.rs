@@ -17,7 +17,7 @@ use crate::versioned_site::ReplyCheck;
 pub(crate) struct JobPart {
     /// The name of the part; empty if the job has only one part.
     pub(crate) part: &'static str,
-    pub(crate) contestants: Vec<Contestant>,
+    pub(crate) bench_programs: Vec<BenchProgram>,
     /// The program with which the others are compared. Its results are shown as 1.00.
     pub(crate) baseline: &'static str,
     /// The program that does the minimum of work for the part; its results are a separate column.
@@ -51,7 +51,7 @@ pub(crate) enum WorkPerRun {
 }
 
 /// A program that takes part in a comparison, and its arguments.
-pub(crate) struct Contestant {
+pub(crate) struct BenchProgram {
     pub(crate) name: &'static str,
     pub(crate) argv: Vec<String>,
     /// True if the program's output goes through a pipe to `cat >/dev/null`.
@@ -66,22 +66,22 @@ pub(crate) struct Contestant {
 /// The role of a program in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ContestantRole {
+pub(crate) enum ProgramRole {
     Haul,
     Peer,
     Limit,
 }
 
-impl ContestantRole {
+impl ProgramRole {
     /// Returns the role of the program with this name. All variants of haul have a name with
     /// `haul`. `limit` is the name of the program with the minimum of work ([`JobPart::limit`]).
-    pub(crate) fn from_name(name: &str, limit: Option<&str>) -> ContestantRole {
+    pub(crate) fn from_name(name: &str, limit: Option<&str>) -> ProgramRole {
         if limit == Some(name) || name.starts_with("limit") {
-            ContestantRole::Limit
+            ProgramRole::Limit
         } else if name.to_ascii_lowercase().contains("haul") {
-            ContestantRole::Haul
+            ProgramRole::Haul
         } else {
-            ContestantRole::Peer
+            ProgramRole::Peer
         }
     }
 }
@@ -298,11 +298,11 @@ mod tests {
     #[test]
     fn role_is_derived_from_the_program_name() {
         for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
-            assert_eq!(ContestantRole::from_name(name, Some("send + recv")), ContestantRole::Haul);
+            assert_eq!(ProgramRole::from_name(name, Some("send + recv")), ProgramRole::Haul);
         }
-        assert_eq!(ContestantRole::from_name("send + recv", Some("send + recv")), ContestantRole::Limit);
-        assert_eq!(ContestantRole::from_name("limit: recv", Some("limit: splice")), ContestantRole::Limit);
-        assert_eq!(ContestantRole::from_name("curl -Z", None), ContestantRole::Peer);
+        assert_eq!(ProgramRole::from_name("send + recv", Some("send + recv")), ProgramRole::Limit);
+        assert_eq!(ProgramRole::from_name("limit: recv", Some("limit: splice")), ProgramRole::Limit);
+        assert_eq!(ProgramRole::from_name("curl -Z", None), ProgramRole::Peer);
     }
 
     #[test]

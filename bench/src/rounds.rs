@@ -11,9 +11,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bench_record::{ContestantRuns, PartResult, RecordedRun};
+use crate::bench_record::{PartResult, ProgramRuns, RecordedRun};
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, ContestantRole, JobPart, MetricKind, OutputCheck, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, ProgramRole, WorkPerRun};
 use crate::jobs::JobEnvironment;
 use crate::measure::{self, RunMetrics, RunOutput};
 use crate::one_core::SingleCoreGuard;
@@ -52,16 +52,17 @@ impl RoundLimits {
 
 /// Runs the rounds of a part.
 pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> Result<PartResult> {
-    let JobPart { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
+    let JobPart { part, bench_programs, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
     let _turns = one_core.then(SingleCoreGuard::restrict_thread).transpose()?;
     let start = Instant::now();
     // A proof warms the server up as a round would.
-    let is_proven =
-        |contestant: &Contestant| matches!(contestant.check, OutputCheck::Proof(..) | OutputCheck::Told(Some(_), _));
+    let is_proven = |bench_program: &BenchProgram| {
+        matches!(bench_program.check, OutputCheck::Proof(..) | OutputCheck::Told(Some(_), _))
+    };
     // A page server reads nothing from disk.
     let has_pages =
-        |contestant: &Contestant| matches!(contestant.check, OutputCheck::Pages(_) | OutputCheck::Replies(_));
-    let is_cold = !bench.options.smoke && !contestants.iter().any(|entry| is_proven(entry) || has_pages(entry));
+        |bench_program: &BenchProgram| matches!(bench_program.check, OutputCheck::Pages(_) | OutputCheck::Replies(_));
+    let is_cold = !bench.options.smoke && !bench_programs.iter().any(|entry| is_proven(entry) || has_pages(entry));
     let warm_up = warm_up && is_cold;
     let mut sheet = PartResult {
         job: bench.job.name.to_owned(),
@@ -78,43 +79,44 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     };
     println!("{}: {}", sheet.name(), sheet.server);
     let mut proofs = Vec::new();
-    for contestant in &contestants {
-        proofs.push(check_output_of(bench, contestant)?);
-        sheet.entries.push(ContestantRuns {
-            name: contestant.name.to_owned(),
-            role: ContestantRole::from_name(contestant.name, limit),
-            command: contestant.argv.clone(),
+    for bench_program in &bench_programs {
+        proofs.push(check_output_of(bench, bench_program)?);
+        sheet.entries.push(ProgramRuns {
+            name: bench_program.name.to_owned(),
+            role: ProgramRole::from_name(bench_program.name, limit),
+            command: bench_program.argv.clone(),
             system_calls: None,
             runs: Vec::new(),
         });
     }
     if is_cold
         && !warm_up
-        && let Some(first) = contestants.first()
+        && let Some(first) = bench_programs.first()
     {
         // Otherwise it alone would have to read the server's files from disk. Its result is seen in
         // the rounds.
-        let _ = measure_contestant(bench, first)?;
+        let _ = measure_program(bench, first)?;
     }
     let mut warm = !warm_up;
     let mut each = Duration::ZERO;
-    let mut rests = vec![false; contestants.len()];
+    let mut rests = vec![false; bench_programs.len()];
     while time.allows_another(sheet.rounds, each, start, Instant::now()) {
-        let took = round(bench, &contestants, &mut proofs, &rests, warm.then_some(&mut sheet.entries))?;
+        let took = round(bench, &bench_programs, &mut proofs, &rests, warm.then_some(&mut sheet.entries))?;
         if warm && time.until.is_some() {
-            rests = contestants_to_skip(&sheet);
+            rests = programs_to_skip(&sheet);
         }
         each = took.iter().zip(&rests).filter(|(_, rests)| !**rests).map(|(took, _)| *took).sum();
         sheet.rounds += usize::from(warm);
         warm = true;
     }
     if calls && !bench.options.smoke {
-        let is_quick = |entry: &ContestantRuns| {
+        let is_quick = |entry: &ProgramRuns| {
             let wall = entry.median(MetricKind::Wall);
             wall.is_some_and(|wall| wall < MAX_TRACED_RUN.as_secs_f64()) && unit != WorkPerRun::Run
         };
-        for (contestant, entry) in contestants.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry)) {
-            entry.system_calls = count_calls(bench, contestant)?;
+        for (bench_program, entry) in bench_programs.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry))
+        {
+            entry.system_calls = count_calls(bench, bench_program)?;
         }
     }
     terminal_table::end_of_progress();
@@ -125,24 +127,24 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
 /// program took. Stores the results in `entries`; without `entries`, the round is not recorded.
 fn round(
     bench: &JobEnvironment,
-    contestants: &[Contestant],
+    bench_programs: &[BenchProgram],
     proofs: &mut [Result<(), String>],
     rests: &[bool],
-    mut entries: Option<&mut Vec<ContestantRuns>>,
+    mut entries: Option<&mut Vec<ProgramRuns>>,
 ) -> Result<Vec<Duration>> {
     let mut took = Vec::new();
-    for (at, (contestant, proof)) in contestants.iter().zip(proofs).enumerate() {
+    for (at, (bench_program, proof)) in bench_programs.iter().zip(proofs).enumerate() {
         let began = Instant::now();
         if !rests[at] {
             let ran = match proof {
-                Ok(()) => measure_contestant(bench, contestant)?,
+                Ok(()) => measure_program(bench, bench_program)?,
                 Err(why) => Err(why.clone()),
             };
             // One wrong answer is enough: it need not run again.
             *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
-            terminal_table::progress(contestant, &ran);
+            terminal_table::progress(bench_program, &ran);
             if let Some(entries) = &mut entries {
-                entries[at].runs.push(RecordedRun::new(ran, contestant.check.len()));
+                entries[at].runs.push(RecordedRun::new(ran, bench_program.check.len()));
             }
         }
         took.push(began.elapsed());
@@ -153,20 +155,20 @@ fn round(
 /// Returns `true` for each program that runs only one round if time is short: it takes twice as
 /// long as the fastest competitor of haul, and longer than [`LONG_RUN_SECONDS`]. The first program
 /// and the limit run in every round.
-fn contestants_to_skip(sheet: &PartResult) -> Vec<bool> {
-    let wall = |entry: &ContestantRuns| entry.median(MetricKind::Wall);
-    let peers = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer);
+fn programs_to_skip(sheet: &PartResult) -> Vec<bool> {
+    let wall = |entry: &ProgramRuns| entry.median(MetricKind::Wall);
+    let peers = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);
     let quickest = peers.filter_map(wall).min_by(f64::total_cmp);
     let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG_RUN_SECONDS));
     let is_long =
-        |entry: &ContestantRuns| entry.role != ContestantRole::Limit && wall(entry).is_some_and(|wall| wall > enough);
+        |entry: &ProgramRuns| entry.role != ProgramRole::Limit && wall(entry).is_some_and(|wall| wall > enough);
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
 /// Runs the shell command of [`OutputCheck::Proof`], if there is one, and checks its output. The
 /// digest is computed while the output arrives, since there may be gigabytes.
-fn check_output_of(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<(), String>> {
-    let (OutputCheck::Proof(shell, expected) | OutputCheck::Told(Some(shell), expected)) = &contestant.check else {
+fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<(), String>> {
+    let (OutputCheck::Proof(shell, expected) | OutputCheck::Told(Some(shell), expected)) = &bench_program.check else {
         return Ok(Ok(()));
     };
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
@@ -177,11 +179,11 @@ fn check_output_of(bench: &JobEnvironment, contestant: &Contestant) -> Result<Re
     Ok(ran.and_then(|_| compare(&print, expected)))
 }
 
-fn measure_contestant(bench: &JobEnvironment, contestant: &Contestant) -> Result<Result<RunMetrics, String>> {
-    let run = |out| measure::run(bench, &contestant.argv, out);
-    match &contestant.check {
-        OutputCheck::Proof(..) if contestant.piped => run(RunOutput::Cat),
-        OutputCheck::Proof(..) => run(RunOutput::InARow(File::create("/dev/null")?, contestant.times)),
+fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<RunMetrics, String>> {
+    let run = |out| measure::run(bench, &bench_program.argv, out);
+    match &bench_program.check {
+        OutputCheck::Proof(..) if bench_program.piped => run(RunOutput::Cat),
+        OutputCheck::Proof(..) => run(RunOutput::InARow(File::create("/dev/null")?, bench_program.times)),
         OutputCheck::Told(_, expected) => {
             let path = bench.work.join("output");
             let ran = run(RunOutput::To(File::create(&path)?))?;
@@ -251,16 +253,16 @@ fn check_printed_sizes(said: &str, expected: &OutputDigest) -> Result<(), String
 
 /// Returns the number of system calls of the program; `None` without strace. Also returns `None`
 /// for a shell command, since the calls of the shell's other programs would be counted too.
-fn count_calls(bench: &JobEnvironment, contestant: &Contestant) -> Result<Option<u64>> {
-    let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
+fn count_calls(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Option<u64>> {
+    let [name, arguments @ ..] = bench_program.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
         return Ok(None);
     };
     let words = ["-f", "-c", "-o", "calls"].map(str::to_owned);
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
-    let out = if contestant.piped { RunOutput::Cat } else { RunOutput::To(File::create("/dev/null")?) };
+    let out = if bench_program.piped { RunOutput::Cat } else { RunOutput::To(File::create("/dev/null")?) };
     let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACE_TIME_LIMIT)?;
-    if let OutputCheck::File(written, _) = contestant.check {
+    if let OutputCheck::File(written, _) = bench_program.check {
         // Missing if the run failed, which the next line notices.
         let _ = std::fs::remove_file(bench.work.join(written));
     }
@@ -318,7 +320,7 @@ mod tests {
             entry("wrong", vec![Err("wrong answer".to_owned())]),
             entry("requests, haul", ran(6.1)),
         ]);
-        assert_eq!(contestants_to_skip(&sheet), [false, false, true, false, false, true]);
+        assert_eq!(programs_to_skip(&sheet), [false, false, true, false, false, true]);
     }
 
     #[test]

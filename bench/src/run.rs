@@ -144,7 +144,7 @@ fn measure_job(
             let now = Instant::now();
             now + until.saturating_duration_since(now) / (left + 1)
         });
-        let sheet = rounds::run(bench, bench.with_allowed_contestants(card), RoundLimits { rounds, until })?;
+        let sheet = rounds::run(bench, bench.with_allowed_programs(card), RoundLimits { rounds, until })?;
         if bench.options.smoke {
             terminal_table::print_right(&sheet);
         } else {
@@ -157,7 +157,7 @@ fn measure_job(
 
 /// Returns true if every output of haul was right. Outputs of other programs may be wrong.
 fn haul_is_right(sheets: &[PartResult]) -> bool {
-    let is_haul = |entry: &&crate::bench_record::ContestantRuns| entry.role == crate::job_part::ContestantRole::Haul;
+    let is_haul = |entry: &&crate::bench_record::ProgramRuns| entry.role == crate::job_part::ProgramRole::Haul;
     let wrong: Vec<String> = sheets
         .iter()
         .flat_map(|sheet| sheet.entries.iter().map(move |entry| (sheet, entry)))

@@ -3,19 +3,19 @@
 use std::io::{IsTerminal, Write};
 
 use crate::Result;
-use crate::bench_record::{ContestantRuns, JobGoal, PartResult};
-use crate::job_part::{Contestant, ContestantRole, MetricKind, WorkPerRun};
+use crate::bench_record::{JobGoal, PartResult, ProgramRuns};
+use crate::job_part::{BenchProgram, MetricKind, ProgramRole, WorkPerRun};
 use crate::measure::RunMetrics;
 
 /// Shows which program has just run, if standard error is a terminal.
-pub(crate) fn progress(contestant: &Contestant, ran: &Result<RunMetrics, String>) {
+pub(crate) fn progress(bench_program: &BenchProgram, ran: &Result<RunMetrics, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
         let text = match ran {
             Ok(figures) => format!("{:.3} s", figures.wall),
             Err(why) => why.chars().take(60).collect(),
         };
-        let _ = write!(err, "\r\x1b[K  {}: {text}", contestant.name);
+        let _ = write!(err, "\r\x1b[K  {}: {text}", bench_program.name);
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn print_right(sheet: &PartResult) {
 }
 
 /// Returns a line about the program's first fault; `None` if all runs were right.
-pub(crate) fn first_fault_line(entry: &ContestantRuns) -> Option<String> {
+pub(crate) fn first_fault_line(entry: &ProgramRuns) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
     let cost = |figures: &RunMetrics| {
         let (wall, cpu, memory) = (figures.wall, figures.cpu(), figures.rss / 1024.0);
@@ -101,7 +101,7 @@ pub(crate) fn measure_of(sheet: &PartResult, what: MetricKind) -> &str {
 fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     let quick = sheet.entries.iter().all(|entry| entry.median(MetricKind::Wall).is_none_or(|wall| wall < 0.1));
     let (time, scale) = if quick { ("ms", 1e3) } else { ("s", 1.0) };
-    let column = |title: String, cell: &dyn Fn(&ContestantRuns) -> Option<String>| {
+    let column = |title: String, cell: &dyn Fn(&ProgramRuns) -> Option<String>| {
         (title, sheet.entries.iter().map(|entry| cell(entry).filter(|_| entry.fault().is_none())).collect::<Vec<_>>())
     };
     let median = |title: String, what: MetricKind, factor: f64, digits: usize| {
@@ -116,7 +116,7 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
     let best = |what: MetricKind| {
         let against = measure_of(sheet, what);
         let whose =
-            if sheet.entries.iter().any(|entry| entry.role == ContestantRole::Peer) { "best peer" } else { against };
+            if sheet.entries.iter().any(|entry| entry.role == ProgramRole::Peer) { "best peer" } else { against };
         ratio(format!("{} × {whose}", what.name()), what, Some(against))
     };
     let mut columns = vec![
@@ -130,8 +130,7 @@ fn columns(sheet: &PartResult) -> Vec<(String, Vec<Option<String>>)> {
         }
         WorkPerRun::Bytes(bytes) => {
             let gigabytes = bytes as f64 / 1e9;
-            let speed =
-                |entry: &ContestantRuns| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(MetricKind::Wall)?));
+            let speed = |entry: &ProgramRuns| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(MetricKind::Wall)?));
             columns.push(column("MB/s".to_owned(), &speed));
             columns.push(median("CPU s/GB".to_owned(), MetricKind::Cpu, 1.0 / gigabytes, 3));
             columns.push(median("client s/GB".to_owned(), MetricKind::Client, 1.0 / gigabytes, 3));

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use testkit::page_server::{OverloadPolicy, PageServer, PageTiming, PortService};
 
-use super::{BenchJob, JobEnvironment, shell_contestant};
+use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, PageCheck};
 
 pub(super) const JOB: BenchJob = BenchJob {
@@ -127,19 +127,19 @@ impl AdaptPoint {
         });
         let refuses = self.overload == OverloadPolicy::Unavailable;
         let retry = if refuses { RETRIES } else { "" };
-        let contestant = |name: &'static str, line: String| -> Contestant {
-            shell_contestant(name, format!("exec {line}"), OutputCheck::Pages(Rc::clone(&check)))
+        let bench_program = |name: &'static str, line: String| -> BenchProgram {
+            shell_program(name, format!("exec {line}"), OutputCheck::Pages(Rc::clone(&check)))
         };
         let haul = format!("$HAUL -s --unordered -o /dev/null {WRITE_OUT_SIZE}{retry} --input-file {list}");
-        let mut entries = vec![contestant(HAUL, haul.clone())];
+        let mut entries = vec![bench_program(HAUL, haul.clone())];
         for (name, connections) in FIXED_CONNECTIONS {
             // Far more connections than a server bears wait for their retries for minutes.
             let is_quick = self.least_time(pages, connections) <= MAX_TIME && !(refuses && connections > 10);
             if bench.options.slow || is_quick {
-                entries.push(contestant(name, format!("{haul} --parallel-max-host {connections}")));
+                entries.push(bench_program(name, format!("{haul} --parallel-max-host {connections}")));
             }
         }
-        entries.push(contestant(CURL_Z, format!("$CURL -s -Z {WRITE_OUT_SIZE}{retry} -K {config}")));
+        entries.push(bench_program(CURL_Z, format!("$CURL -s -Z {WRITE_OUT_SIZE}{retry} -K {config}")));
         let mut goals = vec![PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.2)];
         goals.push(PartGoal::ratio(MetricKind::Wall, HAUL, CURL_Z, 1.0));
         if self.least_time(pages, 50) > Duration::from_secs(1) {
@@ -147,7 +147,7 @@ impl AdaptPoint {
         }
         Ok(JobPart {
             part,
-            contestants: bench.allowed_contestants(entries),
+            bench_programs: bench.allowed_programs(entries),
             baseline: CURL_Z,
             limit: None,
             goals,

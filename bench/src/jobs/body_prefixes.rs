@@ -11,7 +11,7 @@ use testkit::packages::{Package, PackageCatalogue, PackageMirror};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
-use super::{BenchJob, JobEnvironment, shell_contestant, with_agent};
+use super::{BenchJob, JobEnvironment, shell_program, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -42,10 +42,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         };
         let agent = with_agent(&calls("$HAUL --agent=$dir/a"));
         let entries = vec![
-            shell_contestant("haul agent", agent, OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
-            shell_contestant("haul", calls("$HAUL"), OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
-            shell_contestant("curl", calls("$CURL"), OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
-            shell_contestant(
+            shell_program("haul agent", agent, OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
+            shell_program("haul", calls("$HAUL"), OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
+            shell_program("curl", calls("$CURL"), OutputCheck::Output(OutputDigest::from_bytes(&prefixes))),
+            shell_program(
                 "curl, system",
                 calls("$SYSTEM_CURL"),
                 OutputCheck::Output(OutputDigest::from_bytes(&prefixes)),
@@ -53,7 +53,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         ];
         cards.push(JobPart {
             part,
-            contestants: bench.allowed_contestants(entries),
+            bench_programs: bench.allowed_programs(entries),
             baseline: "curl",
             limit: None,
             goals: vec![PartGoal::ratio(MetricKind::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],

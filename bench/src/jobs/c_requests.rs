@@ -10,7 +10,7 @@ use std::process::Command;
 use super::{BenchJob, JobEnvironment, home};
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
@@ -42,13 +42,17 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let part = |part, server: &SiteServer, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
         let count = bench.count(count);
         let all = OutputDigest { len: length * count as u64, sha256: String::new() };
-        let contestant = |name, way: &str| {
-            let argv = contestant_command(way, server, path, count, form);
-            Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+        let bench_program = |name, way: &str| {
+            let argv = program_command(way, server, path, count, form);
+            BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
         };
         JobPart {
             part,
-            contestants: vec![contestant(HAUL, "haul"), contestant(CURL, "curl"), contestant(LIMIT, "limit")],
+            bench_programs: vec![
+                bench_program(HAUL, "haul"),
+                bench_program(CURL, "curl"),
+                bench_program(LIMIT, "limit"),
+            ],
             baseline: CURL,
             limit: Some(LIMIT),
             goals: vec![
@@ -76,10 +80,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 /// Returns the command line with which haul sends `count` requests. With `form`, they are POST
 /// requests with this content.
 pub(crate) fn argv(server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
-    contestant_command("haul", server, path, count, form)
+    program_command("haul", server, path, count, form)
 }
 
-fn contestant_command(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
+fn program_command(way: &str, server: &SiteServer, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
     let mut argv = vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
     argv.extend(form.map(str::to_owned));

@@ -1,6 +1,6 @@
 //! One small plain HTTP request, measured from the start of the process to its end.
 
-use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, repeated_contestant};
+use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, repeated_program};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -21,18 +21,18 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
         let entry = |name: &'static str, tool: &str, program: &str| {
             let proof = OutputCheck::Proof(line(program, ""), OutputDigest::from_bytes(b"small\n"));
-            repeated_contestant(name, &line(tool, "-o /dev/null "), proof)
+            repeated_program(name, &line(tool, "-o /dev/null "), proof)
         };
         let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
         entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
             let proof = |line: &str| OutputCheck::Proof(format!("{line} {url}"), OutputDigest::from_bytes(b"small\n"));
-            entries.push(repeated_contestant("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
-            entries.push(repeated_contestant("htcat", &format!("htcat {url}"), proof("htcat")));
+            entries.push(repeated_program("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
+            entries.push(repeated_program("htcat", &format!("htcat {url}"), proof("htcat")));
         }
         JobPart {
             part,
-            contestants: bench.allowed_contestants(entries),
+            bench_programs: bench.allowed_programs(entries),
             baseline: "curl",
             limit: None,
             goals: vec![

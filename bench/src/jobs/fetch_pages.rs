@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use super::{BenchJob, JobEnvironment, SiteFiles, command_contestant, pages_in_order, shell_contestant};
+use super::{BenchJob, JobEnvironment, SiteFiles, command_program, pages_in_order, shell_program};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -26,21 +26,21 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let lines = sorted_lines(bench, &files)?;
     let entries = vec![
-        command_contestant(
+        command_program(
             ANY_ORDER,
             "haul -s --unordered -o /dev/null --input-file list",
             // Pages in any order: their lines, sorted, are always the same.
             OutputCheck::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
         ),
-        shell_contestant(
+        shell_program(
             IN_ORDER,
             "$HAUL -s --input-file list | cat >/dev/null",
             proof("$HAUL -s --input-file list | cat"),
         ),
-        command_contestant(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
-        command_contestant("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
-        shell_contestant(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),
-        command_contestant(
+        command_program(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
+        command_program("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
+        shell_program(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),
+        command_program(
             "wget2, 10 threads",
             "wget2 -q -O /dev/null --max-threads=10 -i list",
             proof(&pages_in_order("wget2 -q -P pages --max-threads=10 -i list")),
@@ -50,7 +50,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: PARALLEL,
         limit: None,
         goals: vec![

@@ -1,7 +1,7 @@
 //! Five large bodies at once over plain HTTP, in one thread: the cost of the event loop.
 
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, length_that_fits};
-use super::{BenchJob, JobEnvironment, command_contestant};
+use super::{BenchJob, JobEnvironment, command_program};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -29,10 +29,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
         OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
     };
-    let contestants = vec![
-        command_contestant(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
-        command_contestant(CURL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K files.cfg")),
-        command_contestant(
+    let bench_programs = vec![
+        command_program(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
+        command_program(CURL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K files.cfg")),
+        command_program(
             LIBCURL,
             &format!("easyget --multi --discard {urls}"),
             proof(&format!("easyget --multi --to body. {}", [short.as_str(); BODIES].join(" "))),
@@ -42,7 +42,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(store.server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: CURL,
         limit: None,
         goals: vec![

@@ -1,7 +1,7 @@
 //! Fifty concurrent bodies on one TLS connection: the cost of multiplexing and decryption.
 
 use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, length_that_fits};
-use super::{BenchJob, H2LOAD, JobEnvironment, command_contestant, h2load};
+use super::{BenchJob, H2LOAD, JobEnvironment, command_program, h2load};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -33,10 +33,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let haul = "-s --threads 1 --parallel-max 50 --cacert ca.pem -K";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --multi --http2 --cacert ca.pem";
-    let contestants = vec![
-        command_contestant(HAUL, &format!("haul {haul} null.cfg"), proof(&format!("$HAUL {haul} files.cfg"))),
-        command_contestant(CURL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} files.cfg"))),
-        command_contestant(
+    let bench_programs = vec![
+        command_program(HAUL, &format!("haul {haul} null.cfg"), proof(&format!("$HAUL {haul} files.cfg"))),
+        command_program(CURL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} files.cfg"))),
+        command_program(
             LIBCURL,
             &format!("{easyget} --discard --list list"),
             proof(&format!("{easyget} --to body. --list short")),
@@ -47,7 +47,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(store.server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: CURL,
         limit: Some(H2LOAD),
         goals: vec![

@@ -1,7 +1,7 @@
 //! The pages of the site over one HTTP/2 connection: all discarded, or all in list order.
 
 use super::large_bodies::LIBCURL;
-use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, command_contestant, h2load, pages_in_order};
+use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, command_program, h2load, pages_in_order};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -21,22 +21,22 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
         // As -Z writes them: each to a place of its own, in any order.
-        command_contestant(
+        command_program(
             HAUL,
             "haul -s --threads 1 --parallel-max 50 --cacert ca.pem -K null.cfg",
             proof(&pages_in_order("$HAUL -s --threads 1 --parallel-max 50 --cacert ca.pem -K files.cfg")),
         ),
-        command_contestant(
+        command_program(
             "haul, in order",
             "haul -s --cacert ca.pem --input-file list",
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
-        command_contestant(
+        command_program(
             PARALLEL,
             &format!("curl {curl} null.cfg"),
             proof(&pages_in_order(&format!("$CURL {curl} files.cfg"))),
         ),
-        command_contestant(
+        command_program(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
             OutputCheck::Told(
@@ -53,7 +53,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, PARALLEL, 0.7)],

@@ -2,7 +2,7 @@
 //! body.
 
 use super::large_bodies::LIBCURL;
-use super::{BenchJob, H2LOAD, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, h2load, small_body};
+use super::{BenchJob, H2LOAD, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, h2load, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -26,19 +26,19 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
-        command_contestant(
+        command_program(
             HAUL,
             &format!("haul {haul} -o /dev/null --input-file list"),
             proof(&format!("$HAUL {haul} --input-file list")),
         ),
-        command_contestant(
+        command_program(
             "haul, in order",
             "haul -s --cacert ca.pem --input-file list",
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
         // The bodies are equal, so the order of those of -Z does not matter.
-        command_contestant(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
-        command_contestant(
+        command_program(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
+        command_program(
             LIBCURL,
             &format!("{easyget} --discard --say --list list"),
             OutputCheck::Told(Some(format!("{easyget} --list list")), all.clone()),
@@ -49,7 +49,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: PARALLEL,
         limit: Some(H2LOAD),
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, H2LOAD, 1.3)],

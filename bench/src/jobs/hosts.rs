@@ -22,9 +22,9 @@ use std::time::Duration;
 use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, HostUrl, PAGE_LEN};
 
 use super::python::PythonScript;
-use super::{BenchJob, JobEnvironment, command_contestant, shell_contestant};
+use super::{BenchJob, JobEnvironment, command_program, shell_program};
 use crate::Result;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, PageCheck, PageKeys};
 use crate::tls_files::CA;
 
@@ -321,8 +321,8 @@ impl RunningLoad {
 
     /// Makes the benchmark program for a command that may exit with an error for some URLs, but not
     /// otherwise.
-    fn command(&self, name: &'static str, line: &str) -> Contestant {
-        shell_contestant(name, format!("{line}; [ $? -lt 100 ]"), self.check())
+    fn command(&self, name: &'static str, line: &str) -> BenchProgram {
+        shell_program(name, format!("{line}; [ $? -lt 100 ]"), self.check())
     }
 
     /// Returns the options that haul and curl have in common.
@@ -331,7 +331,7 @@ impl RunningLoad {
         format!("-s -m {}{cacert}", self.load.limit.as_secs())
     }
 
-    fn haul(&self, name: &'static str, options: &str) -> Contestant {
+    fn haul(&self, name: &'static str, options: &str) -> BenchProgram {
         let server = self.network.name_server();
         let common = self.common();
         let line = format!("$HAUL {common} --dns-servers {server} --unordered {options} --input-file {}", self.list);
@@ -340,7 +340,7 @@ impl RunningLoad {
 
     /// Makes the benchmark program `curl -Z` with the job's name server; `None` if this process may
     /// not use namespaces.
-    fn curl(&self, bench: &JobEnvironment, options: &str) -> Option<Contestant> {
+    fn curl(&self, bench: &JobEnvironment, options: &str) -> Option<BenchProgram> {
         let server = self.network.name_server();
         if server.port() != 53 || !has_namespaces() {
             if !bench.options.smoke {
@@ -356,35 +356,35 @@ impl RunningLoad {
     }
 
     /// Makes the benchmark programs for haul's competitors that are installed.
-    fn peers(&self, bench: &JobEnvironment) -> Vec<Contestant> {
+    fn peers(&self, bench: &JobEnvironment) -> Vec<BenchProgram> {
         let HostLoad { part, tls, parallel, limit, .. } = self.load;
         let (server, seconds, list) = (self.network.name_server(), limit.as_secs(), &self.list);
         let cacert = if tls { format!(" -cacert {}", ca_of(part)) } else { String::new() };
         let go = format!("gofetch -list {list} -parallel {parallel} -max-time {seconds}s -dns-server {server}{cacert}");
-        let mut peers = vec![command_contestant(GO, &go, self.check())];
+        let mut peers = vec![command_program(GO, &go, self.check())];
         peers.extend(self.curl(bench, ""));
         // aiohttp, like curl, takes 0 for no limit.
         let ca = if tls { format!(" {}", ca_of(part)) } else { String::new() };
         let words = format!("{list} {parallel} {seconds} {} {}{ca}", server.ip(), server.port());
         let script = PythonScript { file: "hosts.py", modules: "aiohttp, aiodns" };
-        peers.extend(script.contestant(bench, AIOHTTP, &words, self.check()));
+        peers.extend(script.bench_program(bench, AIOHTTP, &words, self.check()));
         peers
     }
 
     fn new_part(
         &self,
         bench: &JobEnvironment,
-        entries: Vec<Contestant>,
+        entries: Vec<BenchProgram>,
         mut goals: Vec<PartGoal>,
         rounds: usize,
     ) -> Result<JobPart> {
-        let contestants = bench.allowed_contestants(entries);
-        let has = |name: &str| contestants.iter().any(|contestant| contestant.name == name);
+        let bench_programs = bench.allowed_programs(entries);
+        let has = |name: &str| bench_programs.iter().any(|bench_program| bench_program.name == name);
         goals.retain(|goal| has(goal.of));
-        let baseline = contestants.last().map_or(HAUL, |contestant| contestant.name);
+        let baseline = bench_programs.last().map_or(HAUL, |bench_program| bench_program.name);
         Ok(JobPart {
             part: self.load.part,
-            contestants,
+            bench_programs,
             baseline,
             limit: None,
             goals,

@@ -13,12 +13,12 @@ use testkit::packet_link::LinkConditions;
 
 use super::language_clients::LanguageClient;
 use super::large_bodies::MEMORY_MB;
-use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, command_contestant, home, shell_contestant};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
 use crate::http3_server::Http3Server;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "h3",
@@ -60,22 +60,22 @@ fn body_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Serv
     let told = |proof: String| OutputCheck::Told(Some(format!("{proof} {url}")), print.clone());
     let say = "-o /dev/null -w %{size_download}";
     let haul = "-s --http3-only --cacert ca.pem";
-    let mut contestants =
-        vec![command_contestant(HAUL, &format!("haul {haul} {say} {url}"), told(format!("$HAUL {haul}")))];
+    let mut bench_programs =
+        vec![command_program(HAUL, &format!("haul {haul} {say} {url}"), told(format!("$HAUL {haul}")))];
     if has_curl_http3(bench) {
-        contestants.push(command_contestant(CURL, &format!("curl {haul} {say} {url}"), told(format!("$CURL {haul}"))));
+        bench_programs.push(command_program(CURL, &format!("curl {haul} {say} {url}"), told(format!("$CURL {haul}"))));
     }
     let (quic_go, quinn) = ("quicgo-client -cacert ca.pem", "quinn-client ca.pem");
-    contestants.push(command_contestant(QUIC_GO, &format!("{quic_go} -discard {url}"), told(quic_go.to_owned())));
-    contestants.push(command_contestant(
+    bench_programs.push(command_program(QUIC_GO, &format!("{quic_go} -discard {url}"), told(quic_go.to_owned())));
+    bench_programs.push(command_program(
         QUINN,
         &format!("bench {quinn} discard {url}"),
         told(format!("$BENCH {quinn}")),
     ));
-    contestants.extend(python(bench, &format!("one {url}"), &print));
+    bench_programs.extend(python(bench, &format!("one {url}"), &print));
     Ok(JobPart {
         part: "body",
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: QUINN,
         limit: None,
         goals: vec![
@@ -103,7 +103,7 @@ fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Ser
     let all = bodies.repeated(body.len, count)?;
     let told = |proof: &str| OutputCheck::Told(Some(proof.to_owned()), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --http3-only --cacert ca.pem";
-    let mut contestants = vec![command_contestant(
+    let mut bench_programs = vec![command_program(
         HAUL,
         &format!("haul {haul} -o /dev/null --input-file list"),
         OutputCheck::Proof(format!("$HAUL {haul} --input-file list"), all.clone()),
@@ -111,19 +111,19 @@ fn small_part(bench: &JobEnvironment, bodies: &LargeBodyFiles, server: &Http3Ser
     if has_curl_http3(bench) {
         let curl = "-s -Z --parallel-max 50 --http3-only --cacert ca.pem -K";
         let proof = OutputCheck::Proof(format!("$CURL {curl} stdout.cfg"), all.clone());
-        contestants.push(command_contestant(CURL, &format!("curl {curl} null.cfg"), proof));
+        bench_programs.push(command_program(CURL, &format!("curl {curl} null.cfg"), proof));
     }
     let quic_go = "quicgo-client -cacert ca.pem -parallel 50 -list list";
-    contestants.push(command_contestant(QUIC_GO, &format!("{quic_go} -discard"), told(quic_go)));
-    contestants.push(command_contestant(
+    bench_programs.push(command_program(QUIC_GO, &format!("{quic_go} -discard"), told(quic_go)));
+    bench_programs.push(command_program(
         QUINN,
         "bench quinn-client ca.pem discard-list list",
         told("$BENCH quinn-client ca.pem list list"),
     ));
-    contestants.extend(python(bench, "list list", &all));
+    bench_programs.extend(python(bench, "list list", &all));
     Ok(JobPart {
         part: "small",
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: QUINN,
         limit: None,
         goals: vec![
@@ -158,27 +158,26 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
     let server = Http3Server::start_in(relay.far(), bodies, &work)?;
     let url = format!("https://{}{}", server.addr, LargeBodyFiles::path(len));
     let enter = format!("exec nsenter {}", relay.near().nsenter_option());
-    let client = |name, line: &str| {
-        shell_contestant(name, format!("{enter} {line} {url}"), OutputCheck::Told(None, print.clone()))
-    };
+    let client =
+        |name, line: &str| shell_program(name, format!("{enter} {line} {url}"), OutputCheck::Told(None, print.clone()));
     let common = "-s --cacert loss/ca.pem -o /dev/null -w %{size_download}";
-    let mut contestants = vec![
+    let mut bench_programs = vec![
         client(HAUL, &format!("$HAUL --http3-only {common}")),
         client(HAUL_HTTP2, &format!("$HAUL --http2 {common}")),
         client(CURL_HTTP2, &format!("$CURL --http2 {common}")),
     ];
     if has_curl_http3(bench) {
-        contestants.push(client(CURL, &format!("$CURL --http3-only {common}")));
+        bench_programs.push(client(CURL, &format!("$CURL --http3-only {common}")));
     }
-    contestants.push(client(QUIC_GO, "quicgo-client -cacert loss/ca.pem -discard"));
-    contestants.push(client(QUINN, "$BENCH quinn-client loss/ca.pem discard"));
+    bench_programs.push(client(QUIC_GO, "quicgo-client -cacert loss/ca.pem -discard"));
+    bench_programs.push(client(QUINN, "$BENCH quinn-client loss/ca.pem discard"));
     let goals = vec![
         PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_HTTP2, 1.0),
         PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.0),
     ];
     let card = JobPart {
         part: "loss",
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: QUINN,
         limit: None,
         goals,
@@ -196,11 +195,11 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
 
 /// Returns the Python clients that are installed. `words` are the arguments of `http3.py` after the
 /// client's name.
-fn python(bench: &JobEnvironment, words: &str, all: &OutputDigest) -> Vec<Contestant> {
+fn python(bench: &JobEnvironment, words: &str, all: &OutputDigest) -> Vec<BenchProgram> {
     if bench.options.smoke {
         return Vec::new();
     }
-    super::python::contestants(bench, "http3.py", &PYTHON, &format!("ca.pem {words}"), all)
+    super::python::bench_programs(bench, "http3.py", &PYTHON, &format!("ca.pem {words}"), all)
 }
 
 /// Returns true if the curl that is compared supports HTTP/3.

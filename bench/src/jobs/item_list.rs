@@ -6,10 +6,10 @@ use std::time::Duration;
 use testkit::origin::Origin;
 use testkit::relay::Relay;
 
-use super::{JobEnvironment, shell_contestant};
+use super::{JobEnvironment, shell_program};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, OutputCheck};
+use crate::job_part::{BenchProgram, OutputCheck};
 
 const RTT: Duration = Duration::from_millis(50);
 
@@ -46,8 +46,8 @@ impl ItemList {
 
     /// Creates the benchmark program for the shell command `null`. The command `proof` sends the
     /// same requests, and prints what the server echoes.
-    pub(super) fn contestant(&self, name: &'static str, null: &str, proof: &str) -> Contestant {
-        shell_contestant(
+    pub(super) fn bench_program(&self, name: &'static str, null: &str, proof: &str) -> BenchProgram {
+        shell_program(
             name,
             format!("exec {null}"),
             OutputCheck::Proof(format!("{proof} {RECEIVED}"), self.digest.clone()),

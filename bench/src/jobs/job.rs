@@ -3,10 +3,10 @@
 
 use testkit::site::{GeneratedSite, INDEXES};
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::server::SiteServer;
 
 pub(super) const JOB: BenchJob =
@@ -56,14 +56,15 @@ fn new_part(
     requests: usize,
     check: impl Fn(&str) -> OutputCheck,
 ) -> JobPart {
-    let contestant = |contestant: &'static str, before: &str, begin: &str| -> Contestant {
+    let bench_program = |bench_program: &'static str, before: &str, begin: &str| -> BenchProgram {
         let begin = format!("$HAUL -s {begin}");
-        shell_contestant(contestant, format!("{before}exec {begin} {words}"), check(&format!("{before}{begin}")))
+        shell_program(bench_program, format!("{before}exec {begin} {words}"), check(&format!("{before}{begin}")))
     };
-    let entries = vec![contestant(WITHOUT_JOB, "", ""), contestant(WITH_JOB, "rm -f j j-wal j-shm && ", "--job j")];
+    let entries =
+        vec![bench_program(WITHOUT_JOB, "", ""), bench_program(WITH_JOB, "rm -f j j-wal j-shm && ", "--job j")];
     JobPart {
         part: name,
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: WITHOUT_JOB,
         limit: None,
         goals: vec![

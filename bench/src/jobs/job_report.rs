@@ -6,7 +6,7 @@ use std::process::Command;
 use rusqlite::{Connection, params};
 use testkit::origin::Origin;
 
-use super::{BenchJob, JobEnvironment, shell_contestant};
+use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -37,10 +37,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let count = "grep -o '<b>[0-9,]*</b>' page | head -n 1 | tr -d ,";
     let check = format!("$HAUL job report j >page && test $(wc -c <page) -le {MOST} && {count} && tail -n 1 page");
     let answer = OutputDigest::from_bytes(format!("<b>{urls}</b>\n</html>\n").as_bytes());
-    let entries = vec![shell_contestant(HAUL, "exec $HAUL job report j", OutputCheck::Proof(check, answer))];
+    let entries = vec![shell_program(HAUL, "exec $HAUL job report j", OutputCheck::Proof(check, answer))];
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: HAUL,
         limit: None,
         goals: vec![PartGoal::at_most(MetricKind::Wall, HAUL, 10.0)],

@@ -10,7 +10,7 @@ use super::{JobEnvironment, home};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::server::SiteServer;
 
@@ -88,23 +88,23 @@ impl SequentialRequestsJob<'_> {
     ) -> JobPart {
         let count = bench.count(count);
         let all = OutputDigest { len: length * count as u64, sha256: String::new() };
-        let contestant = |name, program: &[&str], way: &str| {
+        let bench_program = |name, program: &[&str], way: &str| {
             let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
             let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
             argv.extend([way.to_owned(), host, port, LargeBodyFiles::path(length), count.to_string()]);
             argv.extend(form.map(str::to_owned));
-            Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+            BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
         };
-        let mut contestants: Vec<_> =
-            self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
-        contestants.push(contestant(LIMIT, &["./requests"], "limit"));
+        let mut bench_programs: Vec<_> =
+            self.clients.iter().map(|&(name, way, _)| bench_program(name, self.script, way)).collect();
+        bench_programs.push(bench_program(LIMIT, &["./requests"], "limit"));
         let mut goals: Vec<_> =
             goal.map(|goal| PartGoal::ratio(MetricKind::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
         goals.extend(peers(self.clients).map(|peer| PartGoal::ratio(MetricKind::Cpu, self.haul, peer, 1.0)));
         goals.extend(self.replaced.map(|(with, without, most)| PartGoal::ratio(MetricKind::Cpu, with, without, most)));
         JobPart {
             part,
-            contestants,
+            bench_programs,
             baseline: LIMIT,
             limit: Some(LIMIT),
             goals,

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use testkit::site::GeneratedSite;
 
-use super::{JobEnvironment, command_contestant};
+use super::{JobEnvironment, command_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, OutputCheck};
+use crate::job_part::{BenchProgram, OutputCheck};
 use crate::server::SiteServer;
 use crate::tls_files;
 
@@ -108,11 +108,11 @@ pub(super) enum BulkOutput {
 impl BulkBody {
     /// Creates the benchmark programs for these clients. All write the body to the same
     /// destination.
-    pub(super) fn contestants(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<Contestant> {
-        clients.iter().map(|client| self.contestant(*client, sink)).collect()
+    pub(super) fn bench_programs(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<BenchProgram> {
+        clients.iter().map(|client| self.bench_program(*client, sink)).collect()
     }
 
-    fn contestant(&self, client: BulkClient, sink: BulkOutput) -> Contestant {
+    fn bench_program(&self, client: BulkClient, sink: BulkOutput) -> BenchProgram {
         let print = self.print.clone();
         let check = match (sink, client) {
             // It writes to standard output alone.
@@ -125,7 +125,7 @@ impl BulkBody {
             (BulkOutput::Null, _) => OutputCheck::Told(Some(self.proof(client)), print),
         };
         let words = self.command_of_client(client, sink);
-        Contestant { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
+        BenchProgram { name: client.name(), argv: words, piped: sink == BulkOutput::Pipe, times: 1, check }
     }
 
     /// Returns the shell command that fetches the body with this client for the check of the
@@ -190,31 +190,31 @@ pub(super) mod limits {
     pub(in super::super) const SPLICE_FILE: &str = "limit: splice to a file";
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
-    pub(in super::super) fn recv(body: &BulkBody) -> Contestant {
-        command_contestant(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
+    pub(in super::super) fn recv(body: &BulkBody) -> BenchProgram {
+        command_program(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
     }
 
-    pub(in super::super) fn splice(body: &BulkBody) -> Contestant {
-        command_contestant(
+    pub(in super::super) fn splice(body: &BulkBody) -> BenchProgram {
+        command_program(
             SPLICE,
             &format!("bench limit splice {}", body.url),
             OutputCheck::Told(None, body.print.clone()),
         )
     }
 
-    pub(in super::super) fn splice_pipe(body: &BulkBody) -> Contestant {
+    pub(in super::super) fn splice_pipe(body: &BulkBody) -> BenchProgram {
         let words = format!("limit splice-pipe {}", body.url);
         let check = OutputCheck::Proof(format!("$BENCH {words}"), body.print.clone());
-        Contestant { piped: true, ..command_contestant(SPLICE_PIPE, &format!("bench {words}"), check) }
+        BenchProgram { piped: true, ..command_program(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
-    pub(in super::super) fn splice_file(body: &BulkBody) -> Contestant {
+    pub(in super::super) fn splice_file(body: &BulkBody) -> BenchProgram {
         let words = format!("bench limit splice-file {} {FILE}", body.url);
-        command_contestant(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
+        command_program(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
     }
 
-    pub(in super::super) fn aes(body: &BulkBody) -> Contestant {
-        command_contestant(
+    pub(in super::super) fn aes(body: &BulkBody) -> BenchProgram {
+        command_program(
             AES,
             &format!("bench limit aes {}", body.print.len),
             OutputCheck::Told(None, body.print.clone()),

@@ -3,7 +3,7 @@
 use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{Contestant, JobPart, MetricKind, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "get", about: "1 GiB, plain; parts null, pipe, file", set_up };
 
@@ -14,14 +14,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = BodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
-    let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<PartGoal>| {
+    let card = |part, mut bench_programs: Vec<BenchProgram>, limit: Vec<BenchProgram>, mut goals: Vec<PartGoal>| {
         // The last one does the least work.
-        let least = limit.last().map(|contestant| contestant.name);
-        contestants.extend(limit);
+        let least = limit.last().map(|bench_program| bench_program.name);
+        bench_programs.extend(limit);
         goals.push(PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB));
         JobPart {
             part,
-            contestants: bench.allowed_contestants(contestants),
+            bench_programs: bench.allowed_programs(bench_programs),
             baseline: CURL,
             limit: least,
             goals,
@@ -36,7 +36,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let cards = vec![
         card(
             "null",
-            body.contestants(BulkOutput::Null, &ALL),
+            body.bench_programs(BulkOutput::Null, &ALL),
             vec![limits::recv(&body), limits::splice(&body)],
             vec![
                 PartGoal::at_most(MetricKind::Cpu, HAUL, 0.12),
@@ -46,7 +46,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         ),
         card(
             "pipe",
-            body.contestants(BulkOutput::Pipe, &ALL),
+            body.bench_programs(BulkOutput::Pipe, &ALL),
             vec![limits::splice_pipe(&body)],
             vec![
                 PartGoal::at_most(MetricKind::Client, HAUL, 0.12),
@@ -55,7 +55,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         ),
         card(
             "file",
-            body.contestants(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
+            body.bench_programs(BulkOutput::File, &[&ALL[..], &[BulkClient::Aria2]].concat()),
             vec![limits::splice_file(&body)],
             vec![
                 PartGoal::ratio(MetricKind::Wall, HAUL, CURL, 0.4),

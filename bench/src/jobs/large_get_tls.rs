@@ -16,11 +16,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let len = bench.length(LEN);
     let body = store.tls(store.server.tls, len)?;
     let card = |part, sink, what| {
-        let mut contestants = body.contestants(sink, &ALL);
-        contestants.push(limits::aes(&body));
+        let mut bench_programs = body.bench_programs(sink, &ALL);
+        bench_programs.push(limits::aes(&body));
         JobPart {
             part,
-            contestants: bench.allowed_contestants(contestants),
+            bench_programs: bench.allowed_programs(bench_programs),
             baseline: CURL,
             limit: Some(limits::AES),
             goals: vec![

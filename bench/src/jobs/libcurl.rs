@@ -13,7 +13,7 @@ use super::large_bodies::{BodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, home};
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::{Result, installed_programs};
 
@@ -85,12 +85,12 @@ fn link(directory: &Path, link: &Path, how: &str) -> Result<()> {
 }
 
 /// Returns a benchmark program for each of the two libraries. Both run this command line.
-fn contestants(words: &[String], all: &OutputDigest) -> Vec<Contestant> {
-    let contestant = |(name, library): (&'static str, &str)| {
+fn bench_programs(words: &[String], all: &OutputDigest) -> Vec<BenchProgram> {
+    let bench_program = |(name, library): (&'static str, &str)| {
         let argv = ["env".to_owned(), format!("LD_LIBRARY_PATH={library}")].into_iter().chain(words.to_vec()).collect();
-        Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+        BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
     };
-    LIBRARIES.into_iter().map(contestant).collect()
+    LIBRARIES.into_iter().map(bench_program).collect()
 }
 
 fn sequential_part(bench: &JobEnvironment, store: &BodyServer, part: &SequentialPart, way: &str) -> Result<JobPart> {
@@ -102,7 +102,7 @@ fn sequential_part(bench: &JobEnvironment, store: &BodyServer, part: &Sequential
     let all = OutputDigest { len: length * count as u64, sha256: String::new() };
     let is_small = length == SMALL_BODY_LENGTH as u64;
     let unit = if is_small { WorkPerRun::Requests(count) } else { WorkPerRun::Bytes(all.len) };
-    Ok(new_part(bench, store, name, contestants(&words, &all), goal, unit, is_small))
+    Ok(new_part(bench, store, name, bench_programs(&words, &all), goal, unit, is_small))
 }
 
 fn multi_part(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
@@ -110,21 +110,21 @@ fn multi_part(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
     let url = store.plain(store.server.addr, length)?.url;
     let words: Vec<String> = std::iter::once("./multi".to_owned()).chain(vec![url; BODIES]).collect();
     let all = OutputDigest { len: length * BODIES as u64, sha256: String::new() };
-    Ok(new_part(bench, store, "multi", contestants(&words, &all), 0.3, WorkPerRun::Bytes(all.len), false))
+    Ok(new_part(bench, store, "multi", bench_programs(&words, &all), 0.3, WorkPerRun::Bytes(all.len), false))
 }
 
 fn new_part(
     bench: &JobEnvironment,
     store: &BodyServer,
     part: &'static str,
-    contestants: Vec<Contestant>,
+    bench_programs: Vec<BenchProgram>,
     goal: f64,
     unit: WorkPerRun,
     one_core: bool,
 ) -> JobPart {
     JobPart {
         part,
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: CURL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, goal)],

@@ -1,7 +1,7 @@
 //! Memory for long lists: compares ten thousand URLs with a million URLs, whose tiny bodies are
 //! written in list order.
 
-use super::{BenchJob, JobEnvironment, command_contestant};
+use super::{BenchJob, JobEnvironment, command_program};
 use crate::Result;
 use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -22,14 +22,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         bench.write_lines(name, (0..count).map(|n| format!("http://{host}/small/{n}")))?;
     }
     let entries = vec![
-        command_contestant(FEW, "haul -s --input-file few", OutputCheck::Output(replies(few))),
-        command_contestant(MANY, "haul -s --input-file many", OutputCheck::Output(replies(many))),
+        command_program(FEW, "haul -s --input-file few", OutputCheck::Output(replies(few))),
+        command_program(MANY, "haul -s --input-file many", OutputCheck::Output(replies(many))),
     ];
     let server_name = server.name.clone();
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: FEW,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Rss, MANY, FEW, 1.2)],

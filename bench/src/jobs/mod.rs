@@ -50,7 +50,7 @@ use testkit::byte_pattern::BytePattern;
 use testkit::site::GeneratedSite;
 
 use crate::digest::{OutputDigest, OutputDigester};
-use crate::job_part::{Contestant, ContestantRole, JobPart, OutputCheck};
+use crate::job_part::{BenchProgram, JobPart, OutputCheck, ProgramRole};
 use crate::options::BenchOptions;
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
@@ -178,10 +178,10 @@ impl<'a> JobEnvironment<'a> {
     }
 
     /// Removes the programs that may not run. In a smoke run, only haul may run.
-    pub(crate) fn with_allowed_contestants(&self, mut card: JobPart) -> JobPart {
+    pub(crate) fn with_allowed_programs(&self, mut card: JobPart) -> JobPart {
         if self.options.smoke {
-            card.contestants
-                .retain(|contestant| ContestantRole::from_name(contestant.name, card.limit) == ContestantRole::Haul);
+            card.bench_programs
+                .retain(|bench_program| ProgramRole::from_name(bench_program.name, card.limit) == ProgramRole::Haul);
             card.goals.clear();
         }
         card
@@ -189,8 +189,8 @@ impl<'a> JobEnvironment<'a> {
 
     /// Returns the benchmark programs that are installed, and prints the names of the others. The
     /// program to look for is guessed from the command line.
-    fn allowed_contestants(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
-        let installed = |entry: &Contestant| {
+    fn allowed_programs(&self, entries: Vec<BenchProgram>) -> Vec<BenchProgram> {
+        let installed = |entry: &BenchProgram| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
             let needs = match shell {
                 Some(shell) if shell.contains("$HAUL") => "haul",
@@ -258,18 +258,18 @@ impl<'a> JobEnvironment<'a> {
 
 /// Creates a benchmark program that runs without a shell. `words` is the command line, which is
 /// split at blanks.
-fn command_contestant(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
-    Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
+fn command_program(name: &'static str, words: &str, check: OutputCheck) -> BenchProgram {
+    BenchProgram { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
 
 /// Creates a benchmark program that is started [`CALLS_IN_A_ROW`] times in each run.
-fn repeated_contestant(name: &'static str, words: &str, check: OutputCheck) -> Contestant {
-    Contestant { times: CALLS_IN_A_ROW, ..command_contestant(name, words, check) }
+fn repeated_program(name: &'static str, words: &str, check: OutputCheck) -> BenchProgram {
+    BenchProgram { times: CALLS_IN_A_ROW, ..command_program(name, words, check) }
 }
 
 /// Creates a benchmark program that runs a shell command.
-fn shell_contestant(name: &'static str, line: impl Into<String>, check: OutputCheck) -> Contestant {
-    Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
+fn shell_program(name: &'static str, line: impl Into<String>, check: OutputCheck) -> BenchProgram {
+    BenchProgram { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
 /// Returns a shell command that starts haul's agent at `$dir/a`, runs `calls`, and stops the agent.
@@ -290,9 +290,9 @@ const H2LOAD: &str = "h2load";
 /// Creates a benchmark program that runs h2load with `requests` requests on one connection, 50 at a
 /// time. `what` is a quoted URL, or `-i` and a file of URLs. h2load prints the number of body
 /// bytes, which is checked.
-fn h2load(requests: usize, what: &str, all: OutputDigest) -> Contestant {
+fn h2load(requests: usize, what: &str, all: OutputDigest) -> BenchProgram {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
-    shell_contestant(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))
+    shell_program(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), OutputCheck::Told(None, all))
 }
 
 /// Returns a shell command that runs `fetch`, which writes pages to files in parallel, and then

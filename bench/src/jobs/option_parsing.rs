@@ -1,7 +1,7 @@
 //! Option parsing and the set-up of the output: one small plain HTTP request with twenty options.
 //! The difference from the job `cold` is the cost of the options.
 
-use super::{BenchJob, JobEnvironment, SiteFiles, repeated_contestant};
+use super::{BenchJob, JobEnvironment, SiteFiles, repeated_program};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -24,14 +24,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
     let proof = |tool: &str| OutputCheck::Proof(line(tool, "-"), OutputDigest::from_bytes(b"small\n"));
     let entries = vec![
-        repeated_contestant("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
-        repeated_contestant("curl", &line("curl", "/dev/null"), proof("$CURL")),
+        repeated_program("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
+        repeated_program("curl", &line("curl", "/dev/null"), proof("$CURL")),
     ];
     let server_name = server.name.clone();
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: "curl",
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, "haul", "curl", 1.0)],

@@ -16,7 +16,7 @@ use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, WantedPa
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
-use super::{BenchJob, JobEnvironment, shell_contestant, with_agent};
+use super::{BenchJob, JobEnvironment, shell_program, with_agent};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -70,13 +70,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let agent = with_agent(&read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}")));
         let check = || OutputCheck::Told(None, OutputDigest { len: expected, sha256: String::new() });
         let entries = vec![
-            shell_contestant("haul agent", agent, check()),
-            shell_contestant("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
-            shell_contestant("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
+            shell_program("haul agent", agent, check()),
+            shell_program("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
+            shell_program("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
         ];
         cards.push(JobPart {
             part: way.part,
-            contestants: bench.allowed_contestants(entries),
+            bench_programs: bench.allowed_programs(entries),
             baseline: "curl",
             limit: None,
             goals: vec![PartGoal::ratio(MetricKind::Wall, "haul agent", "curl", way.goal)],

@@ -15,7 +15,7 @@ use super::language_clients::{LanguageClient, SequentialRequestsJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::server::SiteServer;
 
@@ -95,16 +95,16 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let card = |(part, rounds): (&'static str, usize)| {
         let all = (DOCUMENTS.iter().sum::<u64>() + 100 * DOCUMENTS.len() as u64) * rounds as u64;
         let here: Vec<_> = connections.iter().copied().filter(|(name, ..)| is_in(part, name)).collect();
-        let contestant = |&(name, class, _): &LanguageClient| {
+        let bench_program = |&(name, class, _): &LanguageClient| {
             let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
             let argv = ["perl", "../../perl/search.pl", class, &host, &port, &rounds.to_string()];
             let check = OutputCheck::Told(None, OutputDigest { len: all, sha256: String::new() });
-            Contestant { name, argv: argv.map(str::to_owned).to_vec(), piped: false, times: 1, check }
+            BenchProgram { name, argv: argv.map(str::to_owned).to_vec(), piped: false, times: 1, check }
         };
         let peers = here.iter().map(|(name, ..)| *name).filter(|&name| name != HAUL);
         JobPart {
             part,
-            contestants: here.iter().map(contestant).collect(),
+            bench_programs: here.iter().map(bench_program).collect(),
             baseline: HAUL,
             limit: None,
             goals: peers.map(|peer| PartGoal::ratio(MetricKind::Cpu, HAUL, peer, 1.0)).collect(),
@@ -116,7 +116,8 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             unit: WorkPerRun::Requests(2 * DOCUMENTS.len() * rounds),
         }
     };
-    let cards = [("search", many), ("search-few", few)].map(card).into_iter().filter(|card| card.contestants.len() > 1);
+    let cards =
+        [("search", many), ("search-few", few)].map(card).into_iter().filter(|card| card.bench_programs.len() > 1);
     let cards = cards.collect();
     bench.keep_running(server);
     Ok(cards)
@@ -131,8 +132,8 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
     bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
     let all = OutputDigest { sha256: String::new(), ..files.pages(&paths) };
     let able = clients.iter().filter(|(_, way, _)| ["haul", "curl", "mojo"].contains(way));
-    let contestants: Vec<_> = able
-        .map(|&(name, way, _)| Contestant {
+    let bench_programs: Vec<_> = able
+        .map(|&(name, way, _)| BenchProgram {
             name,
             argv: ["perl", "../../perl/requests.pl", "pages", way, "list"].map(str::to_owned).to_vec(),
             piped: false,
@@ -140,13 +141,13 @@ fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPa
             check: OutputCheck::Told(None, all.clone()),
         })
         .collect();
-    let names = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
+    let names = bench_programs.iter().map(|bench_program| bench_program.name).filter(|&name| name != HAUL);
     let goals = names.map(|of| PartGoal::ratio(MetricKind::Cpu, HAUL, of, 1.0)).collect();
     let server_name = server.name.clone();
     bench.keep_running(server);
     Ok(JobPart {
         part: "pages",
-        contestants,
+        bench_programs,
         baseline: HAUL,
         limit: None,
         goals,

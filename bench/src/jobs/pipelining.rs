@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::{BenchJob, JobEnvironment, SiteFiles, command_contestant, pages_in_order};
+use super::{BenchJob, JobEnvironment, SiteFiles, command_program, pages_in_order};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
@@ -27,17 +27,17 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let pages = files.pages(&paths);
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
     let entries = vec![
-        command_contestant(
+        command_program(
             PIPELINED,
             "haul -s --pipeline 32 --parallel-max-host 6 -o /dev/null --input-file list",
             proof("$HAUL -s --pipeline 32 --parallel-max-host 6 --input-file list"),
         ),
-        command_contestant(
+        command_program(
             "haul, 6 connections",
             "haul -s --parallel-max-host 6 -o /dev/null --input-file list",
             proof("$HAUL -s --parallel-max-host 6 --input-file list"),
         ),
-        command_contestant(
+        command_program(
             CURL,
             "curl -s -Z --parallel-max 50 -K null.cfg",
             proof(&pages_in_order("$CURL -s -Z --parallel-max 50 -K files.cfg")),
@@ -48,7 +48,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(relay);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: CURL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Wall, PIPELINED, CURL, 1.0)],

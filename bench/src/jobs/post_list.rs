@@ -30,29 +30,29 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let group = |n, output: &str| format!("next\nurl = \"{url}\"\ndata = \"{}\"{output}", item(n));
     bench.write_lines("null.cfg", numbers().map(|n| group(n, "\noutput = \"/dev/null\"")))?;
     bench.write_lines("stdout.cfg", numbers().map(|n| group(n, "")))?;
-    let contestant = |name, null: String, proof: String| list.contestant(name, &null, &proof);
+    let bench_program = |name, null: String, proof: String| list.bench_program(name, &null, &proof);
     let jsonl = format!("$HAUL -s --jsonl-in --input-file list.jsonl {url}");
     let entries = vec![
-        contestant(HAUL, format!("{jsonl} -o /dev/null"), jsonl),
-        contestant("haul -K, next", "$HAUL -s -K null.cfg".to_owned(), "$HAUL -s -K stdout.cfg".to_owned()),
-        contestant(
+        bench_program(HAUL, format!("{jsonl} -o /dev/null"), jsonl),
+        bench_program("haul -K, next", "$HAUL -s -K null.cfg".to_owned(), "$HAUL -s -K stdout.cfg".to_owned()),
+        bench_program(
             HAUL_128,
             format!(
                 "$HAUL -s --parallel-max 128 --parallel-max-host 128 --jsonl-in --input-file list.jsonl {url} -o /dev/null"
             ),
             format!("$HAUL -s --parallel-max 128 --parallel-max-host 128 --jsonl-in --input-file list.jsonl {url}"),
         ),
-        contestant(AS_CURL, "$HAUL curl -s -Z -K null.cfg".to_owned(), "$HAUL curl -s -Z -K stdout.cfg".to_owned()),
-        contestant(
+        bench_program(AS_CURL, "$HAUL curl -s -Z -K null.cfg".to_owned(), "$HAUL curl -s -Z -K stdout.cfg".to_owned()),
+        bench_program(
             CURL_128,
             "$CURL -s -Z --parallel-max 128 -K null.cfg".to_owned(),
             "$CURL -s -Z --parallel-max 128 -K stdout.cfg".to_owned(),
         ),
-        contestant(CURL, "$CURL -s -Z -K null.cfg".to_owned(), "$CURL -s -Z -K stdout.cfg".to_owned()),
+        bench_program(CURL, "$CURL -s -Z -K null.cfg".to_owned(), "$CURL -s -Z -K stdout.cfg".to_owned()),
     ];
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: CURL,
         limit: None,
         // With the same number of connections, the round trips set the time of both.

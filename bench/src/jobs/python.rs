@@ -13,7 +13,7 @@ use super::language_clients::{self, LanguageClient, SequentialRequestsJob, peers
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "python",
@@ -81,13 +81,13 @@ pub(super) struct PythonScript {
 impl PythonScript {
     /// Creates a benchmark program that runs Python with these arguments. If a module is missing,
     /// prints a message and returns `None`.
-    pub(super) fn contestant(
+    pub(super) fn bench_program(
         &self,
         bench: &JobEnvironment,
         name: &'static str,
         words: &str,
         check: OutputCheck,
-    ) -> Option<Contestant> {
+    ) -> Option<BenchProgram> {
         let has_modules = || {
             let mut python = Command::new(PYTHON);
             python.current_dir(&bench.work).args(["-c", &format!("import {}", self.modules)]);
@@ -99,7 +99,7 @@ impl PythonScript {
         }
         let file = format!("../../python/{}", self.file);
         let argv = CLEAN.into_iter().chain([file.as_str()]).chain(words.split(' ')).map(str::to_owned).collect();
-        Some(Contestant { name, argv, piped: false, times: 1, check })
+        Some(BenchProgram { name, argv, piped: false, times: 1, check })
     }
 }
 
@@ -146,9 +146,9 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     let paths = files.site.as_paths();
     bench.write_lines("list", paths.iter().map(|path| format!("http://{}{path}", server.addr)))?;
     let all = files.pages(&paths);
-    let contestants = clients
+    let bench_programs = clients
         .iter()
-        .map(|&(name, way, _)| Contestant {
+        .map(|&(name, way, _)| BenchProgram {
             name,
             argv: CLEAN.into_iter().chain(["../../python/pages.py", way, "list"]).map(str::to_owned).collect(),
             piped: false,
@@ -164,7 +164,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     goals.extend(peers(&clients).map(|peer| PartGoal::ratio(MetricKind::Cpu, HAUL, peer, most(peer))));
     let card = JobPart {
         part: "pages",
-        contestants,
+        bench_programs,
         baseline: AIOHTTP,
         limit: None,
         goals,
@@ -182,24 +182,24 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
 
 /// Creates benchmark programs for the installed clients. Each runs the program `file` of
 /// `bench/python` with the client's name and `words` as arguments.
-pub(super) fn contestants(
+pub(super) fn bench_programs(
     bench: &JobEnvironment,
     file: &str,
     clients: &[LanguageClient],
     words: &str,
     all: &OutputDigest,
-) -> Vec<Contestant> {
+) -> Vec<BenchProgram> {
     if let Err(error) = link_environment(bench) {
         println!("{}: no client for Python: {error}", bench.job.name);
         return Vec::new();
     }
     let file = format!("../../python/{file}");
-    let contestant = |(name, way, _): LanguageClient| {
+    let bench_program = |(name, way, _): LanguageClient| {
         let arguments = [file.as_str(), way].into_iter().chain(words.split(' '));
         let argv = CLEAN.into_iter().chain(arguments).map(str::to_owned).collect();
-        Contestant { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
+        BenchProgram { name, argv, piped: false, times: 1, check: OutputCheck::Told(None, all.clone()) }
     };
-    installed(&bench.work, clients).into_iter().map(contestant).collect()
+    installed(&bench.work, clients).into_iter().map(bench_program).collect()
 }
 
 /// Returns the clients whose module this Python interpreter can import.

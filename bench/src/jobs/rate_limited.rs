@@ -44,13 +44,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         let relay = Relay::to(to).rtt(RTT).handshake(true).rate(link.rate).start()?;
         let body = if link.tls { store.tls(relay.addr(), len)? } else { store.plain(relay.addr(), len)? };
         relays.push(relay);
-        let mut contestants =
-            body.contestants(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
+        let mut bench_programs =
+            body.bench_programs(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
         // It needs a file; at these rates the disk does not matter.
-        contestants.extend(body.contestants(BulkOutput::File, &[BulkClient::Aria2]));
+        bench_programs.extend(body.bench_programs(BulkOutput::File, &[BulkClient::Aria2]));
         cards.push(JobPart {
             part: link.part,
-            contestants: bench.allowed_contestants(contestants),
+            bench_programs: bench.allowed_programs(bench_programs),
             baseline: CURL,
             limit: None,
             goals: vec![

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use testkit::page_server::{PageServer, PageTiming, PortService, page_key};
 
 use super::python::PythonScript;
-use super::{BenchJob, JobEnvironment, shell_contestant};
+use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, PageKeys, RateUnit};
 
 pub(super) const JOB: BenchJob = BenchJob {
@@ -99,7 +99,7 @@ impl RateLimit {
             .collect();
         Ok(JobPart {
             part: self.part,
-            contestants: bench.allowed_contestants(entries),
+            bench_programs: bench.allowed_programs(entries),
             baseline: PARALLEL,
             limit: None,
             goals,
@@ -152,16 +152,16 @@ impl RateLimit {
         Ok((0..pages).map(path).collect())
     }
 
-    fn parallel(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Contestant> {
+    fn parallel(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<BenchProgram> {
         let paths = self.write_list(bench, servers)?;
         let (part, option, value) = (self.part, self.option, self.value("/s"));
         let line = format!("exec $HAUL -s --unordered {option} {value} --input-file {part}.list");
-        Ok(shell_contestant(PARALLEL, line, self.check(&paths, servers)))
+        Ok(shell_program(PARALLEL, line, self.check(&paths, servers)))
     }
 
     /// Creates the benchmark program with two stages. With one server, each stage has half of the
     /// requests; with two, each stage has its own server.
-    fn stages(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<Contestant> {
+    fn stages(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<BenchProgram> {
         let [first, last] = [servers.first(), servers.last()].map(|server| server.map_or(0, |server| server.port(0)));
         let shared = self.unit == RateUnit::Requests && servers.len() == 1;
         let pages = if shared { self.pages(bench) / 2 } else { self.pages(bench) };
@@ -174,13 +174,13 @@ impl RateLimit {
             "exec $HAUL -s --unordered {option} {value} --input-file {part}.first --extract '/60/([0-9]+) ' \
              --then 'http://{HOST}:{last}/{len}/s{{}}'"
         );
-        Ok(shell_contestant(STAGES, line, self.check(&paths, servers)))
+        Ok(shell_program(STAGES, line, self.check(&paths, servers)))
     }
 
-    fn fetch_many(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Option<Contestant> {
+    fn fetch_many(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Option<BenchProgram> {
         let paths = self.write_list(bench, servers).ok()?;
         let words = format!("{}.list {}={}", self.part, self.argument, self.value(""));
         let script = PythonScript { file: "rates.py", modules: "haul" };
-        script.contestant(bench, FETCH_MANY, &words, self.check(&paths, servers))
+        script.bench_program(bench, FETCH_MANY, &words, self.check(&paths, servers))
     }
 }

@@ -3,7 +3,7 @@
 
 use testkit::origin::Origin;
 
-use super::{BenchJob, JobEnvironment, shell_contestant};
+use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -45,13 +45,13 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         "rm -rf pages && mkdir pages && $CURL -s -Z -K files.cfg -w '%{{json}}\\n' >facts && {JOIN} && rm -r pages"
     );
     let entries = vec![
-        shell_contestant(HAUL, format!("exec {haul}"), OutputCheck::Proof(format!("{haul} {FIELDS}"), digest.clone())),
-        shell_contestant(CURL, curl.clone(), OutputCheck::Proof(format!("({curl}) | sort"), digest)),
+        shell_program(HAUL, format!("exec {haul}"), OutputCheck::Proof(format!("{haul} {FIELDS}"), digest.clone())),
+        shell_program(CURL, curl.clone(), OutputCheck::Proof(format!("({curl}) | sort"), digest)),
     ];
     bench.keep_running(origin);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: CURL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, 0.25)],

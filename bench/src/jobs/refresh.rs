@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{BenchJob, JobEnvironment, shell_contestant};
+use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::versioned_site::{ReplyCheck, ServedReplies, VersionedSite};
@@ -39,9 +39,9 @@ fn new_part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goa
     let second = format!("$HAUL -s http://{host}/day && exec $HAUL -s --job {name}.job --refresh");
     Ok(JobPart {
         part: name,
-        contestants: bench.allowed_contestants(vec![
-            shell_contestant(FIRST, first, check(pages)),
-            shell_contestant(SECOND, second, check(changing)),
+        bench_programs: bench.allowed_programs(vec![
+            shell_program(FIRST, first, check(pages)),
+            shell_program(SECOND, second, check(changing)),
         ]),
         baseline: FIRST,
         limit: None,

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, shell_contestant};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, OutputCheck, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, OutputCheck, WorkPerRun};
 use crate::server::SiteServer;
 
 pub(super) const JOB: BenchJob =
@@ -91,14 +91,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 fn new_part(
     bench: &JobEnvironment,
     part: &'static str,
-    entries: Vec<Contestant>,
+    entries: Vec<BenchProgram>,
     server: String,
     unit: WorkPerRun,
 ) -> JobPart {
     let baseline = entries.last().map_or(CURL, |entry| entry.name);
     JobPart {
         part,
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline,
         limit: None,
         goals: Vec::new(),
@@ -137,12 +137,12 @@ fn pages_part(
     let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
     write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{addr}{path}")))?;
     let entries = vec![
-        command_contestant(
+        command_program(
             HAUL,
             &format!("haul -s --unordered -o /dev/null {WRITE_OUT_SIZE} --input-file {list}"),
             prints_total(len),
         ),
-        command_contestant(CURL_Z, &format!("curl -s -Z -K {config} {WRITE_OUT_SIZE}"), prints_total(len)),
+        command_program(CURL_Z, &format!("curl -s -Z -K {config} {WRITE_OUT_SIZE}"), prints_total(len)),
     ];
     Ok(new_part(bench, part, entries, server.to_owned(), WorkPerRun::Requests(count)))
 }
@@ -161,7 +161,7 @@ fn body_part(
         bodies.prepare(len)?;
     }
     let words = format!("-s -o /dev/null {WRITE_OUT_SIZE} http://{}{}", server.addr, LargeBodyFiles::path(len));
-    let entries = [HAUL, CURL].map(|name| command_contestant(name, &format!("{name} {words}"), prints_total(len)));
+    let entries = [HAUL, CURL].map(|name| command_program(name, &format!("{name} {words}"), prints_total(len)));
     let mut card = new_part(bench, part, entries.into(), server.name.clone(), WorkPerRun::Bytes(len));
     if len < 10_000_000 {
         card.rounds = 15;
@@ -186,12 +186,12 @@ fn parallel_part(
     let len = (replies * SMALL_BODY_LENGTH) as u64;
     let haul = format!("haul -s --unordered --parallel-max {connections} --parallel-max-host {connections}");
     let entries = vec![
-        command_contestant(
+        command_program(
             HAUL,
             &format!("{haul} -o /dev/null {WRITE_OUT_SIZE} --input-file small.list"),
             prints_total(len),
         ),
-        command_contestant(
+        command_program(
             CURL_Z,
             &format!("curl -s -Z --parallel-max {connections} -K small.cfg {WRITE_OUT_SIZE}"),
             prints_total(len),
@@ -213,9 +213,9 @@ fn rtt_part(
     write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{}{path}", relay.addr())))?;
     let haul = format!("-s --unordered -o /dev/null {WRITE_OUT_SIZE} --input-file {list}");
     let entries = vec![
-        command_contestant(HAUL, &format!("haul {haul}"), prints_total(len)),
-        command_contestant(PIPELINED, &format!("haul --pipeline 32 {haul}"), prints_total(len)),
-        command_contestant(
+        command_program(HAUL, &format!("haul {haul}"), prints_total(len)),
+        command_program(PIPELINED, &format!("haul --pipeline 32 {haul}"), prints_total(len)),
+        command_program(
             CURL_Z,
             &format!("curl -s -Z --parallel-max 50 -K {config} {WRITE_OUT_SIZE}"),
             prints_total(len),
@@ -247,8 +247,8 @@ fn cores_part(
          $CURL -s -K - | grep -oE '{blocks}' | sort -u"
     );
     let entries = vec![
-        shell_contestant(HAUL, on_cores(haul), answer()),
-        shell_contestant("curl, a config", on_cores(config), answer()),
+        shell_program(HAUL, on_cores(haul), answer()),
+        shell_program("curl, a config", on_cores(config), answer()),
     ];
     new_part(
         bench,

@@ -1,9 +1,9 @@
 //! The task of the job `site` with CSS selectors: the links of the indexes, and the CIDR blocks in
 //! the table cells of their pages. The baseline does the same with regular expressions alone.
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "select", about: "the whole job by CSS selectors instead of regular expressions", set_up };
@@ -22,14 +22,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let haul = |name, options: &[&str]| {
         let first = ["haul".to_owned(), "-s".to_owned(), format!("http://{host}/[1-3]")];
         let rest = options.iter().chain(&["--extract", BLOCK, "--unique", "--sort"]).map(|word| (*word).to_owned());
-        Contestant { name, argv: first.into_iter().chain(rest).collect(), piped: false, times: 1, check: check() }
+        BenchProgram { name, argv: first.into_iter().chain(rest).collect(), piped: false, times: 1, check: check() }
     };
     let then = format!("http://{host}/{{}}");
     let links = format!("$CURL -s 'http://{host}/[1-3]' | pup 'a[href^=\"/AS\"] attr{{href}}' | sort -u");
     let entries = vec![
         haul(SELECT, &["--select", "a[href^='/AS']@href", "--then", "{}", "--select", "td"]),
         haul(EXTRACT, &["--extract", "AS[0-9]{1,9}", "--then", &then]),
-        shell_contestant(
+        shell_program(
             "curl, a config, pup",
             format!(
                 "{links} | sed 's#.*#url = \"http://{host}&\"#' | $CURL -s -K - | pup 'td text{{}}' | grep -oE \
@@ -42,7 +42,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: EXTRACT,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Wall, SELECT, EXTRACT, 1.5)],

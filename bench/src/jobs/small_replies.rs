@@ -1,6 +1,6 @@
 //! 20,000 responses of 300 bytes: the cost of a request that has almost no body.
 
-use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_contestant, small_body};
+use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, small_body};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -21,21 +21,21 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let all = OutputDigest::from_bytes(&small_body(bench.options.seed).repeat(replies));
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), all.clone());
     let entries = vec![
-        command_contestant(
+        command_program(
             HAUL,
             "haul -s --unordered -o /dev/null --input-file list",
             proof("$HAUL -s --unordered --input-file list"),
         ),
-        command_contestant("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
+        command_program("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
         // The bodies are equal, so the order of those of -Z does not matter.
-        command_contestant(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
-        command_contestant("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
+        command_program(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
+        command_program("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
     ];
     let server_name = server.name.clone();
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: PARALLEL,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Cpu, HAUL, PARALLEL, 0.6)],

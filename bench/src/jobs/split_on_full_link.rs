@@ -26,8 +26,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let len = bench.length(LEN);
     let card = |part, body: &BulkBody, sink, len, server| JobPart {
         part,
-        contestants: bench
-            .allowed_contestants(body.contestants(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
+        bench_programs: bench
+            .allowed_programs(body.bench_programs(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),
         baseline: HAUL_ONE,
         limit: None,
         goals: vec![PartGoal::ratio(MetricKind::Wall, HAUL, HAUL_ONE, 1.05)],

@@ -9,11 +9,11 @@ use std::io;
 use testkit::origin::Origin;
 
 use super::large_bodies::{CURL, HAUL, MEMORY_MB};
-use super::{BenchJob, JobEnvironment, command_contestant, home, shell_contestant};
+use super::{BenchJob, JobEnvironment, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
 use crate::digest::OutputDigest;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::tls_files;
 
 pub(super) const JOB: BenchJob = BenchJob { name: "upload", about: "PUT of 1 GiB; parts file, pipe, tls, h2", set_up };
@@ -38,15 +38,14 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let http2 = Origin::builder().record(false).http2(128).http2_window(WINDOW).start()?;
     std::fs::write(bench.work.join(tls_files::CA), format!("{}{}", http1.ca_pem(), http2.ca_pem()))?;
     let check = || OutputCheck::Output(reply.clone());
-    let of_file = |name, options: &str, url: &str| {
-        command_contestant(name, &format!("{name} -s {options}-T body {url}"), check())
-    };
+    let of_file =
+        |name, options: &str, url: &str| command_program(name, &format!("{name} -s {options}-T body {url}"), check());
     let of_pipe = |name, program: &str, url: &str| {
-        shell_contestant(name, format!("$BENCH limit feed body | ${program} -s -T - {url}"), check())
+        shell_program(name, format!("$BENCH limit feed body | ${program} -s -T - {url}"), check())
     };
-    let part = |part, contestants: Vec<Contestant>, limit, cpu: PartGoal, wall| JobPart {
+    let part = |part, bench_programs: Vec<BenchProgram>, limit, cpu: PartGoal, wall| JobPart {
         part,
-        contestants: bench.allowed_contestants(contestants),
+        bench_programs: bench.allowed_programs(bench_programs),
         baseline: CURL,
         limit,
         goals: vec![
@@ -62,7 +61,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         unit: WorkPerRun::Bytes(len),
     };
     let url = http1.url("/discard");
-    let limit = command_contestant(SENDFILE, &format!("bench limit sendfile body {url}"), check());
+    let limit = command_program(SENDFILE, &format!("bench limit sendfile body {url}"), check());
     let tls = format!("--cacert {} ", tls_files::CA);
     let (url_tls, url_h2) = (http1.https_url("/discard"), http2.https_url("/discard"));
     let of_curl = |cpu| PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, cpu);

@@ -26,14 +26,17 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let entry = |n, output: &str| format!("url = \"{url}\"\nupload-file = \"files/{n}\"{output}");
     bench.write_lines("null.cfg", (0..files).map(|n| entry(n, "\noutput = \"/dev/null\"")))?;
     bench.write_lines("stdout.cfg", (0..files).map(|n| entry(n, "")))?;
-    let contestant = |name, command: &str| {
-        list.contestant(name, &format!("{command} -K null.cfg"), &format!("{command} -K stdout.cfg"))
+    let bench_program = |name, command: &str| {
+        list.bench_program(name, &format!("{command} -K null.cfg"), &format!("{command} -K stdout.cfg"))
     };
-    let entries =
-        vec![contestant(HAUL, "$HAUL -s -Z"), contestant(AS_CURL, "$HAUL curl -s -Z"), contestant(CURL, "$CURL -s -Z")];
+    let entries = vec![
+        bench_program(HAUL, "$HAUL -s -Z"),
+        bench_program(AS_CURL, "$HAUL curl -s -Z"),
+        bench_program(CURL, "$CURL -s -Z"),
+    ];
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: CURL,
         limit: None,
         // Both have 50 requests at a time, so the round trips set the time.

@@ -7,7 +7,7 @@
 
 use testkit::warc_reader::{WarcReader, sha1};
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
 use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -29,10 +29,10 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let mut digests: Vec<String> = paths.iter().map(|path| page(path) + "\n").collect();
     digests.sort();
     let expected = OutputDigest::from_bytes(digests.concat().as_bytes());
-    let contestant = |name: &'static str, archive: &str, run: String| {
+    let bench_program = |name: &'static str, archive: &str, run: String| {
         let run = format!("rm -f {archive} && {run}");
         let proof = format!("{run} && $BENCH read-warc {archive}");
-        shell_contestant(name, run, OutputCheck::Proof(proof, expected.clone()))
+        shell_program(name, run, OutputCheck::Proof(proof, expected.clone()))
     };
     let haul = |archive: &str| format!("$HAUL -s --warc {archive} -o /dev/null --input-file list");
     // wget also writes a manifest and its log at the end, which are small.
@@ -40,16 +40,16 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         format!("wget -q --no-config --no-hsts --warc-tempdir=. --warc-file=w {options} -O /dev/null -i list")
     };
     let entries = vec![
-        contestant(HAUL, "h.warc", haul("h.warc")),
-        contestant(HAUL_GZIP, "h.warc.gz", haul("h.warc.gz")),
-        contestant(WGET, "w.warc", wget("--no-warc-compression")),
-        contestant(WGET_GZIP, "w.warc.gz", wget("")),
+        bench_program(HAUL, "h.warc", haul("h.warc")),
+        bench_program(HAUL_GZIP, "h.warc.gz", haul("h.warc.gz")),
+        bench_program(WGET, "w.warc", wget("--no-warc-compression")),
+        bench_program(WGET_GZIP, "w.warc.gz", wget("")),
     ];
     let server_name = server.name.clone();
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: WGET,
         limit: None,
         goals: vec![

@@ -5,9 +5,9 @@
 //! both combined: 20 curl processes with 287 URLs each. The two parallel recipes mix up their
 //! outputs, so their result is wrong. They are run to show this.
 
-use super::{BenchJob, JobEnvironment, SiteFiles, shell_contestant};
+use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::job_part::{Contestant, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
@@ -23,7 +23,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let numbers = format!("$CURL -s 'http://{host}/[1-3]' | grep -oE 'AS[0-9]{{1,9}}' | sort -u");
     let urls = format!("{numbers} | sed 's#^#http://{host}/#'");
     let blocks = "grep -oE '[0-9.]{7,15}/[0-9]{1,2}' | sort -u";
-    let haul = Contestant {
+    let haul = BenchProgram {
         name: HAUL,
         argv: [
             "haul",
@@ -46,26 +46,26 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     };
     let mut entries = vec![
         haul,
-        shell_contestant(
+        shell_program(
             CONFIG,
             format!("{numbers} | sed 's#.*#url = \"http://{host}/&\"#' | $CURL -s -K - | {blocks}"),
             check(),
         ),
-        shell_contestant(
+        shell_program(
             "hybrid, xargs -L287 -P20 curl",
             format!("{urls} | xargs -L287 -P20 $CURL -s | {blocks}"),
             check(),
         ),
-        shell_contestant("xargs -P20 curl", format!("{urls} | xargs -n1 -P20 $CURL -s | {blocks}"), check()),
+        shell_program("xargs -P20 curl", format!("{urls} | xargs -n1 -P20 $CURL -s | {blocks}"), check()),
     ];
     if bench.options.slow {
-        entries.push(shell_contestant("a curl a page", format!("{urls} | xargs -n1 $CURL -s | {blocks}"), check()));
+        entries.push(shell_program("a curl a page", format!("{urls} | xargs -n1 $CURL -s | {blocks}"), check()));
     }
     let server_name = server.name.clone();
     bench.keep_running(server);
     Ok(vec![JobPart {
         part: "",
-        contestants: bench.allowed_contestants(entries),
+        bench_programs: bench.allowed_programs(entries),
         baseline: CONFIG,
         limit: None,
         goals: vec![

@@ -2,8 +2,8 @@
 //! of connections and with `curl -Z`.
 
 use super::document::{DocumentBlock, DocumentTable};
-use crate::bench_record::{BenchRecord, ContestantRuns, PartResult};
-use crate::job_part::{ContestantRole, MetricKind};
+use crate::bench_record::{BenchRecord, PartResult, ProgramRuns};
+use crate::job_part::{MetricKind, ProgramRole};
 
 const JOB: &str = "adapt";
 const CURL_Z: &str = "curl -Z";
@@ -28,7 +28,7 @@ pub(super) fn blocks(record: &BenchRecord) -> Vec<DocumentBlock> {
 }
 
 fn row(sheet: &PartResult) -> Vec<String> {
-    let Some(haul) = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul) else {
+    let Some(haul) = sheet.entries.iter().find(|entry| entry.role == ProgramRole::Haul) else {
         return vec![sheet.part.clone()];
     };
     let shown = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
@@ -45,8 +45,8 @@ fn row(sheet: &PartResult) -> Vec<String> {
 }
 
 /// Returns the fixed number of connections with the shortest wall time.
-fn best_fixed(sheet: &PartResult) -> Option<&ContestantRuns> {
-    let fixed = sheet.entries.iter().filter(|entry| entry.role == ContestantRole::Peer && entry.name != CURL_Z);
+fn best_fixed(sheet: &PartResult) -> Option<&ProgramRuns> {
+    let fixed = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer && entry.name != CURL_Z);
     let ranked = fixed.filter_map(|entry| Some((entry.median(MetricKind::Wall)?, entry)));
     ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
 }

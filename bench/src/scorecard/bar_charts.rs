@@ -11,8 +11,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, LIMIT, PEER, TEXT, bold_font, font};
-use crate::bench_record::{ContestantRuns, PartResult};
-use crate::job_part::{ContestantRole, MetricKind};
+use crate::bench_record::{PartResult, ProgramRuns};
+use crate::job_part::{MetricKind, ProgramRole};
 use crate::terminal_table;
 
 /// The width of the chart, in pixels.
@@ -51,9 +51,9 @@ type BarArea<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 fn legend(area: &BarArea<'_>, top: i32) -> DrawResult<()> {
     let mut left = NAMES;
     for (role, text) in [
-        (ContestantRole::Haul, "haul"),
-        (ContestantRole::Peer, "peer"),
-        (ContestantRole::Limit, "limit: the least anyone could do"),
+        (ProgramRole::Haul, "haul"),
+        (ProgramRole::Peer, "peer"),
+        (ProgramRole::Limit, "limit: the least anyone could do"),
     ] {
         area.draw(&Rectangle::new([(left, top + 4), (left + 14, top + 16)], colour(role).filled()))?;
         area.draw(&Text::new(text.to_owned(), (left + 20, top + 10), font(13, TEXT, HPos::Left)))?;
@@ -69,7 +69,7 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     for (row, entry) in sheet.entries.iter().enumerate() {
         let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
         let style =
-            if entry.role == ContestantRole::Haul { bold_font(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
+            if entry.role == ProgramRole::Haul { bold_font(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
         area.draw(&Text::new(entry.name.clone(), (NAMES - 10, middle), style))?;
     }
     for (at, what) in [MetricKind::Wall, cpu_of(sheet)].into_iter().enumerate() {
@@ -80,7 +80,7 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
         let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
         let longest = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
         // A limit may be far below all others, which are to be seen.
-        let reference = sheet.contestant(against).and_then(|entry| entry.median(what)).unwrap_or(best);
+        let reference = sheet.bench_program(against).and_then(|entry| entry.median(what)).unwrap_or(best);
         let scale = LONGEST_BAR / longest.min(MAX_SHOWN_RATIO * reference).max(f64::MIN_POSITIVE);
         for (row, entry) in sheet.entries.iter().enumerate() {
             let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
@@ -105,7 +105,7 @@ fn cpu_of(sheet: &PartResult) -> MetricKind {
 fn bar(
     area: &BarArea<'_>,
     sheet: &PartResult,
-    entry: &ContestantRuns,
+    entry: &ProgramRuns,
     what: MetricKind,
     (left, middle): (i32, i32),
     scale: f64,
@@ -135,11 +135,11 @@ fn bar(
     Ok(())
 }
 
-fn colour(role: ContestantRole) -> RGBColor {
+fn colour(role: ProgramRole) -> RGBColor {
     match role {
-        ContestantRole::Haul => HAUL,
-        ContestantRole::Peer => PEER,
-        ContestantRole::Limit => LIMIT,
+        ProgramRole::Haul => HAUL,
+        ProgramRole::Peer => PEER,
+        ProgramRole::Limit => LIMIT,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Compares the project's goals with the results of a run.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
-use crate::bench_record::{BenchRecord, ContestantRuns, PartResult, median};
+use crate::bench_record::{BenchRecord, PartResult, ProgramRuns, median};
 use crate::job_part::{MetricKind, WorkPerRun};
 
 /// A goal and its result, as text for a table row.
@@ -55,14 +55,13 @@ impl GoalVerdict {
     }
 
     fn set_results(&mut self, sheet: &PartResult, of: &str, what: MetricKind, bound: &ProjectGoalBound) {
-        let shown =
-            |entry: &ContestantRuns| entry.median(what).map(|value| result_text(value, what, sheet.unit, bound));
-        let Some(haul) = sheet.contestant(of) else { return };
+        let shown = |entry: &ProgramRuns| entry.median(what).map(|value| result_text(value, what, sheet.unit, bound));
+        let Some(haul) = sheet.bench_program(of) else { return };
         // Peers are found by name; there is only one limit.
         if let Some(best) = sheet.best_peer(what) {
             self.best_peer = format!("{}: {}", best.name, shown(best).unwrap_or_default());
         }
-        let limit = sheet.limit.as_deref().and_then(|limit| sheet.contestant(limit));
+        let limit = sheet.limit.as_deref().and_then(|limit| sheet.bench_program(limit));
         // A limit without a reader has no separate figure for its client; then the total counts.
         let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(MetricKind::Cpu)));
         if let Some(value) = limit_figure.filter(|_| !matches!(what, MetricKind::Rss | MetricKind::FirstByte)) {
@@ -98,7 +97,7 @@ impl GoalVerdict {
 /// bound.
 fn figures(
     sheet: &PartResult,
-    haul: &ContestantRuns,
+    haul: &ProgramRuns,
     what: MetricKind,
     bound: &ProjectGoalBound,
     against: Option<&str>,

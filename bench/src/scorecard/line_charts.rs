@@ -8,7 +8,7 @@ use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, bold_font, font};
 use crate::bench_record::BenchRecord;
-use crate::job_part::{ContestantRole, MetricKind};
+use crate::job_part::{MetricKind, ProgramRole};
 
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
@@ -124,11 +124,11 @@ fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) ->
             let value = if what == MetricKind::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
                 let look = match entry.role {
-                    ContestantRole::Haul if lines.iter().any(|line| line.look == ChartLineStyle::Haul) => {
+                    ProgramRole::Haul if lines.iter().any(|line| line.look == ChartLineStyle::Haul) => {
                         ChartLineStyle::Other
                     }
-                    ContestantRole::Haul => ChartLineStyle::Haul,
-                    ContestantRole::Peer | ContestantRole::Limit => {
+                    ProgramRole::Haul => ChartLineStyle::Haul,
+                    ProgramRole::Peer | ProgramRole::Limit => {
                         let peers = lines.iter().filter(|line| matches!(line.look, ChartLineStyle::Peer(_)));
                         ChartLineStyle::Peer(peers.count() % PEERS.len())
                     }

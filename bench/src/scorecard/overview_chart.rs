@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, bold_font, font};
 use crate::bench_record::{BenchRecord, PartResult};
-use crate::job_part::{ContestantRole, MetricKind};
+use crate::job_part::{MetricKind, ProgramRole};
 
 /// The width of the chart, in pixels.
 const WIDTH: u32 = 1000;
@@ -74,7 +74,7 @@ struct PeerRatio {
 /// Returns the ratio of the first variant of haul to its best competitor; `None` if outputs of haul
 /// or of all competitors were wrong.
 fn ratio(sheet: &PartResult, what: MetricKind) -> Option<PeerRatio> {
-    let haul = sheet.entries.iter().find(|entry| entry.role == ContestantRole::Haul)?;
+    let haul = sheet.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
     let what =
         if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };

@@ -33,7 +33,7 @@ fn site(record: &BenchRecord) -> Option<String> {
     let (wall, peer) = ratio(record, "site", "haul", MetricKind::Wall)?;
     let sheet = record.part("site")?;
     let cpu = sheet.ratio(MetricKind::Cpu, "haul", &peer)?;
-    let memory = sheet.contestant("haul")?.median(MetricKind::Rss)? / 1024.0;
+    let memory = sheet.bench_program("haul")?.median(MetricKind::Rss)? / 1024.0;
     let text = format!(
         "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
          best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
@@ -75,7 +75,7 @@ pub(super) fn job_rows(record: &BenchRecord) -> Vec<[String; 4]> {
 }
 
 fn job_row(record: &BenchRecord, about: &str, sheet: &str, of: &str) -> Option<[String; 4]> {
-    let is_client = record.part(sheet)?.contestant(of)?.median(MetricKind::Client).is_some();
+    let is_client = record.part(sheet)?.bench_program(of)?.median(MetricKind::Client).is_some();
     let cpu = if is_client { MetricKind::Client } else { MetricKind::Cpu };
     let shares = [MetricKind::Wall, cpu].map(|what| {
         let (ratio, peer) = ratio(record, sheet, of, what)?;
