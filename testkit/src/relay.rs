@@ -40,8 +40,9 @@ use timer::PieceTimer;
 /// The largest number of bytes that one direction of a relayed connection may have in flight. A
 /// connection with its two directions uses at most twice this memory.
 const IN_FLIGHT: u32 = 16 << 20;
-/// The amount of data that a rate-limited direction buffers in addition to the data in flight, as
-/// the time that the data take at the rate limit. The buffer acts like the queue of a router.
+/// The size of the buffer of a rate-limited direction, in addition to the data in flight, as the
+/// time that this amount of data takes at the rate limit. The buffer acts like the queue of a
+/// router.
 const QUEUE: Duration = Duration::from_millis(20);
 /// The maximum number of bytes that the relay reads in one call and forwards.
 const PIECE: usize = 64 << 10;

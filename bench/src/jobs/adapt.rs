@@ -51,8 +51,8 @@ const PAGES: usize = 500;
 const PAGES_NEARBY: usize = 5_000;
 /// The number of pages for a server at a round trip of 0 ms.
 const PAGES_WITHOUT_DELAY: usize = 30_000;
-/// The factor by which haul's concurrent requests may exceed the server's limit.
-const OVERLOAD_FACTOR: usize = 2;
+/// The number of concurrent requests by which haul may exceed the server's limit.
+const OVERLOAD_MARGIN: usize = 2;
 /// The maximum time of a program, unless `--slow` is given.
 const MAX_TIME: Duration = Duration::from_secs(15);
 /// The options for a server that answers with 503. With the default of 3 retries, pages would be
@@ -143,7 +143,7 @@ impl AdaptPoint {
         let mut goals = vec![PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.2)];
         goals.push(PartGoal::ratio(MetricKind::Wall, HAUL, CURL_Z, 1.0));
         if self.least_time(pages, 50) > Duration::from_secs(1) {
-            goals.push(PartGoal::at_most(MetricKind::PeakRequests, HAUL, (self.bears + OVERLOAD_FACTOR) as f64));
+            goals.push(PartGoal::at_most(MetricKind::PeakRequests, HAUL, (self.bears + OVERLOAD_MARGIN) as f64));
         }
         Ok(JobPart {
             part,

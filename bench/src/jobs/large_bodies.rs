@@ -85,7 +85,7 @@ pub(super) struct BulkBody {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BulkClient {
     Haul,
-    /// haul with one connection, even if by default it would use more.
+    /// The haul command with a single connection, even if it would use more by default.
     HaulOne,
     Curl,
     /// The easy interface of libcurl, in the version from bench/libcurl/Cargo.lock.

@@ -19,7 +19,8 @@ use crate::terminal_table;
 const WIDTH: u32 = 1000;
 const NAMES: i32 = 270;
 const PANEL: i32 = 360;
-/// The length of the longest bar, in pixels. The rest of the column is for its number.
+/// The length of the longest bar, in pixels. The remaining width of the column is for the number
+/// beside the bar.
 const LONGEST_BAR: f64 = 200.0;
 const ROW: i32 = 24;
 const HEAD: i32 = 58;

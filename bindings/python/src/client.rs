@@ -180,7 +180,7 @@ fn all_of(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns the fields that have a value, each name once. If a name is repeated, its last value is
-/// used, as in a dict that is passed to requests.
+/// used, as in a dict that is passed to the Python package requests.
 fn last_of_each(fields: Vec<FieldChange>) -> Vec<(String, Vec<u8>)> {
     let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);
     for (name, value) in fields {

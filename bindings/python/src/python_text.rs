@@ -39,7 +39,8 @@ impl TextOrBytes {
     }
 }
 
-/// Encodes a field value: as Latin-1 if possible, else as UTF-8, as http.client and requests do.
+/// Encodes a field value: as Latin-1 if possible, else as UTF-8, like the Python packages
+/// http.client and requests.
 pub(crate) fn latin1_or_utf8(text: &str) -> Vec<u8> {
     if text.is_ascii() {
         return text.as_bytes().to_vec();

@@ -336,8 +336,8 @@ impl StreamedBody {
     }
 
     /// Returns the next piece of the body for an iterator: `size` bytes; or, without a size or for
-    /// a chunked body, the bytes that have arrived. As in requests, a chunk is not held back,
-    /// because it may be an event for which the program waits.
+    /// a chunked body, the bytes that have arrived. As in the Python package requests, a chunk is
+    /// not held back, because it may be an event for which the program waits.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.read_detached(py, |reader| self.take_piece(reader, size, decode))

@@ -22,7 +22,7 @@ const UNENCODED: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
 /// Percent-encodes characters that a URL must not contain (RFC 3986 section 2.1), and decodes
 /// needless escapes (section 2.3). If one percent sign does not begin an escape, all of them are
-/// encoded, as in requests.
+/// encoded, as in the Python package requests.
 #[pyfunction]
 pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
@@ -153,8 +153,8 @@ pub(crate) fn prepare_as_is(text: &str) -> PyResult<PreparedUrl> {
     normalise(text, None, true)
 }
 
-/// Normalises and parses a URL. For an invalid URL it raises an exception with the message that
-/// requests uses.
+/// Normalises and parses a URL. For an invalid URL it raises an exception with the message of the
+/// Python package requests.
 fn normalise(text: &str, query: Option<&str>, as_is: bool) -> PyResult<PreparedUrl> {
     let text = text.trim_start();
     let no_scheme = || {
@@ -252,8 +252,8 @@ pub(crate) fn mask_userinfo(text: &str) -> String {
     }
 }
 
-/// Normalises a URL and appends `query`. The result is the same as `PreparedRequest.url` in
-/// requests.
+/// Normalises a URL and appends `query`. The result is the same as `PreparedRequest.url` in the
+/// Python package requests.
 #[pyfunction]
 #[pyo3(signature = (url, query=None))]
 pub(crate) fn prepare_url(url: &str, query: Option<&str>) -> PyResult<String> {

@@ -273,7 +273,7 @@ impl FaultySession<'_> {
     }
 
     /// Sends one piece of each body for which the client has granted flow-control credit. If a
-    /// planned break ends the connection, returns how; otherwise `None`.
+    /// planned break ends the connection, returns the kind of end; otherwise `None`.
     fn send(&mut self) -> io::Result<Option<FaultyConnectionEnd>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();

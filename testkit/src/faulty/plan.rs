@@ -46,8 +46,8 @@ pub struct FaultPlan {
     /// The difference between the Content-Length of a whole body and its true length. The body is
     /// sent in full, then the connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
-    /// The offset at which a part starts that is sent with status 206 although the request has no
-    /// Range field. `None`: a request without Range is answered with 200. Query: `unasked-206`.
+    /// The start offset of the part that is sent with status 206 in reply to a request without
+    /// Range. `None`: such a request is answered with 200. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
     /// True to send parts chunked. Query: `chunked`.
     pub chunked: bool,

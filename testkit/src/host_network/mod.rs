@@ -38,7 +38,7 @@ const FIRST_HOST: Ipv4Addr = Ipv4Addr::new(127, 16, 0, 1);
 /// The first three bytes of the addresses on which the name server tries to bind port 53. Only root
 /// may bind this port.
 const NAME_SERVERS: [u8; 3] = [127, 31, 53];
-/// The DNS response codes that the name server sends.
+/// The DNS response codes SERVFAIL and NXDOMAIN.
 const SERVFAIL: u8 = 2;
 const NXDOMAIN: u8 = 3;
 

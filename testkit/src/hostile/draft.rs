@@ -76,7 +76,7 @@ impl ReplyDraft {
 
     /// Splits some pieces of the reply into several writes, so that the client receives them in
     /// parts.
-    pub(super) fn scatter_pauses(&mut self, rng: &mut Rng) {
+    pub(super) fn split_writes(&mut self, rng: &mut Rng) {
         if rng.below(3) > 0 {
             return;
         }

@@ -70,7 +70,7 @@ pub enum AllowedResult {
     Body(Vec<u8>),
     /// The client fails, because the reply violates a rule that a client must enforce.
     Failure,
-    /// The client succeeds or fails: the reply was damaged, or the client may decide.
+    /// No result is required: the reply was damaged, or a client may either succeed or fail.
     Nothing,
 }
 
@@ -97,7 +97,7 @@ impl HostileReply {
         if rng.below(2) == 0 {
             damage::damage(&mut draft, &mut rng);
         }
-        draft.scatter_pauses(&mut rng);
+        draft.split_writes(&mut rng);
         draft.finish()
     }
 

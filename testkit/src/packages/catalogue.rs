@@ -118,8 +118,8 @@ struct PackageCatalogueInner {
 
 /// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// The interval at which a package is read completely: one in this many. Of every other package, a
-/// reader needs only the beginning.
+/// The number N: every N-th package is read completely. A reader needs only the beginning of the
+/// others.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {

@@ -10,7 +10,8 @@ pub fn page(host: &str, path: &str) -> Vec<u8> {
     text
 }
 
-/// Returns a hash of the URL (host and path). The page repeats the hash until it has its length.
+/// Returns a hash of the URL (host and path). The page consists of the URL and repetitions of this
+/// hash.
 pub fn page_key(host: &str, path: &str) -> u64 {
     let step = |key: u64, byte: u8| (key ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     host.bytes().chain([0]).chain(path.bytes()).fold(0xcbf2_9ce4_8422_2325, step)

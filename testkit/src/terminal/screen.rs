@@ -59,7 +59,7 @@ impl Screen {
     }
 }
 
-/// Returns the runs of a row up to its last character that is not blank.
+/// Returns the text runs of a row up to its last character that is not blank.
 fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<TextRun> {
     let mut runs: Vec<TextRun> = Vec::new();
     for column in 0..columns {

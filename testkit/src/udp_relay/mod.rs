@@ -130,11 +130,12 @@ struct RelayControlState {
 pub struct RelayCounts {
     /// The number of client addresses.
     pub flows: u64,
-    /// Datagrams received from clients.
+    /// The number of datagrams received from clients.
     pub up: u64,
-    /// Datagrams received from the server.
+    /// The number of datagrams received from the server.
     pub down: u64,
-    /// Datagrams that were not relayed: lost, too large, blocked or dropped by the filter.
+    /// The number of datagrams that were not relayed: lost, too large, blocked or dropped by the
+    /// filter.
     pub dropped: u64,
     /// The number of bytes received from clients.
     pub bytes_up: u64,

@@ -25,7 +25,7 @@ use crate::batch::{PendingBatchRequest, PyBatch};
 use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::page_query::PyPageQuery;
 
-/// The names of the capsules of the Arrow C data interface.
+/// The names of the two capsules, as the Arrow C data interface defines them.
 const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 const ARRAY_CAPSULE: &CStr = c"arrow_array";
 

@@ -17,8 +17,8 @@ use crate::transfer::content::{ContentCallback, ContentRead, ContentSource, Segm
 /// The media type of a file whose name does not suggest another one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Makes the request content of a form. Returns it with its media type, which replaces the
-/// program's `own_type`, except for the type's name.
+/// Makes the request content of a form. Also returns its media type: the program's `own_type`, or
+/// else `multipart/form-data`, with the boundary.
 ///
 /// # Errors
 /// A file cannot be read, or a part cannot be sent.

@@ -9,8 +9,9 @@ use haul::net::pool::PoolLimits;
 
 use super::state::MultiSettings;
 
-/// The maximum number of concurrent requests, unless the program sets a limit.
-const MAX_RESULTS_AT_ONCE: usize = 1 << 20;
+/// The maximum number of concurrent requests, in all and to one host, unless the program sets a
+/// limit.
+const MAX_CONCURRENT_REQUESTS: usize = 1 << 20;
 
 /// A client with its batch.
 pub(super) struct MultiEngine {
@@ -33,8 +34,8 @@ impl MultiEngine {
             None => builder.build(),
         };
         let batch = client.batch(BatchOptions {
-            max_parallel: settings.max_parallel.unwrap_or(MAX_RESULTS_AT_ONCE),
-            per_host: Some(settings.max_per_host.unwrap_or(MAX_RESULTS_AT_ONCE)),
+            max_parallel: settings.max_parallel.unwrap_or(MAX_CONCURRENT_REQUESTS),
+            per_host: Some(settings.max_per_host.unwrap_or(MAX_CONCURRENT_REQUESTS)),
             order: BatchOrder::Completion,
             // Each transfer bounds its own memory.
             memory: u64::MAX,

@@ -126,7 +126,8 @@ pub(super) fn new_notifiers() -> Option<(Notifier, Notifier)> {
     Some((Notifier::new()?, Notifier::new()?))
 }
 
-/// Removes an easy handle from the multi handle with this number, because it is being freed.
+/// Removes an easy handle from the multi handle with this id, because the easy handle is being
+/// freed.
 pub(crate) fn remove(multi: usize, easy: usize) {
     if let Some(multi) = MULTIS.get_by_number(multi) {
         multi.remove_easy(easy);

@@ -204,7 +204,7 @@ impl UrlParts {
         });
     }
 
-    /// Replaces the URL by a new one, or by a relative one that is joined to it.
+    /// Replaces the URL by an absolute URL, or resolves a relative reference against it.
     fn set_url(&mut self, text: &[u8], flag: u32) -> Result<(), CURLUcode> {
         if text.is_empty() {
             return if self.host.is_some() { Ok(()) } else { Err(CURLUE_MALFORMED_INPUT) };

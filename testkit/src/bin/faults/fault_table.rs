@@ -93,7 +93,7 @@ impl FaultRandomChoices {
         1 + self.rng.below(most)
     }
 
-    /// Returns a random offset from 1 up to `most`, with a random sign.
+    /// Returns a random number with an absolute value from 1 to `most`.
     fn nonzero_difference(&mut self, most: i64) -> i64 {
         let by = self.random_up_to(most as u64) as i64;
         if self.rng.below(2) == 0 { by } else { -by }

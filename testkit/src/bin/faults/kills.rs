@@ -54,7 +54,7 @@ pub(crate) struct KillTally {
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// The number of tries in which more bytes were fetched repeatedly than one part for each
+    /// The number of tries that fetched more bytes a second time than the bound: one part for each
     /// connection and kill.
     pub(crate) over_bound: u64,
     /// The total number of connections that the killed processes had opened.
