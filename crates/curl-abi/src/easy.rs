@@ -66,7 +66,7 @@ pub struct EasyState {
     pub(crate) http3_cache: Http3Cache,
     hsts: Option<HstsCache>,
     alt_svc: Option<AltSvcCache>,
-    /// What the next request may use again.
+    /// The parts of the last request that the next request can use again.
     pub(crate) kept: KeptRequest,
     is_performing: bool,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.

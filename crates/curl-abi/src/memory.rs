@@ -44,9 +44,10 @@ pub(crate) fn malloc_string(text: &[u8]) -> *mut c_char {
     start.cast()
 }
 
-/// Returns true if an environment variable names a proxy (`http_proxy` and so on).
+/// Returns true if an environment variable sets a proxy (`http_proxy` and so on).
 ///
-/// The names are read where they are. To ask for each variable takes ten times as long.
+/// The function reads the C library's list of variables directly. Looking up each variable would
+/// take ten times as long.
 #[cfg(target_os = "linux")]
 pub(crate) fn environment_has_proxy() -> bool {
     unsafe extern "C" {
@@ -69,19 +70,20 @@ pub(crate) fn environment_has_proxy() -> bool {
     false
 }
 
-/// Returns true if an environment variable names a proxy (`http_proxy` and so on).
+/// Returns true if an environment variable sets a proxy (`http_proxy` and so on).
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn environment_has_proxy() -> bool {
     std::env::vars_os().any(|(name, _)| sets_proxy(&[name.as_encoded_bytes(), b"="].concat()))
 }
 
-/// Returns true if an entry of the environment, `NAME=VALUE`, is a variable for proxies.
+/// Returns true if an environment entry `NAME=VALUE` is one of the proxy variables.
 fn sets_proxy(entry: &[u8]) -> bool {
     let name = entry.split(|b| *b == b'=').next().unwrap_or_default();
     name.last_chunk::<6>().is_some_and(|end| end.eq_ignore_ascii_case(b"_proxy"))
 }
 
-/// Writes a value to a place of the program, unless the place is NULL. Returns false for NULL.
+/// Writes a value through a pointer of the program, unless the pointer is NULL. Returns false for
+/// NULL.
 ///
 /// # Safety
 /// `place` is NULL or writable.

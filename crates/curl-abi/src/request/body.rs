@@ -51,7 +51,7 @@ pub(super) fn set_content(
     Ok(content)
 }
 
-/// Returns the content of a request whose engine options are kept: a GET, a HEAD or a POST.
+/// Returns the content of a request whose engine options are reused: a GET, a HEAD or a POST.
 pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }

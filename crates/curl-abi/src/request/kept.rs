@@ -1,7 +1,7 @@
-//! The engine's options and target of a handle's last request. The next request of the handle uses
-//! them again, unless the program has set an option that they depend on.
+//! The engine's options and target of a handle's last request. The handle's next request uses them
+//! again, unless the program has set an option on which they depend.
 //!
-//! To make them takes a third of the instructions of a small request. A program that sends many
+//! Creating them takes a third of the instructions of a small request. A program that sends many
 //! requests changes only the URL, the content or the data of its callbacks in between.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::easy::EasyState;
 use crate::memory;
 use crate::options::{RequestKind, numbers as opt};
 
-/// What is kept of a request for the next one.
+/// The parts of a request that the next request of the handle can use again.
 #[derive(Default)]
 pub(crate) struct KeptRequest {
     options: Option<(RequestKind, Arc<RequestOptions>)>,
@@ -21,7 +21,7 @@ pub(crate) struct KeptRequest {
 }
 
 impl KeptRequest {
-    /// Forgets what depends on an option that the program sets.
+    /// Drops the parts that depend on the option with this number, which the program is setting.
     pub(crate) fn forget_dependents(&mut self, option: u32) {
         match option {
             // Read for each request: callbacks, their data, the content of a POST.
@@ -46,20 +46,21 @@ impl KeptRequest {
         }
     }
 
-    /// Returns the target and the URL, if they are still right.
+    /// Returns the target and the URL if they can be used again; otherwise `None`.
     pub(super) fn target(&self) -> Option<(Target, String)> {
         self.target.clone()
     }
 
-    /// Returns the engine's options for a request of this kind, if they are still right.
+    /// Returns the engine's options for a request of this kind if they can be used again; otherwise
+    /// `None`.
     pub(super) fn options(&self, kind: RequestKind) -> Option<Arc<RequestOptions>> {
         let (made_for, options) = self.options.as_ref()?;
         (*made_for == kind && !memory::environment_has_proxy()).then(|| Arc::clone(options))
     }
 }
 
-/// Keeps the options and the target of a request, unless they depend on something else than the
-/// options of the handle.
+/// Keeps the options and the target of a request for the next one, unless they depend on anything
+/// besides the options of the handle.
 pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target: &Target, url: &str) {
     let given = &state.options;
     let has_stores = options.jar.is_some() || options.hsts.is_some() || options.alt_svc.is_some();
