@@ -344,7 +344,7 @@ pub(crate) mod tests {
         assert_eq!(sheet.entries[2].right_runs(), 2);
         assert_eq!(sheet.ratio(MetricKind::Wall, "haul", "nobody"), None);
         assert_eq!(sheet.ratio(MetricKind::FirstByte, "haul", "b"), None);
-        // The quick one is wrong, so it is not the best.
+        // The fastest program has a wrong run, so it is not the best competitor.
         assert_eq!(sheet.best_peer(MetricKind::Wall).map(|entry| entry.name.as_str()), Some("b"));
         let aim = |what, of: &str, against: Option<&str>| JobGoal {
             what,

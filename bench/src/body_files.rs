@@ -52,7 +52,7 @@ impl LargeBodyFiles {
         }
         println!("making a body of {} MB", len / 1_000_000);
         let print = self.write(len, &file)?;
-        // Written last: a file without its digest is made again.
+        // The digest is written last, because a file without a digest is generated again.
         fs::write(note, &print.sha256)?;
         Ok(print)
     }

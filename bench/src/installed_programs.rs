@@ -43,7 +43,7 @@ pub(crate) fn install_haul() -> Result<()> {
 /// it is not installed.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = search_path().ok()?;
-    // Daemons live outside a user's PATH on some systems.
+    // On some systems, daemons are in directories that are not in a user's PATH.
     let daemons = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
 }

@@ -209,7 +209,7 @@ fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
 
 /// Returns the increase from `before` to `now`, as a fraction of `before`; negative for a decrease.
 fn change(before: u64, now: u64) -> f64 {
-    // Not the quotient minus 1, which is more than 0.03 for 1030 and 1000.
+    // The quotient minus 1 would exceed 0.03 for 1030 and 1000, because of rounding.
     (now as f64 - before as f64) / before as f64
 }
 

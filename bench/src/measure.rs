@@ -199,7 +199,8 @@ pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode>
             status = next;
         }
     }
-    // It holds the writing end of the pipe, which has to be closed for the reader.
+    // The command holds the writing end of the pipe, which must be closed so that the reader sees
+    // the end.
     drop(client);
     let client = cat.is_some().then(|| used.cpu());
     if let Some(cat) = cat {
@@ -229,7 +230,7 @@ fn run_client(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Proc
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
     if !ends_within(pid, limit)? {
-        // It has not been waited for yet, so its group cannot be another's.
+        // The child has not been waited for yet, so the id of its process group was not reused.
         kill_process_group(pid, Signal::KILL)?;
     }
     Ok(wait4(pid.as_raw_nonzero().get())?)

@@ -35,7 +35,7 @@ impl SingleCoreGuard {
 
 impl Drop for SingleCoreGuard {
     fn drop(&mut self) {
-        // The processors from before cannot all be gone.
+        // At least one of the earlier processors still exists, so this does not fail.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

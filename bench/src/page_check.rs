@@ -156,7 +156,7 @@ impl PageCheck {
             full_handshakes: self.tls.then_some(counts.full_handshakes),
             refusals: counts.refusals,
             queries: self.network.as_ref().map(|network| network.take_queries().len()),
-            // Of many hosts at once it says nothing.
+            // The value has no meaning for many hosts at once.
             peak_later: counts.peak_later.filter(|_| self.network.is_none()),
             rate_difference: self.rate.as_ref().map(ExpectedRate::difference),
         }))

@@ -93,8 +93,8 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
         && !warm_up
         && let Some(first) = bench_programs.first()
     {
-        // Otherwise it alone would have to read the server's files from disk. Its result is seen in
-        // the rounds.
+        // Without this run, the first program alone would have to read the server's files from
+        // disk. A failure shows in the rounds.
         let _ = measure_program(bench, first)?;
     }
     let mut warm = !warm_up;
@@ -140,7 +140,7 @@ fn round(
                 Ok(()) => measure_program(bench, bench_program)?,
                 Err(why) => Err(why.clone()),
             };
-            // One wrong answer is enough: it need not run again.
+            // After one wrong output, the program does not run again.
             *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
             terminal_table::progress(bench_program, &ran);
             if let Some(entries) = &mut entries {

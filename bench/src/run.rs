@@ -76,7 +76,7 @@ pub(crate) fn run(options: &BenchOptions) -> Result<ExitCode> {
         }
         match measure_job(&mut bench, *part, until.map(|until| (until, part_of_rest))) {
             Ok(sheets) => record.sheets.extend(sheets),
-            // If one cannot run here, the others are still measured.
+            // If a job cannot run here, the other jobs are still measured.
             Err(error) if whole => {
                 println!("{}: skipped: {error}\n", job.name);
                 record.skipped.insert(job.name.to_owned(), error.to_string());

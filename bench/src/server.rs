@@ -69,8 +69,9 @@ impl SiteServer {
 
 impl NginxProcess {
     fn start(program: &Path, root: &Path, work: &Path) -> Result<(NginxProcess, [SocketAddr; 3])> {
-        // These ports are free now; if someone takes one in between, nginx reports it and the wait
-        // below ends. All are held until all are known, or they could be the same.
+        // These ports are free now. If another program binds one in the meantime, nginx reports
+        // this and the wait below ends. All listeners are held until all ports are known, or two
+        // ports could be the same.
         let bind = || TcpListener::bind("127.0.0.1:0");
         let held = [bind()?, bind()?, bind()?];
         let addrs = [held[0].local_addr()?, held[1].local_addr()?, held[2].local_addr()?];
@@ -117,7 +118,7 @@ impl Drop for NginxProcess {
 /// Returns nginx's configuration. It allows a single cipher suite, because clients prefer different
 /// suites, and suites are not compared.
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
-    // As root the worker would run as nobody, who may not enter the directory.
+    // Under root, the worker would run as the user nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
     let [leaf, key] = [tls_files::LEAF, tls_files::KEY].map(|name| work.join(name));
     let (root, dir, leaf, key) = (root.display(), dir.display(), leaf.display(), key.display());

@@ -57,7 +57,7 @@ impl VersionedSite {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
-                // A client that has gone ends its connection alone.
+                // A client that disconnects ends only its own connection.
                 thread::spawn(move || drop(shared.serve(&stream)));
             }
         });
@@ -145,7 +145,7 @@ impl SiteState {
                 }
             }
             self.reply(&path, tag.as_deref(), &mut writer)?;
-            // Replies to requests that have arrived together leave together.
+            // Replies to requests that arrived together are sent together.
             if reader.buffer().is_empty() {
                 writer.flush()?;
             }

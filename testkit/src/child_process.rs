@@ -55,7 +55,7 @@ pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) 
     let (done, alarm) = mpsc::channel::<()>();
     let watchdog = thread::spawn(move || {
         let hung = alarm.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-        // Joined before the child is waited for, so the id cannot be another's.
+        // The thread is joined before the child is waited for, so the id was not reused.
         hung && kill_process(pid, Signal::KILL).is_ok()
     });
     if let Some(mut stdout) = child.stdout.take() {

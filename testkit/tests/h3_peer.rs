@@ -11,7 +11,7 @@ fn scripted_peer_answers_requests() {
     let peer = H3Peer::start(|_, conn| {
         conn.greet(&[(6, 10_000)])?;
         let request = conn.request()?;
-        // Behind it the crate h3 sends a frame of a reserved type.
+        // The crate h3 sends a frame of a reserved type after it.
         assert!(conn.read_to_end(request.stream)?.starts_with(&h3_peer::data(b"content")));
         let interim = h3_peer::headers(&[(":status", "103")]);
         conn.send(request.stream, [interim, h3_peer::headers(&[(":status", "200")])].concat())?;

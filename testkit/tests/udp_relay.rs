@@ -50,7 +50,7 @@ fn quic_connection_survives_nat_rebinding() {
 #[test]
 fn filter_and_injection_change_the_datagrams() {
     let origin = origin();
-    // Both ends notice the loss and repeat what was in the packet.
+    // Both ends notice the loss and send the content of the packet again.
     let relay = UdpRelay::to(origin.https_addr())
         .filter(|_, number, _| if number == 3 { DatagramVerdict::Drop } else { DatagramVerdict::Pass })
         .start()

@@ -67,7 +67,7 @@ struct ReceivedBody {
 
 impl Handler for ReceivedBody {
     fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
-        // Fewer bytes taken than offered is libcurl's sign for "stop".
+        // A return value below the number of offered bytes tells libcurl to abort the transfer.
         if self.out.as_mut().is_some_and(|out| out.write_all(data).is_err()) {
             return Ok(0);
         }
@@ -107,7 +107,8 @@ fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Erro
         easy.cainfo(ca)?;
     }
     easy.http_version(if asked.http2 { HttpVersion::V2TLS } else { HttpVersion::V11 })?;
-    // Rather wait for the first connection's ALPN than open one a URL.
+    // Waits for the ALPN result of the first connection instead of opening a connection for each
+    // URL.
     easy.pipewait(asked.http2)?;
     Ok(easy)
 }

@@ -110,7 +110,7 @@ impl AdaptPoint {
             _ => PAGES,
         });
         let kind = if self.overload == OverloadPolicy::Queue { "queue" } else { "refuse" };
-        // Lives as long as the program, as the names of all other parts do.
+        // Leaked on purpose: the names of all other parts are static, too.
         let part: &'static str = format!("{kind}-{}-{}@{milliseconds}", self.bears, self.len).leak();
         let paths: Vec<String> = (0..pages).map(|page| format!("/{}/{page}", self.len)).collect();
         let urls = || paths.iter().map(|path| format!("http://127.0.0.1:{}{path}", server.port(0)));
@@ -133,7 +133,7 @@ impl AdaptPoint {
         let haul = format!("$HAUL -s --unordered -o /dev/null {WRITE_OUT_SIZE}{retry} --input-file {list}");
         let mut entries = vec![bench_program(HAUL, haul.clone())];
         for (name, connections) in FIXED_CONNECTIONS {
-            // Far more connections than a server bears wait for their retries for minutes.
+            // With far more connections than the server allows, retries would take minutes.
             let is_quick = self.least_time(pages, connections) <= MAX_TIME && !(refuses && connections > 10);
             if bench.options.slow || is_quick {
                 entries.push(bench_program(name, format!("{haul} --parallel-max-host {connections}")));

@@ -93,7 +93,7 @@ fn program_command(way: &str, server: &SiteServer, path: &str, count: usize, for
 /// Compiles the C program to the file `requests` in the working directory.
 pub(crate) fn compile(work: &Path) -> Result<()> {
     let Some(cc) = installed_programs::find("cc") else { return Err("c-requests needs a C compiler".into()) };
-    // Beside the directory that this program was built into.
+    // The directory is beside the build directory of this program.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("capi"));
     let Some(built) = built.filter(|built| built.join("lib/libhaul.so").exists()) else {
         return Err("c-requests needs libhaul: make bindings".into());

@@ -24,7 +24,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.write_url_lists(&vec![url.clone(); BODIES])?;
     bench.write_lines("files.cfg", (1..=BODIES).map(|n| format!("url = \"{short}\"\noutput = \"body.{n}\"")))?;
     let urls = vec![url; BODIES].join(" ");
-    // In separate files, so that mixed-up bodies would show.
+    // Separate files would reveal mixed-up bodies.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
         OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())

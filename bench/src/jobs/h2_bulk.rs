@@ -25,7 +25,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let all_short = store.repeated(short_len, BODIES)?;
     bench.write_lines("short", vec![short.clone(); BODIES])?;
     bench.write_lines("files.cfg", (1..=BODIES).map(|n| format!("url = \"{short}\"\noutput = \"body.{n}\"")))?;
-    // In separate files, so that mixed-up bodies would show.
+    // Separate files would reveal mixed-up bodies.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
         OutputCheck::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())

@@ -20,7 +20,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
     let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
-        // As -Z writes them: each to a place of its own, in any order.
+        // -Z writes each body to its own file, in any order.
         command_program(
             HAUL,
             "haul -s --threads 1 --parallel-max 50 --cacert ca.pem -K null.cfg",

@@ -36,7 +36,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             "haul -s --cacert ca.pem --input-file list",
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
-        // The bodies are equal, so the order of those of -Z does not matter.
+        // The bodies are equal, so it does not matter in which order -Z writes them.
         command_program(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
         command_program(
             LIBCURL,

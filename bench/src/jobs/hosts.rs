@@ -126,7 +126,7 @@ fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
     let run = RunningLoad::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
     let mut entries = vec![run.haul(HAUL_300, &format!("{parallel} --retry 0")), run.haul(HAUL_RETRIES, &parallel)];
-    // 64 at a time, haul waits for silent hosts for a minute or two.
+    // With 64 requests at a time, haul waits a minute or two for silent hosts.
     if run.load.limit < LONG || bench.options.slow {
         entries.push(run.haul(HAUL, "--retry 0"));
     }
@@ -170,7 +170,8 @@ fn dead_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart
 /// Makes a part of the job that fetches pages from TLS hosts. Each host needs one connection and
 /// one full handshake.
 fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
-    // Not as few as the URLs at a time in a smoke run either, or a host would need two connections.
+    // Even in a smoke run, there are more hosts than concurrent requests, or a host would need two
+    // connections.
     let hosts = if bench.options.smoke { 200 } else { 400 };
     let load = HostLoad {
         part: "reuse",
@@ -302,7 +303,7 @@ impl RunningLoad {
     }
 
     fn check(&self) -> OutputCheck {
-        // A limit of zero is none.
+        // Zero means no limit.
         let limit = if self.load.limit.is_zero() { Duration::MAX } else { self.load.limit };
         let keys = |has: &dyn Fn(HostKind) -> bool| -> HashSet<u64> {
             self.urls.iter().filter(|url| has(url.kind)).map(|url| url.key).collect()

@@ -152,7 +152,8 @@ fn loss_part(bench: &mut JobEnvironment, bodies: &LargeBodyFiles) -> Result<Opti
     };
     let len = bench.length(LOSSY_LEN);
     let print = bodies.prepare(len)?;
-    // The certificates of the other server have the same file names, so these have a directory.
+    // The certificates of the other server have the same file names, so these are in a separate
+    // directory.
     let work = bench.work.join("loss");
     std::fs::create_dir_all(&work)?;
     let server = Http3Server::start_in(relay.far(), bodies, &work)?;

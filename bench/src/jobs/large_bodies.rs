@@ -115,7 +115,7 @@ impl BulkBody {
     fn bench_program(&self, client: BulkClient, sink: BulkOutput) -> BenchProgram {
         let print = self.print.clone();
         let check = match (sink, client) {
-            // It writes to standard output alone.
+            // htcat can only write to standard output.
             (BulkOutput::File, BulkClient::Htcat) => OutputCheck::Output(print),
             (BulkOutput::File, _) => OutputCheck::File(FILE, print),
             (BulkOutput::Watched, _) => OutputCheck::Watched(print),
@@ -158,7 +158,8 @@ impl BulkBody {
             }
             BulkClient::Htcat if self.tls => format!("env {} htcat", trust("SSL_CERT_FILE=")),
             BulkClient::Htcat => "htcat".to_owned(),
-            // It is fastest here without allocating files, and does not write more then.
+            // aria2 is fastest here without file allocation, and does not write more bytes that
+            // way.
             BulkClient::Aria2 => {
                 format!("aria2c --no-conf -q -x5 --file-allocation=none {} -d . -o {FILE}", trust("--ca-certificate="))
             }

@@ -15,7 +15,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
     let card = |part, mut bench_programs: Vec<BenchProgram>, limit: Vec<BenchProgram>, mut goals: Vec<PartGoal>| {
-        // The last one does the least work.
+        // The last program of the list does the least work.
         let least = limit.last().map(|bench_program| bench_program.name);
         bench_programs.extend(limit);
         goals.push(PartGoal::at_most(MetricKind::Rss, HAUL, MEMORY_MB));

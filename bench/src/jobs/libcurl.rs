@@ -55,7 +55,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     const PYTHON: &[&str] = &["environment/bin/python", "../../python/one_by_one.py"];
     let part = |name, program, length, count, goal| SequentialPart { name, program, length, count, goal };
     let small = SMALL_BODY_LENGTH as u64;
-    // The start of the interpreter takes as long as some 3,000 requests.
+    // Starting the interpreter takes as long as about 3,000 requests.
     let requests = bench.count(20_000);
     let parts = [
         (part("perl-small", PERL, small, requests, 0.8), "curl"),

@@ -62,8 +62,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         clients: &clients,
         haul: HAUL,
         parts: [(5_000, 1.3), (1_500, 1.6), (4_000, 1.4)],
-        // It sends head and content separately, so that the content waits for an acknowledgement
-        // (Nagle): 25 a second.
+        // HTTP::Tiny sends head and content separately, so the content waits for an acknowledgement
+        // (Nagle's algorithm): 25 requests a second.
         slow_to_post: Some(TINY),
         replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.4)),
     };

@@ -109,7 +109,7 @@ fn link_environment(bench: &JobEnvironment) -> Result<()> {
     if link.exists() {
         return Ok(());
     }
-    // Beside the directory that this program was built into.
+    // The directory is beside the build directory of this program.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("py-bench"));
     let Some(built) = built.filter(|built| built.join("bin/python").exists()) else {
         return Err("python needs its peers: make python, then sh scripts/bench-python.sh".into());
@@ -139,7 +139,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 
 fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
     let mut clients = installed(&bench.work, &PAGES);
-    // It takes half a minute a round, as long as all others together.
+    // HTTPX takes half a minute per round, as long as all others together.
     clients.retain(|client| bench.options.slow || client.0 != HTTPX);
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
@@ -169,7 +169,7 @@ fn pages(bench: &mut JobEnvironment) -> Result<JobPart> {
         limit: None,
         goals,
         rounds: 3,
-        // A round of all of them is a minute.
+        // A round of all clients takes a minute.
         warm_up: false,
         one_core: false,
         calls: true,

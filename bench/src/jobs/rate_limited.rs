@@ -46,7 +46,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         relays.push(relay);
         let mut bench_programs =
             body.bench_programs(BulkOutput::Watched, &[BulkClient::Haul, BulkClient::Curl, BulkClient::Htcat]);
-        // It needs a file; at these rates the disk does not matter.
+        // aria2 can only write to a file. At these rates, the disk does not matter.
         bench_programs.extend(body.bench_programs(BulkOutput::File, &[BulkClient::Aria2]));
         cards.push(JobPart {
             part: link.part,

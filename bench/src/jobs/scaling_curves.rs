@@ -61,7 +61,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
     let pages = files.serve(bench)?;
     let bodies = LargeBodyFiles::new(&super::home().join("work"), bench.options.seed)?;
-    // In a directory of its own: it has a configuration of its own.
+    // This server has its own configuration, and so its own directory.
     let dir = bench.work.join("bodies");
     std::fs::create_dir_all(&dir)?;
     let large = SiteServer::start(&files.site, bodies.root(), &dir, bench.options.embedded)?;

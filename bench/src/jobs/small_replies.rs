@@ -27,7 +27,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             proof("$HAUL -s --unordered --input-file list"),
         ),
         command_program("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
-        // The bodies are equal, so the order of those of -Z does not matter.
+        // The bodies are equal, so it does not matter in which order -Z writes them.
         command_program(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
         command_program("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
     ];

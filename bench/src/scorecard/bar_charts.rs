@@ -80,7 +80,7 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
         area.draw(&Text::new(title, (left, top + 36), font(12, TEXT, HPos::Left)))?;
         let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
         let longest = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
-        // A limit may be far below all others, which are to be seen.
+        // The limit may be far below all other results, which must remain visible.
         let reference = sheet.bench_program(against).and_then(|entry| entry.median(what)).unwrap_or(best);
         let scale = LONGEST_BAR / longest.min(MAX_SHOWN_RATIO * reference).max(f64::MIN_POSITIVE);
         for (row, entry) in sheet.entries.iter().enumerate() {
@@ -123,7 +123,7 @@ fn bar(
     let (up, down) = (middle - 8, middle + 8);
     area.draw(&Rectangle::new([(left, up), (right, down)], colour(entry.role).filled()))?;
     if is_cut {
-        // A gap across the bar shows that it goes on.
+        // A gap across the bar shows that it was cut off.
         let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }

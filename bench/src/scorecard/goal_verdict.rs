@@ -62,7 +62,8 @@ impl GoalVerdict {
             self.best_peer = format!("{}: {}", best.name, shown(best).unwrap_or_default());
         }
         let limit = sheet.limit.as_deref().and_then(|limit| sheet.bench_program(limit));
-        // A limit without a reader has no separate figure for its client; then the total counts.
+        // A limit without a reader has no separate result for its client. In that case its total is
+        // used.
         let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(MetricKind::Cpu)));
         if let Some(value) = limit_figure.filter(|_| !matches!(what, MetricKind::Rss | MetricKind::FirstByte)) {
             self.limit = result_text(value, what, sheet.unit, bound);
@@ -111,7 +112,7 @@ fn figures(
         }
         (ProjectGoalBound::Most(most), unit) => (each(what.in_readable_unit(1.0, unit).0)?, *most),
         (ProjectGoalBound::Micros(most), WorkPerRun::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
-        // A least rate is a greatest time.
+        // A minimum rate is a maximum time.
         (ProjectGoalBound::Speed(least), WorkPerRun::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
         _ => return None,
     })
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
         assert_eq!(verdict.end, GoalStatus::Met(2, 3));
         assert_eq!(judged(MetricKind::Wall, ProjectGoalBound::Of("curl", 0.4)).end, GoalStatus::Missed(1, 3));
-        // A goal with nobody to compare with is neither met nor missed.
+        // A goal without a program to compare with is neither met nor missed.
         for bound in
             [ProjectGoalBound::Of("wrong", 1.0), ProjectGoalBound::Of("absent", 1.0), ProjectGoalBound::Micros(1.0)]
         {

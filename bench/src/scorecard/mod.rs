@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return check_unchanged(&repository_root(), &made);
     }
     let charts = repository_root().join(CHARTS);
-    // A chart of a removed job would remain.
+    // Without this, the chart of a removed job would remain.
     let _ = fs::remove_dir_all(&charts);
     fs::create_dir_all(&charts)?;
     for (name, text) in &made {
@@ -104,7 +104,7 @@ fn newest_record(results: &Path) -> Result<Option<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(results)? {
         let path = entry?.path();
-        // Other figures are there, too.
+        // The directory also contains other results.
         if path.extension().is_some_and(|extension| extension == "json")
             && let Ok(record) = BenchRecord::read(&path)
             && record.whole

@@ -133,7 +133,7 @@ mod tests {
         ));
         assert!(!text.contains("old"));
         assert!(text.lines().all(|line| line.chars().count() <= 120));
-        // Making it twice changes nothing.
+        // Filling the README twice changes nothing.
         let mut again = sheet(Vec::new());
         again.job = "other".to_owned();
         assert_eq!(fill_readme(&text, &record(vec![again])).unwrap(), text);

@@ -233,7 +233,7 @@ pub(crate) fn response_of(
         }
     };
     let timings = (&*facts).into();
-    // After redirects that the engine followed, the response comes from another URL.
+    // If the engine followed redirects, the response comes from another URL.
     let last_url = if facts.redirects > 0 { target.to_url() } else { url.clone() };
     let record = method.map(|method| RecordParts { url, method, facts, history });
     let trailers = trailer_fields(trailers.iter().flat_map(|fields| fields.iter_bytes()));

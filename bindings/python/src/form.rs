@@ -111,7 +111,7 @@ pub(crate) fn multipart<'py>(
         .iter()
         .map(|piece| match piece {
             MultipartPiece::Literal(bytes) => bytes.as_slice(),
-            // All contents are bytes, so no piece is read from a source.
+            // All contents are bytes, so there is no piece that is read from a source.
             MultipartPiece::Source { .. } => &[],
         })
         .collect();

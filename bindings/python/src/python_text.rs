@@ -25,7 +25,7 @@ impl TextOrBytes {
         if let Ok(bytes) = value.cast::<PyByteArray>() {
             return Some(Self::Bytes(bytes.to_vec()));
         }
-        // Through Python code: the stable interface has no buffers before 3.11.
+        // Uses a memoryview, because the stable ABI has no buffer interface before Python 3.11.
         let view = PyMemoryView::from(value).ok()?;
         let bytes = view.call_method0(pyo3::intern!(value.py(), "tobytes")).ok()?;
         bytes.cast::<PyBytes>().ok().map(|bytes| Self::Bytes(bytes.as_bytes().to_vec()))

@@ -85,7 +85,7 @@ pub(crate) fn to_request_body(
     let remaining = announced.map(|length| RemainingLength { length, bytes: length, confirms_end });
     let mut reader = UploadReader::new(source, remaining, exception.clone());
     if announced == Some(0) {
-        // The engine reads nothing of an empty body.
+        // The engine does not read an empty body.
         let end = reader.check_end();
         end.map_err(|error| exception.take().unwrap_or_else(|| to_exception(&unreadable(error), FailurePhase::Wait)))?;
     }

@@ -90,7 +90,7 @@ impl SharedOptions {
             expect_timeout: Duration::ZERO,
             interrupt: Some(signals()),
             max_size,
-            // The facts about TLS are kept with it.
+            // The option also keeps the facts about TLS.
             keep_history: true,
             ..RequestOptions::default()
         };

@@ -125,7 +125,8 @@ pub unsafe extern "C" fn haul_client_share(
         if what == 0 || what & !(HAUL_SHARE_POOL | HAUL_SHARE_JAR) != 0 {
             return Err(CallFailure::setup("what is to be shared is not known"));
         }
-        // Taken before the other lock: the two may be one client.
+        // The state of `with` is copied before `client` is locked, because both may be the same
+        // client.
         let theirs = with.shared();
         client.change_shared(|ours| {
             if what & HAUL_SHARE_POOL != 0 {

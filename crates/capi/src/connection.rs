@@ -193,7 +193,7 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
             }
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
             if said.is_empty() && kept.is_none() {
-                // Nothing to ask for each request.
+                // Without proxies, no lookup is needed for each request.
                 return Ok(());
             }
             // The URLs are read as the environment's variables are.
@@ -305,6 +305,6 @@ pub unsafe extern "C" fn haul_client_set_connect_to(
 }
 
 fn proxy(url: &str) -> Result<Proxy, CallFailure> {
-    // Not the URL itself: it may have a password in it.
+    // The message does not contain the URL, which may have a password.
     Proxy::parse(url).map_err(|error| CallFailure::setup(format!("the proxy cannot be used: {error}")))
 }

@@ -304,7 +304,8 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
         // SAFETY: the header's contract.
         let jar = unsafe { text::required_object(jar, "jar") }?;
         let look = look.ok_or_else(|| CallFailure::setup("look is NULL"))?;
-        // A copy: the function may use the jar, whose lock must not be held then.
+        // The cookies are copied, because the function may use the jar, and the jar must not be
+        // locked meanwhile.
         let cookies: Vec<Cookie> =
             jar.jar.with(|jar| jar.iter().filter(|cookie| !cookie.is_expired(now())).cloned().collect());
         for cookie in &cookies {

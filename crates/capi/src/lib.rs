@@ -32,8 +32,8 @@
 
 // The names are C's.
 #![allow(non_camel_case_types)]
-// One contract for all functions, above and in the header; a section of it in each would be read in
-// C's header, too.
+// The contract of all functions is above and in the header. A section in each function would appear
+// in the C header, too.
 #![allow(clippy::missing_safety_doc)]
 
 pub mod auth;

@@ -166,8 +166,8 @@ impl Sink for ReplyBodyWriter {
         let received = if self.is_kept() {
             receive_into(&mut self.kept, socket, most)?
         } else {
-            // A function is given its bytes: there is no memory of the caller's to receive them
-            // into.
+            // A callback receives the bytes as an argument, so there is no memory of the caller to
+            // receive them into.
             self.output.reserve?;
             let room = self.room.checked_sub(self.len)?.min(most);
             if room == 0 || should_receive_via_buffer(self.start, room) {
@@ -186,7 +186,7 @@ impl Sink for ReplyBodyWriter {
     }
 
     fn restart(&mut self) -> bool {
-        // What a function was given cannot be taken back.
+        // Bytes that were passed to a callback cannot be taken back.
         if self.output.on_body.is_some() && self.len > 0 {
             return false;
         }

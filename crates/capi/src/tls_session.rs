@@ -37,7 +37,7 @@ pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on:
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            // Redirects need the history, too, so it stays on.
+            // Redirects need the history, too, so this never switches it off.
             options.keep_history |= on;
             options.tls.keep_certificates = on;
             Ok(())

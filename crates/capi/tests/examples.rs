@@ -16,7 +16,7 @@ fn get_example_prints_page_or_error() {
     let (_origin, base) = Origin::start_with_base_url();
     let get = directory.compile("examples/get.c");
     assert_eq!(get.run_well([format!("{base}/small/5")]), "small 5\n");
-    // Its text comes coded, for it is asked for so.
+    // The example requests content codings, so the text is sent encoded.
     assert_eq!(get.run_well([format!("{base}/text/100000")]).len(), 100_000);
     let refused = get.run(["http://127.0.0.1:1/"]);
     assert_eq!(refused.status.code(), Some(7));

@@ -409,7 +409,7 @@ pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
         state.infos = TransferInfo::default();
         state.headers = HeaderStore::default();
         drop(state);
-        // Freed without the lock, since that may call the program.
+        // Dropped without the lock, since this may call a callback of the program.
         drop(old);
     });
 }

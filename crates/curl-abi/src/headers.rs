@@ -190,7 +190,7 @@ pub unsafe extern "C" fn curl_easy_nextheader(
         let start = if previous.is_null() {
             0
         } else {
-            // Only a field that this handle gave is looked at.
+            // `previous` is accepted only if this handle returned it.
             match headers.given.iter().find(|given| std::ptr::eq(&***given, previous.cast_const())) {
                 Some(given) => given.anchor.addr(),
                 None => return std::ptr::null_mut(),

@@ -31,7 +31,7 @@
 
 // The names are C's.
 #![allow(non_camel_case_types)]
-// One contract for all functions, above.
+// The contract of all functions is above.
 #![allow(clippy::missing_safety_doc)]
 
 pub mod codes;

@@ -58,7 +58,7 @@ pub(crate) fn environment_has_proxy() -> bool {
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
-            // Only the names that begin like one of the variables are read to their end.
+            // Only names that begin like one of the variables are compared completely.
             let first = *(*entry).cast::<u8>();
             let may_set = matches!(first, b'h' | b'H' | b'a' | b'A' | b'n' | b'N');
             if may_set && c_string_bytes(*entry).is_some_and(sets_proxy) {

@@ -19,7 +19,7 @@ fn run(command: &str, arguments: &[&str], file: &Path) -> String {
 fn exported(library: &Path) -> BTreeSet<String> {
     let symbols = run("nm", &["-D", "--defined-only", "--with-symbol-versions"], library);
     let named = symbols.lines().filter_map(|line| Some(line.split(' ').nth(2)?.to_owned()));
-    // The version nodes are listed, too.
+    // The list also contains the version nodes.
     named.filter(|name| name.starts_with("curl_") || !name.starts_with(|c: char| c.is_ascii_uppercase())).collect()
 }
 

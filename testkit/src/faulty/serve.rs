@@ -67,7 +67,7 @@ impl FaultyOriginState {
 
     pub(super) fn end_connections(&self) {
         for socket in lock(&self.open).values() {
-            // It may have ended by itself.
+            // The connection may already have ended.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
@@ -87,7 +87,8 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         let Ok(wire) = PeerStream::from_socket(stream, tls) else { continue };
         let mut open = lock(&shared.open);
         if shared.limit.is_some_and(|most| open.len() >= most) {
-            // Dropping it ends it; the option only turns that into a reset.
+            // Dropping the socket closes the connection; the option only turns the close into a
+            // reset.
             let _ = wire.reset();
             continue;
         }

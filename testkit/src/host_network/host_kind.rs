@@ -121,7 +121,7 @@ impl HostMix {
                     HostKind::Good
                 }
             }
-            // 37 has no common factor with 100: neighbours are of different kinds.
+            // 37 and 100 have no common factor, so neighbouring hosts are of different kinds.
             HostMix::Shares(shares) => shares.kind(host * 37 % 100, host / 100),
         }
     }

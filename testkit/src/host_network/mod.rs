@@ -185,7 +185,7 @@ fn service(kind: HostKind) -> PortService {
         HostKind::Silent => PortService::Silent,
         HostKind::ResetsConnections => PortService::ResetAccepted,
         HostKind::ResetsRequests => PortService::ResetRequest,
-        // Nobody connects to hosts whose names have no address.
+        // No client connects to hosts whose names have no address.
         _ => PortService::Pages(PageTiming::AT_ONCE),
     }
 }

@@ -66,7 +66,7 @@ impl ReplyDraft {
             }
             1..=3 => {
                 self.end = ReplyEnd::Reset;
-                // Bytes in flight may be lost with it.
+                // A reset may lose bytes in flight.
                 self.is_unsure = true;
                 self.add_note("reset");
             }

@@ -130,7 +130,7 @@ pub(super) fn random_fields(rng: &mut Rng) -> Vec<Field> {
             // Obsolete text is kept; a control character would be a breach, which is a case of its
             // own.
             let value = value.replace(['\u{1b}', '\u{7f}', '\0'], "_");
-            // All together stay below the limit of a head.
+            // All fields together stay below the size limit of a head.
             let most = if count > 10 { 100 } else { 16_000 };
             (name, if value == "%LONG%" { "y".repeat(rng.below(most) as usize) } else { value })
         })

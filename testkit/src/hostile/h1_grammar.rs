@@ -287,7 +287,7 @@ fn length(draft: &mut ReplyDraft, rng: &mut Rng) {
 fn chunks(draft: &mut ReplyDraft, rng: &mut Rng) {
     draft.add_note("chunks");
     if rng.below(10) == 0 {
-        // It does not count (RFC 9112 §6.3).
+        // Transfer-Encoding overrides this Content-Length (RFC 9112 §6.3).
         draft.send(format!("Content-Length: {}\r\n", rng.below(100)));
         draft.add_note("length beside chunks");
     }

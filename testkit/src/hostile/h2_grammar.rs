@@ -117,7 +117,8 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     }
     if rng.below(12) == 0 {
         draft.add_note("frames behind");
-        // They add nothing to a complete response; whether they end its connection does not matter.
+        // These frames do not change a complete response; it does not matter whether they end the
+        // connection.
         draft.send(random_choice(rng, BREACHES).1());
     }
     draft.choose_end(rng);
@@ -228,7 +229,7 @@ fn response(draft: &mut ReplyDraft, rng: &mut Rng) {
         2..=5 => None,
         _ => Some(length as u64),
     };
-    // A second length would be a breach of its own, and the bad heads have theirs.
+    // A second length would be another violation, and the bad heads have their own.
     if let Some(told) = told.filter(|_| !draft.head_is_broken) {
         head.push(("content-length".to_owned(), told.to_string()));
     }

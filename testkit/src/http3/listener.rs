@@ -72,7 +72,7 @@ impl QuicListener {
                 incoming.refuse();
             } else if self.settings.retry && !incoming.remote_address_validated() {
                 self.retries.fetch_add(1, SeqCst);
-                // Only a validated address cannot be asked again.
+                // This fails only if the address is already validated.
                 let _ = incoming.retry();
             } else {
                 return Some(incoming);

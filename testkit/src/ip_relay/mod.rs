@@ -101,7 +101,7 @@ impl IpRelay {
 
 impl Drop for IpRelay {
     fn drop(&mut self) {
-        // It fails only if the thread has ended.
+        // This fails only if the thread has ended.
         let _ = self.waker.wake();
         if let Some(thread) = self.thread.take() {
             // A panic there has been printed.

@@ -48,7 +48,7 @@ impl NetworkNamespace {
     /// over this device. Returns the namespace, and the device for reading and writing packets
     /// without blocking.
     pub(super) fn with_device(local: Ipv4Addr, peer: Ipv4Addr) -> io::Result<(NetworkNamespace, File)> {
-        // In a thread of its own, because the namespace is that of the calling thread.
+        // Runs in a new thread, because creating a namespace moves the calling thread into it.
         let made = thread::spawn(move || make(local, peer));
         made.join().map_err(|_| io::Error::other("making a network namespace panicked"))?
     }

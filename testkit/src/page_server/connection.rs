@@ -91,7 +91,7 @@ impl PageConnection {
                 while tls.wants_write() {
                     match tls.write_tls(&mut self.stream) {
                         Ok(_) => {}
-                        // The next response takes it along.
+                        // The next response is sent together with these bytes.
                         Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                         Err(error) => return Err(error),
                     }

@@ -77,7 +77,7 @@ fn closed_connection_frees_its_slot_for_queued_request() {
     for stream in &mut streams {
         ask(stream, "/300/1");
     }
-    // Whether they are on their way, served or queued by now: the last one is served.
+    // The last request is served regardless of whether the others are in transit, served or queued.
     streams.truncate(2);
     let mut last = connect(&server, 0);
     ask(&mut last, "/300/2");

@@ -75,7 +75,7 @@ impl PieceTimer {
             let now = Instant::now();
             while state.under_way.peek().is_some_and(|Reverse(first)| first.due <= now) {
                 if let Some(Reverse(piece)) = state.under_way.pop() {
-                    // A receiver that has gone belongs to a connection that broke.
+                    // A missing receiver belongs to a connection that has failed.
                     let _ = piece.to.send(piece.bytes);
                 }
             }

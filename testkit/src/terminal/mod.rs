@@ -95,7 +95,7 @@ impl TerminalSession {
             None => far_end.try_clone()?.into(),
         });
         let child = command.spawn()?;
-        // The far ends of this process are closed, so that reading ends with the program.
+        // Closes the far ends in this process, so that reading ends when the program ends.
         drop((command, far_end));
         let parser = Mutex::new((Vec::new(), parser_of(columns, rows)));
         let shown = Arc::new(ShownScreen { parser, changed: Condvar::new() });
@@ -181,7 +181,7 @@ impl TerminalSession {
 
 impl Drop for TerminalSession {
     fn drop(&mut self) {
-        // After a failed test, or a program that has ended.
+        // Ends the program after a failed test. This fails if the program has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

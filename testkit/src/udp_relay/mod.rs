@@ -179,7 +179,7 @@ impl UdpRelay {
 
     fn command(&self, change: impl FnOnce(&mut RelayControlState)) {
         change(&mut lock(&self.shared.state));
-        // It fails only if the thread has ended.
+        // This fails only if the thread has ended.
         let _ = self.waker.wake();
     }
 }

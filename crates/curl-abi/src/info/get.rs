@@ -106,13 +106,13 @@ impl TransferInfo {
             24 => self.proxy_auth_available,
             25 => self.os_error,
             26 => self.connects,
-            // No socket is shown to programs.
+            // Programs never get a socket.
             29 => -1,
             35 => self.condition_unmet.into(),
             40 => self.peer.as_ref().map_or(0, AddressInfo::port),
             42 => self.local.as_ref().map_or(0, AddressInfo::port),
             46 => self.http_version,
-            // Those of RTSP, FTP and other protocols.
+            // Items of RTSP, FTP and other protocols.
             37 | 38 | 39 | 47 | 59 | 69 | 70 => 0,
             48 => match self.scheme.as_deref().map(CStr::to_bytes) {
                 Some(b"http") => 1,

@@ -266,7 +266,7 @@ impl TransferInfo {
             self.retry_after = self.retry_after.min(MOST_RETRY_AFTER);
             self.file_time = if options.is_on(opt::FILETIME) { modified(head) } else { None };
             self.condition_unmet = TimeCondition::is_unmet(options, head);
-            // The engine says 304 for content that it did not want.
+            // The engine reports 304 for content that does not meet the time condition.
             self.status = head.status().into();
         }
         self.effective_url = match facts.redirects {
@@ -297,7 +297,7 @@ fn redirect_url(options: &EasyOptions, outcome: &TransferOutcome) -> Option<Stri
     let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
     match outcome.target.join(&location) {
         Ok(target) => Some(target.to_url()),
-        // As in libcurl, a program sees also a URL that is none.
+        // As in libcurl, a program also receives an invalid URL.
         Err(error) => (error.exit_code() == 1 || location.contains("://")).then_some(location),
     }
 }

@@ -87,7 +87,7 @@ fn guessed_type(part: &TreePart) -> Option<String> {
             .or_else(|| name.map(|_| UNKNOWN_TYPE)),
         _ => name.and_then(known),
     };
-    // Plain text is what a part without a type is.
+    // A part without a type is plain text by default.
     guess.filter(|kind| *kind != "text/plain" || name.is_some()).map(str::to_owned)
 }
 

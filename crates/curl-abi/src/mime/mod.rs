@@ -268,7 +268,7 @@ pub extern "C" fn curl_mime_subparts(part: OpaqueHandle, form: OpaqueHandle) -> 
             return CURLE_OK;
         }
         let (Some(object), Some(mime)) = (PARTS.get(part), MIMES.get(form)) else { return CURLE_BAD_FUNCTION_ARGUMENT };
-        // Neither a form that another part owns, nor the form to which this part belongs.
+        // Refuses a form that another part owns, and the form to which this part belongs.
         let mut root = Some(lock(&object).form);
         while let Some(number) = root {
             if number == form.addr() {

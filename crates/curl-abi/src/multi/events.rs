@@ -118,7 +118,7 @@ impl EventQueue {
         let length = chunk.bytes().len() as u64;
         state.bytes -= length;
         QUEUED_BYTES_OF_ALL.fetch_sub(length, Ordering::Relaxed);
-        // Few large reads cost the least, so there is credit again only for the whole room.
+        // Few large reads cost least, so the driver may continue only when the queue is empty.
         let driver = if state.bytes == 0 { state.waiting_driver() } else { None };
         drop(state);
         wake(driver);
@@ -137,7 +137,7 @@ impl EventQueue {
             return;
         }
         state.is_paused = is_paused;
-        // The driver asks for credit again.
+        // The driver asks again how many bytes it may receive.
         let driver = state.driver.clone();
         drop(state);
         wake(driver);
@@ -249,7 +249,7 @@ impl TransferObserver for QueueingObserver {
         let event = match event {
             TraceEvent::Info(text) if self.is_verbose => TransferEvent::Info(text.clone().into_owned()),
             TraceEvent::Request { head } if self.is_verbose => TransferEvent::Request(head.clone().into_owned()),
-            // It counts the requests.
+            // The event is only used to count the requests.
             TraceEvent::Request { .. } => TransferEvent::Request(String::new()),
             TraceEvent::Response { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Header),
             TraceEvent::Interim { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Interim),

@@ -234,7 +234,7 @@ impl Multi {
         }
         let owner = lock(&easy.state).multi;
         match owner {
-            // As in libcurl, it is removed already.
+            // As in libcurl, removing a handle that is already removed is no error.
             None => CURLM_OK,
             Some(number) if number != self.number => CURLM_BAD_EASY_HANDLE,
             Some(_) => {
@@ -299,7 +299,7 @@ impl Multi {
                     TransferPhase::Running(transfer) if transfer.id == id => Some(transfer),
                     _ => None,
                 });
-                // That of a removed handle is not wanted.
+                // The outcome of a removed handle is dropped.
                 if let Some(transfer) = transfer {
                     transfer.set_outcome(finished.into_parts::<super::events::QueueSink>().0);
                 }

@@ -209,7 +209,7 @@ impl MultiTransfer {
         let mut delivered = 0;
         while !running.is_paused(PAUSE_RECV) && !running.has_failed() {
             if delivered >= MAX_DELIVERED_AT_ONCE {
-                // The others have their turn first.
+                // Other transfers are processed before this one continues.
                 self.events.set_ready();
                 return;
             }
@@ -252,7 +252,7 @@ impl MultiTransfer {
         self.events.close();
         engine.batch.cancel(self.id);
         self.running.easy.set_running(None);
-        // As in libcurl, the last report.
+        // As in libcurl, the progress is reported once more at the end.
         self.running.report_progress();
     }
 }

@@ -61,7 +61,7 @@ impl EasyOptions {
         };
         self.set_kind(option, value != 0);
         match option {
-            // The copy is shorter than the content is said to be.
+            // The copy is shorter than the new size of the content.
             opt::POSTFIELDSIZE_LARGE
                 if self.bytes(opt::COPYPOSTFIELDS).is_some_and(|copy| (copy.len() as i64) < value) =>
             {
@@ -127,7 +127,7 @@ impl EasyOptions {
                 return Ok(());
             }
             opt::ECH => return self.set_ech(text),
-            // The older name of the other option.
+            // An older name of another option.
             opt::SOCKS5_GSSAPI_SERVICE => {
                 self.store(opt::PROXY_SERVICE_NAME, text.map(bytes_value));
                 return Ok(());
@@ -250,7 +250,7 @@ fn check_number(option: u32, value: i64) -> Result<(), CURLcode> {
     match option {
         opt::HTTP_VERSION if !(0..=5).contains(&value) && !matches!(value, 30 | 31) => Err(CURLE_BAD_FUNCTION_ARGUMENT),
         opt::HTTP_VERSION if value >= 30 && !haul::HAS_HTTP3 => Err(CURLE_UNSUPPORTED_PROTOCOL),
-        // SSLv2 and SSLv3 exist no more.
+        // SSLv2 and SSLv3 are not supported any more.
         opt::SSLVERSION | opt::PROXY_SSLVERSION if matches!(value & 0xffff, 2 | 3) => Err(CURLE_BAD_FUNCTION_ARGUMENT),
         opt::HTTPAUTH | opt::PROXYAUTH if value != 0 && value & known_schemes() == 0 => Err(CURLE_NOT_BUILT_IN),
         opt::SOCKS5_AUTH if value & (AUTH_BASIC | AUTH_NEGOTIATE) & known_schemes() == 0 => Err(CURLE_NOT_BUILT_IN),
@@ -400,7 +400,7 @@ pub unsafe extern "C" fn haul_curl_easy_setopt_pointer(
         state.kept.forget_dependents(option);
         // SAFETY: libcurl's contract.
         let code = unsafe { state.set_pointer(option, value) }.err().unwrap_or(CURLE_OK);
-        // Freed without the lock, since that may call the program.
+        // Dropped without the lock, since this may call a callback of the program.
         let replaced = state.replaced_form.take();
         drop(state);
         drop(replaced);

@@ -92,7 +92,7 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
         // SAFETY: libcurl's contract: the memory of CURLOPT_POSTFIELDS lives until the transfer is
         // over, and has the length of CURLOPT_POSTFIELDSIZE or ends with NUL.
         let bytes = unsafe { memory::bytes_with_length(fields.cast_const().cast(), length) }.unwrap_or_default();
-        // A copy: the engine's thread must not read memory of the program.
+        // The bytes are copied, because the engine's thread must not read memory of the program.
         return RequestContent::Bytes(RequestBody::from(bytes));
     }
     if size == Some(0) || !options.has(opt::READFUNCTION) && options.pointer(opt::READDATA).is_null() && size.is_none()

@@ -152,7 +152,7 @@ fn tls(options: &EasyOptions, numbers: &TlsOptionNumbers) -> Result<TlsOptions, 
     } else if let Some(certificate) = path(options, numbers.certificate) {
         tls.identity = Some(ClientIdentity { certificate, key: path(options, numbers.key) });
     }
-    // TLS 1.0 and 1.1 are not spoken: the lowest version is 1.2.
+    // TLS 1.0 and 1.1 are not supported: the lowest version is 1.2.
     const TLS_1_3: i64 = 7;
     let version = options.number(numbers.version).unwrap_or(0);
     if version & 0xffff == TLS_1_3 {

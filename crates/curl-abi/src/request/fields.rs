@@ -23,7 +23,7 @@ impl HeaderLine {
             return None;
         }
         let value = line[end + 1..].trim_ascii();
-        // What follows a line end would be another field.
+        // Text after a line end would be another field.
         if value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
             return None;
         }

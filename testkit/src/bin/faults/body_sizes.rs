@@ -59,7 +59,7 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
     if bench.options.slow_body > 0 {
         let plan = FaultPlan { size: bench.options.slow_body, seed: bench.options.slow_body, ..FaultPlan::default() };
         let source = content_checker::hex(&content_checker::source_digest(&plan));
-        // At the same time: they only wait.
+        // These runs are concurrent, because they only wait.
         let slow = thread::scope(|scope| {
             let (plan, source) = (&plan, &source);
             let runs: Vec<_> = [0, 1, 4, 5]

@@ -58,7 +58,7 @@ fn main() -> Result<ExitCode> {
     }
     let bench = FaultRunner { options, haul, origin, origin_h2, origin_h3, work };
 
-    // First, while this process is small: see `haul::ChildOutcome::rss`.
+    // The sizes run first, while this process is small: see `ChildOutcome::rss`.
     let sizes = body_sizes::run_all(&bench)?;
     let rows = rows::run_all(&bench)?;
     let kills = kills::run_all(&bench)?;

@@ -197,7 +197,8 @@ impl FaultRow {
             more: Vec::new(),
             version: self.version,
             one_stream: self.one_stream,
-            // Its own limit ends first: a run ended by the hard limit is a hang.
+            // haul's own time limit is shorter, because a run that the hard limit ends counts as a
+            // hang.
             max_time: self.fault.max_time.unwrap_or(Duration::MAX).min(options.limit * 2 / 3),
             limit: options.limit,
             reader: None,
@@ -271,7 +272,7 @@ fn has_one_content(plan: &FaultPlan) -> bool {
 /// parts. (A resumed download requests a range without an end.)
 fn requested_parts_with_end(seen: &testkit::faulty::FaultyRequestLog) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
-    // A resumed stream asks for all the rest; a split one asks for parts that end.
+    // A resumed download requests all remaining bytes; a split one requests ranges with an end.
     ends.filter(|range| !range.ends_with('-')).count() > 0
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn parse() -> Result<Option<HostileOptions>, Box<dyn std::error::Erro
     if options.haul.as_os_str().is_empty() {
         return Err("--haul PATH is missing".into());
     }
-    // The runs are started elsewhere.
+    // The runs start in another directory.
     options.haul = options.haul.canonicalize().map_err(|error| format!("{}: {error}", options.haul.display()))?;
     Ok(Some(options))
 }
