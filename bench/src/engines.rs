@@ -3,8 +3,8 @@
 //! this machine, since starting a cluster takes longer than the fetches. It measures them and
 //! prints a table.
 //!
-//! testkit's page server runs in this process, with a port that answers at once and one that answers
-//! after 20 ms.
+//! testkit's page server runs in this process, with a port that answers immediately and one that
+//! answers after 20 ms.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -49,8 +49,8 @@ pub(crate) enum BenchCommand {
     /// Runs one command and writes its cost to a file. The bench starts itself with this command as
     /// the helper process; see [`crate::measure`].
     Measure(MeasuredCommand),
-    /// Compares instruction counts with the baseline. The values are the command-line arguments; see
-    /// [`crate::instruction_counts`].
+    /// Compares instruction counts with the baseline. The values are the command-line arguments;
+    /// see [`crate::instruction_counts`].
     Instructions(Vec<String>),
     /// Runs a program that does the minimum of work for a transfer. The values are the command-line
     /// arguments; see [`crate::minimal_programs`].

@@ -1,4 +1,5 @@
-//! Compiles the functions with variable arguments (`src/variadic.c`), which stable Rust cannot define.
+//! Compiles the functions with variable arguments (`src/variadic.c`), which stable Rust cannot
+//! define.
 
 fn main() {
     println!("cargo::rerun-if-changed=src/variadic.c");

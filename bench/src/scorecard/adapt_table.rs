@@ -1,5 +1,5 @@
-//! The table of the job `adapt`: for each server, haul's default compared with the best fixed number
-//! of connections and with `curl -Z`.
+//! The table of the job `adapt`: for each server, haul's default compared with the best fixed
+//! number of connections and with `curl -Z`.
 
 use super::document::{DocumentBlock, DocumentTable};
 use crate::bench_record::{BenchRecord, PartResult, ProgramRuns};

@@ -391,7 +391,8 @@ impl StreamedBody {
         reply.completed(body, facts, trailers)
     }
 
-    /// Returns the names and values of the trailer fields; an empty list before the end of the body.
+    /// Returns the names and values of the trailer fields; an empty list before the end of the
+    /// body.
     fn trailers<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         let trailers = self.slot().reader.as_ref().map(|reader| reader.trailers.clone()).unwrap_or_default();
         trailers.into_iter().map(|(name, value)| (name, from_latin1(py, &value))).collect()

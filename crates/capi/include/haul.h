@@ -296,8 +296,9 @@ typedef struct {
   bool decoded;
 } haul_reply;
 
-// Called with the head of the final reply, before any of its body (`body` is NULL). The pointers are valid during the
-// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
+// Called with the head of the final reply, before any part of its body (`body` is NULL). The
+// pointers are valid during the call. A value other than 0 stops the request with
+// HAUL_STATUS_WRITE.
 typedef int (*haul_head_fn)(void *user, const haul_reply *head);
 
 // Supplies memory for a body. Returns the start of a block of `size` bytes. The block must contain
@@ -309,11 +310,13 @@ typedef void *(*haul_reserve_fn)(void *user, size_t size);
 // Called with each piece of a body. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 typedef int (*haul_body_fn)(void *user, const char *data, size_t len);
 
-// Supplies the trailer fields of a request after its body has been read: an array of `count` fields, which must remain
-// valid until the next call or the end of the request. A value other than 0 stops the request with HAUL_STATUS_READ.
+// Supplies the trailer fields of a request after its body has been read: an array of `count`
+// fields. The array must stay valid until the next call or the end of the request. A value other
+// than 0 stops the request with HAUL_STATUS_READ.
 typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t *count);
 
-// The facts about a step, for a haul_step_fn; valid during the call. Later versions may add members at the end.
+// The facts about a step, for a haul_step_fn. They are valid during the call. Later versions may
+// add members at the end.
 typedef struct {
   // The step.
   haul_step step;
@@ -480,8 +483,8 @@ haul_status haul_batch_set_limit_rate(haul_batch *batch, uint64_t bytes_per_seco
 // sent or received for it. 0, the default: no limit.
 haul_status haul_batch_set_stall_time(haul_batch *batch, uint64_t ms);
 
-// Adds a request; never waits. The request is copied, so it may be changed or freed afterwards. It starts at once if
-// the limits allow.
+// Adds a request. Never waits. The request is copied, so it may be changed or freed afterwards. It
+// starts at once if the limits allow this.
 haul_status haul_batch_add(haul_batch *batch, const haul_request *request, void *user);
 
 // Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
@@ -507,8 +510,8 @@ int haul_batch_fd(const haul_batch *batch);
 // other calls with this client, but not with this response.
 haul_status haul_client_call(haul_client *client, const haul_call *call, haul_response *response, haul_reply *reply);
 
-// Sends a request and waits for the whole reply. `response` receives a new response, which the caller frees, or NULL if
-// the call fails.
+// Sends a request and waits for the whole reply. `response` receives a new response, which the
+// caller frees, or NULL if the call fails.
 haul_status haul_client_perform(haul_client *client, const haul_request *request, haul_response **response);
 
 // Creates a client with default settings and without a cookie jar. It opens no connection before
@@ -519,7 +522,8 @@ haul_client *haul_client_new(void);
 // cookie jar.
 haul_client *haul_client_clone(const haul_client *client);
 
-// Frees a client. Its connections are closed with the last client that shares them; responses and batches remain valid.
+// Frees a client. Its connections are closed when the last client that shares them is freed.
+// Responses and batches remain valid.
 void haul_client_free(haul_client *client);
 
 // Makes `client` use the connections, the cookie jar or both of `with`: `what` is HAUL_SHARE_POOL,
@@ -687,7 +691,8 @@ bool haul_error_is_connect(const haul_error *error);
 // Returns true if the name of the host or of a proxy has no address.
 bool haul_error_is_resolve(const haul_error *error);
 
-// Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
+// Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA
+// certificates.
 bool haul_error_is_tls(const haul_error *error);
 
 // Returns true if the program used haul wrongly: an invalid argument, setting or URL.

@@ -215,8 +215,8 @@ pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u
     })
 }
 
-/// Adds a request; never waits. The request is copied, so it may be changed or freed afterwards. It starts at once if
-/// the limits allow.
+/// Adds a request. Never waits. The request is copied, so it may be changed or freed afterwards. It
+/// starts at once if the limits allow this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_add(
     batch: *mut haul_batch,

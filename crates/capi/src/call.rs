@@ -248,8 +248,8 @@ unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(Str
     Ok(fields)
 }
 
-/// Sends a request and waits for the whole reply. `response` receives a new response, which the caller frees, or NULL if
-/// the call fails.
+/// Sends a request and waits for the whole reply. `response` receives a new response, which the
+/// caller frees, or NULL if the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_perform(
     client: *mut haul_client,

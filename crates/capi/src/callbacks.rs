@@ -24,16 +24,18 @@ pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *
 /// success.
 pub type haul_rewind_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
-/// Supplies the trailer fields of a request after its body has been read: an array of `count` fields, which must remain
-/// valid until the next call or the end of the request. A value other than 0 stops the request with HAUL_STATUS_READ.
+/// Supplies the trailer fields of a request after its body has been read: an array of `count`
+/// fields. The array must stay valid until the next call or the end of the request. A value other
+/// than 0 stops the request with HAUL_STATUS_READ.
 pub type haul_trailers_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, trailers: *mut *const haul_header, count: *mut usize) -> c_int>;
 
 /// Called during waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
 pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
-/// Called with the head of the final reply, before any of its body (`body` is NULL). The pointers are valid during the
-/// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
+/// Called with the head of the final reply, before any part of its body (`body` is NULL). The
+/// pointers are valid during the call. A value other than 0 stops the request with
+/// HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
 /// Called at each step of a request when it happens. It must not free the request, the response or

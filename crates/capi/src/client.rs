@@ -98,7 +98,8 @@ pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option
     catch_panic_new(|| Ok(haul_client::with(unsafe { text::required_object(client, "client") }?.shared())))
 }
 
-/// Frees a client. Its connections are closed with the last client that shares them; responses and batches remain valid.
+/// Frees a client. Its connections are closed when the last client that shares them is freed.
+/// Responses and batches remain valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
     catch_panic_or((), || drop(client));

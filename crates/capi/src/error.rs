@@ -340,7 +340,8 @@ pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool
     matches!(unsafe { haul_error_code(error) }, haul_status::Resolve | haul_status::ProxyResolve)
 }
 
-/// Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
+/// Returns true if TLS failed: the handshake, a certificate of either side, or the file of CA
+/// certificates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.

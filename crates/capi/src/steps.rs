@@ -46,7 +46,8 @@ pub enum haul_step {
     Done = 8,
 }
 
-/// The facts about a step, for a haul_step_fn; valid during the call. Later versions may add members at the end.
+/// The facts about a step, for a haul_step_fn. They are valid during the call. Later versions may
+/// add members at the end.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_step_info {

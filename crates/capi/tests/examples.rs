@@ -92,8 +92,8 @@ fn loop_example_polls_the_batch_descriptor() {
     assert_eq!(lines, wanted);
 }
 
-/// Checks that a program in an event loop prints each URL with its status and length, and the error of
-/// a refused connection.
+/// Checks that a program in an event loop prints each URL with its status and length, and the error
+/// of a refused connection.
 fn check_event_loop(program: &CProgram) {
     let (_origin, base) = Origin::start_with_base_url();
     let urls: Vec<String> = (0..30).map(|number| format!("{base}/delay/30/bytes/{number}")).collect();

@@ -1,5 +1,5 @@
-//! C programs (`tests/c`), compiled against the system's `curl/curl.h`, that use the library of this
-//! build.
+//! C programs (`tests/c`), compiled against the system's `curl/curl.h`, that use the library of
+//! this build.
 
 mod common;
 

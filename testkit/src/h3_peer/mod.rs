@@ -134,8 +134,8 @@ impl H3Peer {
         self.shared.lock().connections
     }
 
-    /// Waits until the handshake of a connection has succeeded. Returns `false` if none has after 30
-    /// seconds.
+    /// Waits until the handshake of a connection has succeeded. Returns `false` if none has after
+    /// 30 seconds.
     pub fn wait_for_connection(&self) -> bool {
         self.shared.wait(|state| state.connections > 0)
     }

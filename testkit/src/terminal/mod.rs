@@ -55,8 +55,8 @@ impl ShownScreen {
 }
 
 impl TerminalSession {
-    /// Starts a program whose standard input, output and error are a new terminal with this number of
-    /// columns and rows. `TERM` is `xterm-256color`, unless the command sets it.
+    /// Starts a program whose standard input, output and error are a new terminal with this number
+    /// of columns and rows. `TERM` is `xterm-256color`, unless the command sets it.
     ///
     /// # Errors
     /// If the system has no terminal for the program, or the program cannot be started.

@@ -90,8 +90,8 @@ impl ArrowResults {
 #[pymethods]
 impl ArrowResults {
     /// Creates an empty table. `body` is the name of the column with the bodies, as bytes or as
-    /// `text`; with `None` there is no such column. With `query` there is a column `values` with the
-    /// values of pages: as lists, or as maps if the parts of the query have `names`.
+    /// `text`; with `None` there is no such column. With `query` there is a column `values` with
+    /// the values of pages: as lists, or as maps if the parts of the query have `names`.
     #[new]
     #[pyo3(signature = (body, text, query=None, names=None))]
     fn new(
