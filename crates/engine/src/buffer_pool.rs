@@ -151,8 +151,8 @@ enum LeasedBytes<'a> {
     Part(&'a [u8]),
 }
 
-/// The minimum part of a buffer that a lease must fill so that a sink takes the whole buffer, as a
-/// divisor: a quarter. Fewer bytes are copied.
+/// A sink takes a whole buffer if the bytes to keep fill at least a quarter of it: its size divided
+/// by this number. Fewer bytes are copied.
 const MIN_KEPT_DIVISOR: usize = 4;
 
 impl<'a> BufferLease<'a> {

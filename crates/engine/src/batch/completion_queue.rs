@@ -42,12 +42,12 @@ pub(super) struct CompletionQueue {
 /// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
-    /// The results of requests that finished before an earlier request did. The key is the number
+    /// The results of requests that finished earlier than a request before them. The key is the id
     /// of the request. Used only with `BatchOrder::Input`.
     out_of_order: BTreeMap<u64, FinishedRequest>,
     /// The results that the program can take now, in the order in which it gets them.
     ready: VecDeque<FinishedRequest>,
-    /// With `BatchOrder::Input`: the number of the next request whose result becomes ready.
+    /// With `BatchOrder::Input`: the id of the next request whose result moves to `ready`.
     next: u64,
     /// The number of requests whose results the program has not taken yet.
     pub(super) outstanding: usize,
@@ -56,7 +56,8 @@ pub(super) struct CompletionState {
     /// The room limit of the waiting thread: the thread is also notified when fewer requests than
     /// this are in progress, so that it can submit more.
     pub(super) ahead: Option<usize>,
-    /// The time when the oldest result was added that the program has not been notified of.
+    /// The time since which the queue has results that the program was not notified of; `None` if
+    /// there are none.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
@@ -92,8 +93,8 @@ impl CompletionQueue {
     }
 
     /// Returns true if fewer than `ahead` requests are in progress. Requests that wait for a retry
-    /// do not count. With `BatchOrder::Input`, finished requests whose results are held back by a
-    /// retry do not count either.
+    /// do not count. With `BatchOrder::Input`, finished requests whose results must wait for the
+    /// retry of an earlier request do not count either.
     pub(super) fn has_room(&self, state: &CompletionState, ahead: usize) -> bool {
         let retrying = self.retrying.load(Ordering::Relaxed);
         let more = match self.order {
@@ -134,8 +135,8 @@ impl CompletionQueue {
         self.budget.set_nothing_ready(state.ready.is_empty());
     }
 
-    /// Removes and returns at most `most` results. The flag is true if this has freed memory, so
-    /// that waiting requests may start.
+    /// Removes and returns at most `most` results. The second value is true if this has freed
+    /// memory, so that waiting requests may start.
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {
@@ -203,8 +204,8 @@ impl CompletionQueue {
         woken.iter().map(|waker| waker.take()).collect()
     }
 
-    /// Drops all results. Returns the number of the request whose result would have been returned
-    /// next, with `BatchOrder::Input`.
+    /// Drops all results. With `BatchOrder::Input`, returns the id of the request whose result
+    /// would have been next.
     pub(super) fn clear(&self) -> u64 {
         let mut state = self.lock();
         state.outstanding = 0;

@@ -13,7 +13,7 @@ use crate::sink::TransferWaker;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The value of `first` and `head` that means: no request.
+/// The value that `first` and `head` have while they name no request.
 const NO_REQUEST: u64 = u64::MAX;
 /// The minimum budget in bytes. A smaller budget is raised to this one.
 const MIN_BUDGET: u64 = 16 << 10;
@@ -22,10 +22,9 @@ const MIN_BUDGET: u64 = 16 << 10;
 pub(super) struct MemoryBudget {
     most: u64,
     held: AtomicU64,
-    /// The number of the request in progress that may exceed the budget.
+    /// The id of the request in progress that may exceed the budget.
     first: AtomicU64,
-    /// The number of the request whose result the program gets next, if results come in input
-    /// order.
+    /// The id of the request whose result the program gets next, if results come in input order.
     head: AtomicU64,
     /// True if the program can take no result at present.
     nothing_ready: AtomicBool,
@@ -69,7 +68,7 @@ impl MemoryBudget {
         was_full
     }
 
-    /// Sets the number of the request whose result the program gets next, if results come in input
+    /// Sets the id of the request whose result the program gets next, if results come in input
     /// order.
     pub(super) fn set_head(&self, id: u64) {
         self.head.store(id, Ordering::SeqCst);
@@ -96,7 +95,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Sets the number of the request in progress that may exceed the budget.
+    /// Sets the id of the request in progress that may exceed the budget.
     pub(super) fn set_first(&self, id: Option<u64>) {
         let id = id.unwrap_or(NO_REQUEST);
         if self.first.swap(id, Ordering::SeqCst) != id {

@@ -141,7 +141,7 @@ pub struct FinishedRequest {
 }
 
 impl FinishedRequest {
-    /// Returns the number that [`Batch::submit`] gave the request.
+    /// Returns the id of the request, which [`Batch::submit`] returned.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -179,15 +179,14 @@ impl Batch {
         Self { client: client.clone(), executor, queue, interrupt: options.interrupt, generation: fork::fork_count() }
     }
 
-    /// Adds a request whose response body is kept in memory. Returns the number of the request,
-    /// counted from 0. Never waits.
+    /// Adds a request whose response body is kept in memory. Returns the request's id, counted from
+    /// 0. Never waits.
     pub fn submit(&self, request: Request) -> u64 {
         self.submit_into(request, Box::new(MemorySink::default()))
     }
 
-    /// Adds a request whose response body goes into this sink. Returns the number of the request.
-    /// The sink is used on another thread, and returned with the result
-    /// ([`FinishedRequest::into_parts`]).
+    /// Adds a request whose response body goes into this sink. Returns the request's id. The sink
+    /// is used on another thread and is returned with the result ([`FinishedRequest::into_parts`]).
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         if self.is_inherited() {
             return u64::MAX;

@@ -24,8 +24,8 @@ impl<Q: WokenTasks> TaskWaker<Q> {
         Self { queue, task, is_woken: AtomicBool::new(false) }
     }
 
-    /// Returns the id of the task of a waker that was removed from the list. The next wake-up adds
-    /// the waker to the list again.
+    /// Returns the id of the task, after the waker was removed from the list of woken tasks. The
+    /// next wake-up adds the waker to the list again.
     pub(super) fn take(&self) -> u64 {
         self.is_woken.store(false, Ordering::SeqCst);
         self.task

@@ -149,7 +149,7 @@ impl TagScanner<'_> {
         Some(())
     }
 
-    /// Moves to the end of a tag, whose name begins after `start` bytes.
+    /// Moves to the end of the tag. `start` is the number of bytes before the tag's name.
     fn skip_tag(&mut self, start: usize) -> Option<()> {
         let name = &self.bytes[self.at + start..];
         self.at += start + name.iter().position(|byte| is_space(*byte) || *byte == b'>')?;

@@ -352,7 +352,7 @@ struct ZstdDecoder {
     state: RawZstdDecoder<'static>,
     progress: DecodeState,
     /// The size in bytes of the largest zstd window that is accepted. A body that needs a larger
-    /// one is an error.
+    /// window is an error.
     most: u64,
     /// The size in bytes of the largest window that a frame of the body has announced so far.
     window: u64,

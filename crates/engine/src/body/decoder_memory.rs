@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_active_decoder_may_exceed_the_memory_limit() {
+    fn single_decoder_may_exceed_the_memory_limit() {
         let memory = Arc::new(DecoderMemory::new(100));
         let [mut one, mut two] = std::array::from_fn(|_| DecoderMemoryShare::new(&memory));
         assert!(one.try_admit(1000, None, 0));

@@ -79,7 +79,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the maximum time without a byte from the server. Default: no limit.
+    /// Sets the receive timeout: the longest time without a byte from the server. Default: no
+    /// limit.
     pub fn read_timeout(mut self, limit: Duration) -> Self {
         self.options.read_timeout = Some(limit);
         self

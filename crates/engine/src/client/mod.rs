@@ -55,7 +55,7 @@ use crate::transfer::{Transfer, TransferOutcome};
 /// KiB arrives in one or two reads). A smaller buffer would need many more.
 const READ_BUFFER_SIZE: usize = 128 << 10;
 
-/// The number of idle connections that the client may keep without a look at the process's limit on
+/// The number of idle connections that the client may keep without checking the process's limit on
 /// file descriptors.
 const ALWAYS_ALLOWED_IDLE: usize = 16;
 
@@ -243,7 +243,8 @@ impl Client {
         self.request("GET", url)
     }
 
-    /// Starts a HEAD request. Its response is the response to a GET request without the body.
+    /// Starts a HEAD request. Its response has the head of a response to a GET request, and no
+    /// body.
     pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("HEAD", url)
     }
@@ -284,8 +285,8 @@ impl Client {
     /// apply; they already include the options of the client that made the request.
     ///
     /// # Errors
-    /// There was no response. A status of 400 or above is not an error unless
-    /// [`RequestOptions::fail`] is set.
+    /// There was no response. A status of 400 or above is an error only if [`RequestOptions::fail`]
+    /// is set.
     pub fn send(&self, request: Request) -> Result<Response> {
         response::send(self, request)
     }
@@ -420,7 +421,7 @@ impl Client {
         idle > limits.connections || (idle > ALWAYS_ALLOWED_IDLE && idle > parts.descriptor_budget.max_idle())
     }
 
-    /// Closes the pooled connection that was used longest ago. Returns false if the pool is empty.
+    /// Closes the least recently used connection of the pool. Returns false if the pool is empty.
     pub(crate) fn close_oldest_pooled(&self) -> bool {
         let parts = self.process_state();
         let oldest = parts.pool.take_oldest();

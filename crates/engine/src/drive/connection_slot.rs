@@ -284,7 +284,7 @@ impl ConnectionSlot {
         may.then(|| self.waiting.pop_front())?
     }
 
-    /// Returns true if transfers share the connection, or are expected to once it is open.
+    /// Returns true if transfers share the connection, or are expected to share it once it is open.
     #[must_use]
     pub(crate) fn is_shared(&self) -> bool {
         match &self.state {

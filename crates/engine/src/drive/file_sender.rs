@@ -1,9 +1,9 @@
 //! Sends bytes of a file or a pipe to a socket without a copy in this process's memory (`sendfile`,
 //! `splice`).
 //!
-//! Each upload makes one sender, if the process ignores `SIGPIPE`. Without that, a closed peer
-//! would end the process, because these calls have no flag that suppresses the signal. Systems
-//! without these calls, and builds with the feature `portable`, have no sender.
+//! Each upload makes one sender, if the process ignores `SIGPIPE`. In any other process, a write to
+//! a closed connection would end the process, because these calls have no flag that suppresses the
+//! signal. Systems without these calls, and builds with the feature `portable`, have no sender.
 
 use std::fs::File;
 use std::io;

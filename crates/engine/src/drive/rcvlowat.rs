@@ -32,8 +32,8 @@ pub const MARK_WHEN_DECRYPTED: usize = 1 << 20;
 /// The low-water mark in bytes for the bodies of many HTTP/2 streams. Each stream has its own
 /// flow-control window, so the peer need not wait for window updates.
 pub const MARK_FOR_MANY_STREAMS: usize = 2 << 20;
-/// The low-water mark in bytes for small bodies of many HTTP/2 streams. Without it, client and
-/// server would wake each other for every few records.
+/// The low-water mark in bytes for small bodies of many HTTP/2 streams. With a lower mark, client
+/// and server would wake each other for every few records.
 pub const MARK_FOR_SMALL_BODIES: usize = 128 << 10;
 /// The number of bytes that must arrive within [`BULK_TEST_TIME`] for a body to count as bulk.
 pub const BULK_TEST_BYTES: usize = 512 << 10;

@@ -1,6 +1,6 @@
 //! Transfers that wait for their retry without occupying a slot of the limit on parallel transfers.
 //!
-//! The scheduler's queue holds only the IDs of these transfers. It decides when each of them
+//! The scheduler's queue holds only the IDs of these transfers, and decides when each of them
 //! continues.
 
 use std::collections::BTreeSet;

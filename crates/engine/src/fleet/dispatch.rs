@@ -67,8 +67,8 @@ pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// The values that each stage passes to the next stage only when it ends. `None` before the
-    /// stage's end, and once all values are used.
+    /// The values that a stage passes to the next stage only at its own end, for each stage. `None`
+    /// before the stage's end, and once all values are used.
     final_values: Vec<Option<FinalValues>>,
     /// The transfers that earlier runs did not finish, with the index of their stage. The last
     /// stage comes last.
@@ -91,14 +91,14 @@ pub(super) struct DispatchState {
     /// The number of transfers that wait to be tried again and have released their host slot, for
     /// each stage.
     retrying: Vec<usize>,
-    /// The maximum sum of `retrying`, which limits the memory for transfers that wait to be tried
-    /// again.
+    /// The maximum number of transfers in `retrying`, which limits the memory for transfers that
+    /// wait to be tried again.
     max_retrying: usize,
     /// The number of waiting transfers above which a stage accepts no more values.
     max_backlog: usize,
     /// The time since when slots have been free although no waiting transfer may start.
     held_since: Option<Instant>,
-    /// The number of bytes in memory of the requests that belong to new jobs in the queue.
+    /// The number of bytes of memory that the requests of the new jobs in the queue take.
     kept: usize,
     /// The URLs that repeated stages have already met; `None` without repeated stages.
     known_urls: Option<KnownUrls>,
@@ -174,14 +174,14 @@ impl Dispatcher {
         self.state.lock().ignore_poison()
     }
 
-    /// Returns the priority of a new transfer; the lowest number starts first. Transfers of later
-    /// stages have lower numbers.
+    /// Returns the priority of a new transfer. The transfer with the lowest priority starts first.
+    /// Later stages have lower priorities than earlier stages.
     pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         self.retry_priority(stage, slot) | NEW_TRANSFER_BIT
     }
 
-    /// Returns the priority of a transfer that waits to be tried again. It comes before all new
-    /// transfers of its stage.
+    /// Returns the priority of a transfer that waits to be tried again. The transfer starts before
+    /// all new transfers of its stage.
     fn retry_priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }

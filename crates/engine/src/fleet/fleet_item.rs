@@ -36,12 +36,12 @@ pub struct FleetItem {
     pub id: Option<Box<str>>,
     /// A value of the caller, which is passed to the reports about the transfer. Default: none.
     pub context: Option<ItemContext>,
-    /// True if the user wrote the origin of the URL. The first such origin may also receive the
-    /// credentials of later stages. False for a URL from a list that somebody else wrote. Default:
-    /// true.
+    /// True if the user wrote the origin of the URL. The first origin that the user wrote may also
+    /// receive the credentials of later stages. False for a URL from a list that somebody else
+    /// wrote. Default: true.
     pub is_users_origin: bool,
     /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)). It must be
-    /// greater than the numbers of earlier items. So the items of a list can keep their numbers
+    /// greater than the numbers of earlier items. The items of a list can thus keep their numbers
     /// even if some items are left out. Default: one more than the number of the previous item.
     pub number: Option<u64>,
     /// The error because of which this item cannot be requested. The item is then reported as a

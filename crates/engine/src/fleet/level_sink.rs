@@ -24,7 +24,8 @@ use crate::sink::match_list::MatchList;
 /// A sink that outputs each new URL, and keeps it for the next repetition of its stage.
 pub(super) struct LevelSink {
     known: KnownUrls,
-    /// The new URLs, each preceded by its number. `None` once the stage has ended.
+    /// The new URLs, each preceded by its index among all new URLs. `None` once the stage has
+    /// ended.
     kept: Option<Sorter>,
     count: u64,
     output: Arc<OrderedWindow>,
@@ -37,9 +38,9 @@ pub(super) struct LevelSink {
 }
 
 impl LevelSink {
-    /// Makes a sink that uses about `memory` bytes of memory, and the directory `dir` for further
-    /// URLs. `later` are the windows of the later stages, the last stage first. `next` is the sink
-    /// for all content other than URLs.
+    /// Makes a sink that uses about `memory` bytes of memory, and stores further URLs in the
+    /// directory `dir`. `later` are the windows of the later stages, the last stage first. `next`
+    /// is the sink for all content other than URLs.
     pub(super) fn new(
         known: &KnownUrls,
         is_sorted: bool,

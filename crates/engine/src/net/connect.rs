@@ -371,8 +371,8 @@ impl ConnectRace {
         ConnectRaceStatus::Done { socket, peer }
     }
 
-    /// Keeps the most informative failure for the error message. A refusal by the peer replaces an
-    /// attempt that failed locally.
+    /// Keeps the most informative failure for the error message. A refusal by the peer replaces a
+    /// local failure.
     fn on_attempt_failed(&mut self, peer: SocketAddr, error: io::Error) {
         self.trace_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| failure_rank(&error) >= failure_rank(kept));

@@ -18,8 +18,8 @@ pub trait ConnectionInfo {
     /// Returns the local address of the connection; `None` if the options did not ask for it.
     fn local(&self) -> Option<SocketAddr>;
 
-    /// Returns the defect of the server's certificate. `None` if it has none, or if
-    /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
+    /// Returns the defect of the server's certificate. `None` if the certificate has no defect, or
+    /// if [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     fn certificate_fault(&self) -> Option<&str>;
 
     /// Returns the server's certificates, if

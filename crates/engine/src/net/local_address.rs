@@ -34,8 +34,8 @@ pub struct LocalInterface {
 
 impl LocalInterface {
     /// Parses curl's `--interface`: `if!NAME`, `host!ADDRESS_OR_NAME`, or
-    /// `ifhost!NAME!ADDRESS_OR_NAME`. Text without a prefix is the name of an interface if there is
-    /// one with this name, and otherwise an address or a host name.
+    /// `ifhost!NAME!ADDRESS_OR_NAME`. Text without a prefix is the name of an interface if an
+    /// interface has this name, and otherwise an address or a host name.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a name or an address is empty.

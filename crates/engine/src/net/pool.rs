@@ -36,10 +36,10 @@ pub struct ConnectionKey {
     /// The host name for DNS and TLS. With a proxy that forwards requests, this is the proxy's
     /// host, since requests to any origin may use the connection.
     pub host: String,
-    /// The port of that host.
+    /// The port that belongs to `host`.
     pub port: u16,
-    /// The host and port to which the connection is made. They are those of the URL, unless an
-    /// option replaces them.
+    /// The host and port to which the connection is made. An option may set them; otherwise, they
+    /// come from the URL.
     pub dial: (String, u16),
     /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
     /// another peer.
@@ -116,8 +116,8 @@ impl ConnectionKey {
         matches!(&self.http3, Http3Choice::Race(endpoint) if endpoint.host == host && self.dial.0 != host)
     }
 
-    /// Returns the choice of HTTP/3. If the endpoint is the host itself, it is left empty, so that
-    /// the keys of two hosts can be compared.
+    /// Returns the choice of HTTP/3. If the endpoint is the host itself, the endpoint is left
+    /// empty, so that the keys of two hosts can be compared.
     fn http3_at_origin(&self) -> Http3Choice {
         let is_own = |endpoint: &QuicEndpoint| endpoint.host == self.host && endpoint.port == self.port;
         let nowhere = QuicEndpoint { host: String::new(), port: 0 };
@@ -129,8 +129,8 @@ impl ConnectionKey {
     }
 
     /// Returns true if a connection with this key may also carry requests for another host, whose
-    /// key is `other`, provided that its certificate is valid for that host. Both keys must connect
-    /// directly, require verified certificates, and differ only in the host.
+    /// key is `other`, provided that the connection's certificate is valid for the other host. Both
+    /// keys must connect directly, require verified certificates, and differ only in the host.
     #[must_use]
     pub fn serves_requests_for(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
@@ -164,8 +164,8 @@ impl ConnectionKey {
 pub struct PoolLimits {
     /// The maximum time that a connection may be idle. Default 118 s, as in curl.
     pub idle: Duration,
-    /// The maximum number of idle connections. If there are more, the connection that was used
-    /// longest ago is closed. Default 4,096. With 0, each request makes a new connection.
+    /// The maximum number of idle connections. If there are more, the least recently used
+    /// connection is closed. Default 4,096. With 0, each request makes a new connection.
     ///
     /// Idle connections also use at most half of the file descriptors that the process may open
     /// (`RLIMIT_NOFILE`), and fewer while many connections are busy.
@@ -316,7 +316,7 @@ impl<C> ConnectionPool<C> {
         surplus
     }
 
-    /// Removes and returns the connection used longest ago.
+    /// Removes and returns the least recently used connection.
     pub(crate) fn take_oldest(&self) -> Option<C> {
         if self.len() == 0 {
             return None;
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn dirty_closed_or_expired_connection_is_not_reused() {
+    fn readable_closed_or_expired_connection_is_not_reused() {
         let pool = ConnectionPool::default();
         let key = key("http://a/", &RequestOptions::default());
         let now = Instant::now();

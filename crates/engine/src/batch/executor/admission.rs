@@ -29,9 +29,9 @@ pub(crate) struct ExecutorLoad {
 /// A summary of the requests that an executor has in progress.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestsInProgress {
-    /// The lowest number of the requests that are in progress and do not wait for a retry.
+    /// The lowest id of all requests that are in progress and do not wait for a retry.
     pub(crate) first_running: Option<u64>,
-    /// The lowest number of the requests that wait to be tried again.
+    /// The lowest id of all requests that wait to be tried again.
     pub(crate) first_retrying: Option<u64>,
     /// The number of requests that wait to be tried again.
     pub(crate) retrying: usize,
@@ -53,9 +53,9 @@ pub(crate) enum TimeoutScope {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// Only the request with this number may start, regardless of the limits on concurrent
-    /// requests. If no request is running, any request that waits to be tried again may start. If
-    /// none waits to be tried again either, any request may start.
+    /// Only the request with this id may start, regardless of the limits on concurrent requests. If
+    /// no request is running, any request that waits to be tried again may start. If none waits to
+    /// be tried again either, any request may start.
     Only(u64),
     /// No request may start.
     None,

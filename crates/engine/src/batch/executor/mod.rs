@@ -112,8 +112,8 @@ impl RequestExecutor {
         self.state.lock().ignore_poison()
     }
 
-    /// Accepts a request. Calls `prepare` with the request's number, counted from 0. `prepare`
-    /// returns the request's sink and callback.
+    /// Accepts a request. Calls `prepare` with the request's id, counted from 0. `prepare` returns
+    /// the request's sink and callback.
     pub(crate) fn submit(
         self: &Arc<Self>,
         client: &Client,
@@ -366,7 +366,7 @@ impl RequestExecutor {
 struct StartableRequests {
     /// The request that may start regardless of the limits on concurrent requests.
     beyond_caps: Option<u64>,
-    /// All waiting requests with a number below this one may start, within the limits on concurrent
+    /// Waiting requests whose id is lower than this one may start, within the limits on concurrent
     /// requests.
     below: u64,
 }

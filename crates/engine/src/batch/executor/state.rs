@@ -21,7 +21,7 @@ use crate::transfer::Transfer;
 pub(super) struct RequestExecutorState {
     pub(super) queue: JobQueue<()>,
     pub(super) waiting: HashMap<u64, WaitingRequest>,
-    /// The deadlines of waiting requests, each with the number of its request. Only requests whose
+    /// The deadlines of waiting requests, each with the id of its request. Only requests whose
     /// timeout can expire before they start are included.
     pub(super) due: BTreeSet<(Instant, u64)>,
     pub(super) running: BTreeMap<u64, (OnDone, Target)>,
@@ -80,15 +80,15 @@ impl RequestExecutorState {
         }
     }
 
-    /// Removes the waiting request with this number from the queue and returns it. Returns `None`
-    /// if no such request waits.
+    /// Removes the waiting request with this id from the queue and returns it. Returns `None` if no
+    /// such request waits.
     pub(super) fn remove_from_queue(&mut self, id: u64) -> Option<WaitingRequest> {
         let job = self.take_waiting(id)?;
         self.queue.remove(id);
         Some(job)
     }
 
-    /// Removes all waiting requests from the queue and returns them. The key is the number of the
+    /// Removes all waiting requests from the queue and returns them. The key is the id of the
     /// request.
     pub(super) fn take_all_waiting(&mut self) -> HashMap<u64, WaitingRequest> {
         self.queue = self.queue.empty_with_same_caps();

@@ -54,8 +54,8 @@ struct ContentQueueState {
     /// The waker of the event loop that sends the request; `None` if the loop does not wait for
     /// content.
     reader: Option<Waker>,
-    /// The waker of the task that polls the stream; `None` unless the task waits until the event
-    /// loop asks for content.
+    /// The waker of the task that polls the stream, while that task waits until the event loop asks
+    /// for content; otherwise `None`.
     feeder: Option<Waker>,
 }
 

@@ -152,8 +152,8 @@ pub trait BodyUpload: Send {
         debug_assert!(n == 0, "nothing was ready");
     }
 
-    /// Returns the file from which the next bytes come, at its position, so that the kernel can
-    /// send them without a copy. The sender reports the bytes that it has sent to
+    /// Returns the file that contains the next bytes, positioned at the first of them, so that the
+    /// kernel can send them without a copy. The sender reports the bytes that it has sent to
     /// [`consume_file`](Self::consume_file). Returns `None` if the next bytes do not come from a
     /// file.
     ///

@@ -157,8 +157,8 @@ impl OneShotReader {
         }
     }
 
-    /// Returns the source's descriptor if this thread reads it directly and a read may wait. The
-    /// caller may take bytes from it.
+    /// Returns the source's descriptor if this thread reads the source directly and a read may
+    /// wait. The caller may take bytes from the descriptor.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.once.0.origin {
             OneShotInput::File(file, true) if self.waker.is_none() && self.ahead.is_none() => {

@@ -1,7 +1,7 @@
 //! An upload with a rate limit (curl's `--limit-rate`).
 //!
 //! Without a [waker](BodyUpload::set_waker), a read waits until the [token
-//! bucket](haul_policy::rate::TokenBucket) has bytes. With one, a read does not wait, and
+//! bucket](haul_policy::rate::TokenBucket) has bytes. With a waker, a read does not wait, and
 //! [`BodyUpload::resumes_at`] says when the next read is worthwhile.
 
 use std::io;

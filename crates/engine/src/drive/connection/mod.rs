@@ -1,8 +1,8 @@
 //! An open HTTP connection with its protocol machine and the transfers that wait for responses on
 //! it.
 //!
-//! Both drivers use it. A call does what can be done now, and returns why it stopped. On a blocking
-//! socket, this includes the wait inside `recv`.
+//! The blocking driver and the event loop both use it. A call does what can be done now, and
+//! returns why it stopped. On a blocking socket, this includes the wait inside `recv`.
 //!
 //! ```text
 //!  start ──▶ machine ──▶ pump ──▶ ConnectionStream
@@ -94,8 +94,8 @@ impl ConnectionWaker<'_> {
         self.wake.is_none()
     }
 
-    /// Registers the driver's waker with content that may have to wait. Its source then wakes the
-    /// driver instead of blocking a thread that serves other transfers.
+    /// Registers the driver's waker with content that may have to wait. The content's source then
+    /// wakes the driver instead of blocking a thread that serves other transfers.
     fn set_waker(&self, upload: Option<Box<dyn BodyUpload>>) -> Option<Box<dyn BodyUpload>> {
         let mut upload = upload?;
         if let Some(wake) = self.wake
@@ -294,8 +294,9 @@ impl HttpConnection {
         any!(self, connection => connection.response_count())
     }
 
-    /// Removes the host slots from complete responses that wait to be verified, and returns them. A
-    /// host slot is the permit for one transfer to a host. Other transfers may use these slots.
+    /// Removes the host slots from complete responses that wait to be verified, and returns the
+    /// slots. A host slot is the permit for one transfer to a host. Other transfers may use these
+    /// slots.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         match self {
             Self::H1(connection) => connection.take_freed_slots(),
@@ -324,8 +325,8 @@ impl HttpConnection {
         any!(self, connection => connection.send_pending())
     }
 
-    /// Returns true if more of a request is unsent than the socket's send buffer accepts while the
-    /// peer does not read.
+    /// Returns true if content of a request is unread, or if more output is unsent than a socket's
+    /// send buffer accepts while the peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         any!(self, connection => connection.is_uploading())
@@ -357,7 +358,7 @@ impl HttpConnection {
     }
 
     /// Returns the time when the transfer that reached its rate limit continues; `None` if no
-    /// transfer has reached one.
+    /// transfer has reached its limit.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
         any!(self, connection => connection.pacing.resumes_at)
@@ -476,19 +477,19 @@ impl HttpConnection {
     }
 
     /// Cancels the transfer with this tag (the caller's ID for it), if it is on this connection.
-    /// Closes an HTTP/1 connection; on HTTP/2, resets the stream.
+    /// Closes an HTTP/1 connection; on HTTP/2 and HTTP/3, resets the stream.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut FinishedTransfers) -> Option<ReceiveStatus> {
         any!(self, connection => connection.cancel(tag, now, finished))
     }
 
-    /// Returns the transfer in progress; `None` if there are several on HTTP/2. A split download
-    /// uses it to decide whether more connections would help.
+    /// Returns the transfer in progress; `None` if several transfers run concurrently. A split
+    /// download uses it to decide whether more connections would help.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         any!(self, connection => connection.front_transfer())
     }
 
-    /// Returns the transfer in progress, if there is only one, mutably, so that the caller can
-    /// report events to it.
+    /// Returns the transfer in progress, mutably, if there is only one. The caller can report
+    /// events to it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         any!(self, connection => connection.front_transfer_mut())
     }

@@ -20,13 +20,14 @@
 //!
 //! Rejected: to wait until all sent requests are answered (one slow response would delay all
 //! others); to allow as many outstanding requests as have been answered (a server that ends each
-//! connection after twenty received 3,134 requests for 2,000 pages; with half as many, 2,807).
+//! connection after twenty requests received 3,134 requests for 2,000 pages; with half as many
+//! outstanding requests, 2,807).
 
 /// The limit on outstanding requests of one connection.
 #[derive(Debug, Default)]
 pub struct PipelineLimit {
-    /// The number of requests that the last connection answered before it closed with requests
-    /// unanswered; `None` if no connection did that.
+    /// The number of requests that the last connection answered before it closed and left other
+    /// requests unanswered. `None` if no connection did that.
     limit: Option<usize>,
     /// The number of requests that had been answered when the connection was last idle.
     answered_when_idle: usize,
@@ -68,8 +69,8 @@ impl PipelineLimit {
     }
 
     /// Returns the limit for the next connection to this peer. `None` if no connection has shown a
-    /// limit. `answered` requests have been answered, and `unanswered` further requests should
-    /// still be answered.
+    /// limit. `answered` is the number of answered requests; `unanswered` is the number of requests
+    /// that the peer should still answer.
     #[must_use]
     pub fn for_next_connection(&self, answered: usize, unanswered: usize) -> Option<usize> {
         let total = answered + unanswered;

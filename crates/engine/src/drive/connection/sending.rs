@@ -44,8 +44,8 @@ pub(super) enum SendResult {
 /// A protocol machine that accepts requests and their content.
 pub trait ProtocolMachine {
     /// Returns true if large content waits by default for the server's `100 Continue` (`Expect`,
-    /// RFC 9110 section 10.1.1). On HTTP/1, refused content costs the connection; an HTTP/2 stream
-    /// can be reset at any time.
+    /// RFC 9110 section 10.1.1). If the server refuses content, an HTTP/1 connection must be
+    /// closed; an HTTP/2 stream can be reset at any time.
     fn may_expect_continue(&self) -> bool;
 
     /// Returns true if the protocol has the chunked transfer coding. HTTP/2 has no transfer codings
@@ -67,8 +67,8 @@ pub trait ProtocolMachine {
     fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError>;
 
     /// Returns the number of bytes of a request's content that the machine accepts now. Returns
-    /// `None` if it expects no more content: the content is complete, or the response came before
-    /// its end.
+    /// `None` if it expects no more content: the content is complete, or the response arrived
+    /// before the end of the content.
     fn content_credit(&self, id: RequestId) -> Option<u64>;
 
     /// Adds a piece of content, which must not exceed [`ProtocolMachine::content_credit`]. If the
@@ -78,8 +78,9 @@ pub trait ProtocolMachine {
     /// The content differs from the announced length.
     fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
-    /// Adds a piece of content of at most `room` bytes that `read` writes and counts. `room` must not
-    /// exceed [`ProtocolMachine::content_credit`]. Returns the number of bytes.
+    /// Adds a piece of content. The function `read` writes it into a buffer of at most `room`
+    /// bytes, and returns its length. `room` must not exceed [`ProtocolMachine::content_credit`].
+    /// Returns the number of bytes added.
     ///
     /// # Errors
     /// The content differs from the announced length.
@@ -200,9 +201,9 @@ pub(super) fn content_read_error(error: io::Error) -> crate::Error {
     }
 }
 
-/// Sends the machine's output. Before each write, `feed` adds content; after it, `sent` is called.
-/// If a read of the content may block this thread (`may_block`), sending stops from time to time,
-/// so that the driver can look for an early response.
+/// Sends the machine's output. Calls `feed` before each write to add content, and `sent` after each
+/// write. If a read of the content may block this thread (`may_block`), sending stops from time to
+/// time, so that the driver can look for an early response.
 ///
 /// # Errors
 /// The error of the socket. A response may have arrived anyway: receive before giving up.

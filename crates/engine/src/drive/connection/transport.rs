@@ -56,7 +56,7 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if the server's certificate contains this host, too.
+    /// Returns true if the server's certificate is also valid for this host.
     #[must_use]
     pub fn is_certified_for(&self, host: &str) -> bool {
         match self {
@@ -82,8 +82,8 @@ impl HttpConnection {
         self.stream().map_or(Ok(()), |stream| stream.socket().set_nonblocking(nonblocking))
     }
 
-    /// Returns true if a call on the socket can block until it is possible, so that the driver need
-    /// not wait in `poll`.
+    /// Returns true if calls on the socket can block until data can be sent or received. The driver
+    /// then need not wait in `poll`.
     #[must_use]
     pub fn can_block(&self) -> bool {
         self.stream().is_some()

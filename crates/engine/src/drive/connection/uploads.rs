@@ -41,8 +41,8 @@ pub(super) struct Uploads {
     resumes_at: Option<Instant>,
     /// True if a read of content may block the sending thread.
     may_block: bool,
-    /// True if there is content that could be sent now. Sending was interrupted, because the driver
-    /// must check for an early response first.
+    /// True if sending was interrupted although there is content to send, because the driver must
+    /// check for an early response first.
     pub(super) is_interrupted: bool,
 }
 

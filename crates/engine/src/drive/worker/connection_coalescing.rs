@@ -8,7 +8,7 @@
 //! other transfers of that host use from then on.
 //!
 //! The decision is made when the host's name is resolved, and before any connection attempt. If no
-//! such connection is open, the transfer makes its own. It does not wait for another host's
+//! open connection can be used, the transfer opens a new one. It does not wait for another host's
 //! handshake, because the server might then respond with 421.
 
 use super::Worker;

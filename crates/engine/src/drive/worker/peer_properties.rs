@@ -1,5 +1,4 @@
-//! Properties of peers that a worker remembers, so that later transfers do not have to find them
-//! again.
+//! Properties of peers that a worker remembers, so that later transfers need not detect them again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -24,8 +23,8 @@ pub(super) struct PeerRecord {
     /// True if the peer has sent a response without a request. Each connection to this peer then
     /// carries only one request.
     pub(super) has_extra_response: bool,
-    /// The number of requests that the last connection answered before it closed with requests
-    /// unanswered; `None` if no connection did that.
+    /// The number of requests that the last connection answered before it closed and left other
+    /// requests unanswered. `None` if no connection did that.
     pub(super) pipeline_limit: Option<usize>,
     /// True if the peer chose HTTP/1.1 although HTTP/2 was offered.
     pub(super) chose_http1: bool,

@@ -36,8 +36,8 @@ pub trait Scheduler: Send + Sync {
         Some(transfer)
     }
 
-    /// Returns the earliest time at which a transfer that kept its slot may be tried again,
-    /// although its retry delay is over. `None` if it may be tried now.
+    /// Returns the time when the start rate allows the retry of a transfer that has kept its host
+    /// slot. If the rate allows it now, counts the retry as a start and returns `None`.
     fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
         None
     }
@@ -95,7 +95,8 @@ pub trait Scheduler: Send + Sync {
     /// transfers at a time.
     fn on_out_of_descriptors(&self);
 
-    /// Writes gathered output. If the output is full, the first worker waits until it is writable.
+    /// Writes gathered output. If the output is full, the first worker waits until the output is
+    /// writable.
     ///
     /// # Errors
     /// The output cannot be written any more; the run is over.
@@ -113,8 +114,8 @@ pub trait Scheduler: Send + Sync {
         None
     }
 
-    /// Returns the time when [`Scheduler::next`] must be called again even without an event; `now`
-    /// is the time of its last call.
+    /// Returns the time when [`Scheduler::next`] must be called again even without an event, if
+    /// there is one. `now` is the current time.
     fn next_timeout(&self, now: Instant) -> Option<Instant>;
 
     /// Records that the worker has handled all events of a wake-up. Returns the time when

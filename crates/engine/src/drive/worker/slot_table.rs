@@ -1,7 +1,7 @@
 //! The connection slots of a worker. Finds slots by token, by connection key and by their next
 //! timeout, and shared slots also by the address of the peer.
 //!
-//! Thousands of slots may be idle, so no operation that each wake-up needs examines all slots: the
+//! Thousands of slots may be idle, so examining all of them at each wake-up would be slow: the
 //! table records which slots have changed, and updates the timers of only these slots.
 
 use std::cmp::Reverse;

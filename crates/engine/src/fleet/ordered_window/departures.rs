@@ -1,12 +1,12 @@
-//! Reports to the observer of the output which transfers have been passed to the sink completely.
+//! Reports to the observer of the output when all content of a transfer has been passed to the
+//! sink.
 
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
-/// The reports to the observer about transfers whose content has been passed to the sink
-/// completely.
+/// The data for reports to the observer that all content of a transfer has been passed to the sink.
 pub(super) struct DepartureReports {
     observer: Arc<dyn OutputObserver>,
     output: Arc<OutputProgress>,

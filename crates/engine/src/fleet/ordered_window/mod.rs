@@ -99,7 +99,7 @@ pub(super) trait StageSink: Send {
 /// bodies that may finish before a slow one.
 const SLOT_COST: usize = 256;
 
-/// The value that means: no slot.
+/// The number that stands for "no slot" in atomic fields.
 const NO_SLOT: u64 = u64::MAX;
 
 /// The ordered window of a stage, through which bodies pass to the stage's sink.
@@ -217,8 +217,8 @@ impl OrderedWindow {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the number of the slot whose content is output next. Returns `None` unless the order
-    /// is [`DeliveryOrder::Input`].
+    /// Returns the number of the slot whose content is output next. Returns `None` if the order is
+    /// not [`DeliveryOrder::Input`].
     #[must_use]
     pub(super) fn head_slot(&self) -> Option<u64> {
         (self.order == DeliveryOrder::Input).then(|| self.head.load(Ordering::Relaxed))

@@ -68,14 +68,14 @@ use crate::sink::descriptor_writer::OutputReadiness;
 pub(super) struct QueueHead {
     /// The priority of the first transfer in the queue.
     pub(super) first: u64,
-    /// The lowest priority that a new transfer of the same stage can have. Lower priorities are
-    /// those of retries.
+    /// The lowest priority that a new transfer of the same stage can have. Retries have lower
+    /// priorities.
     pub(super) first_new: u64,
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,
     /// The queued transfer for which all other transfers of its stage wait: the head of the window,
-    /// or the transfer with exclusive use of the sink. If several stages have such a transfer, that
-    /// of the last stage. `None` if there is none.
+    /// or the transfer with exclusive use of the sink. If several stages have such a transfer, this
+    /// is the transfer of the last of these stages. `None` if no stage has one.
     pub(super) awaited: Option<u64>,
     /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.

@@ -1,6 +1,6 @@
-//! The checksums of files for records, if a file was not hashed while it was written because a
-//! transfer completed a file of an earlier run. Such a file may have many gigabytes, so it is
-//! hashed piece by piece, at the end of each round of a worker's event loop. Other transfers
+//! The checksums, for records, of files that were not hashed while they were written. That happens
+//! when a transfer completes a file of an earlier run. Such a file may have many gigabytes, so it
+//! is hashed piece by piece, at the end of each round of a worker's event loop. Other transfers
 //! continue between two pieces.
 
 use std::collections::VecDeque;

@@ -33,8 +33,8 @@ impl FleetRun {
             || self.dispatch.lock().first_origin() == Some(&origin)
     }
 
-    /// Decides what follows after a finished transfer in its listing. If the page does not exist
-    /// because the listing has ended, changes the outcome to a success.
+    /// Decides which page follows a finished transfer in its listing, if any. If the page does not
+    /// exist because the listing has ended, changes the outcome to a success.
     pub(super) fn end_of_page(
         &self,
         job: &FleetJob,

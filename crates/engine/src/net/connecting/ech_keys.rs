@@ -66,7 +66,7 @@ impl Connecting {
     }
 
     /// Returns true if the name of the origin is resolved on this host, and the connection goes
-    /// directly to it.
+    /// directly to the origin.
     fn resolves_origin(&self) -> bool {
         let key = &self.key;
         let (host, port) = &key.dial;

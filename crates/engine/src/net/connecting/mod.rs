@@ -97,7 +97,7 @@ enum ConnectPhase {
         stages: RemainingStages,
     },
     /// Only QUIC is tried, either during its head start or because it is the only allowed protocol.
-    /// TCP starts at `tcp_starts`; never if that is `None`.
+    /// TCP starts at the time `tcp_starts`, or never if that is `None`.
     #[cfg(feature = "http3")]
     QuicFirst {
         route: Box<ResolvedRoute>,

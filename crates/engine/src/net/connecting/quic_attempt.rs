@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The rules are in [`haul_policy::http3`], and [`Http3Cache`] remembers what failed. If both fail,
-//! the error is that of TCP.
+//! the error of the TCP attempt is reported.
 //!
 //! [`Http3Cache`]: crate::state::http3::Http3Cache
 

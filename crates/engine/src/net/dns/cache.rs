@@ -12,8 +12,8 @@ use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
 use super::servers::DnsServers;
 
-/// The maximum number of cached names. When it is reached, the quarter of the names that was used
-/// longest ago is dropped. A name takes about 200 bytes.
+/// The maximum number of cached names. When it is reached, the least recently used quarter of the
+/// names is dropped. A name takes about 200 bytes.
 pub(super) const MAX_NAMES: usize = 8192;
 
 pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
@@ -105,8 +105,7 @@ impl ResolverState {
         None
     }
 
-    /// Marks a name as being looked up. If there are too many names, drops
-    /// old answers first.
+    /// Marks a name as being looked up. If there are too many names, drops old answers first.
     pub(super) fn begin_lookup(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
             self.names.retain(|_, entry| !matches!(entry, CachedDnsName::Known { until, .. } if *until <= now));

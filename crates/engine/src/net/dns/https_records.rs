@@ -50,14 +50,14 @@ impl Resolver {
     /// once, from another thread, when the lookup has ended.
     ///
     /// There are no HTTPS records for overrides, IP addresses, names in the hosts file, names
-    /// without a dot and and special names such as `localhost`. There are also none if the system's
+    /// without a dot, and special names such as `localhost`. There are also none if the system's
     /// resolver looks up addresses.
     pub fn https_records(&self, host: &str, port: u16, notify: impl FnOnce() + Send + 'static) -> HttpsLookupStatus {
         self.https_records_for(LookupWaiter::Worker, host, port, notify)
     }
 
-    /// Looks up HTTPS records like [`https_records`](Self::https_records), for a caller that blocks
-    /// or an event loop. A blocking caller gets records only if the user chose the name servers,
+    /// Looks up HTTPS records like [`https_records`](Self::https_records), for a blocking caller or
+    /// for an event loop. A blocking caller gets records only if the user chose the name servers,
     /// because otherwise the system's resolver looks up its addresses.
     pub(crate) fn https_records_for(
         &self,

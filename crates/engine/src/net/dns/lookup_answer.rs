@@ -36,7 +36,7 @@ impl LookupFailure {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 
-    /// Makes the failure of a lookup to which no name server gave an answer.
+    /// Makes the failure of a lookup that no name server answered.
     pub(super) fn about_servers(text: &str) -> Self {
         Self { os: None, temporary: true, text: Arc::from(text) }
     }

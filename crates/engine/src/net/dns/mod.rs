@@ -56,8 +56,8 @@ use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, threads};
 
-/// The time for which a failure that this process (no descriptors, no memory) or the network caused
-/// is cached. The delay of retries is longer.
+/// The cache time of a failure that has its cause in this process (no descriptors, no memory) or in
+/// the network. Retries wait longer than this.
 const LOCAL_FAILURE_CACHE_TIME: Duration = Duration::from_millis(250);
 /// The minimum and the maximum time for which an answer of a name server is cached.
 const CACHE_TIME_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
@@ -235,8 +235,8 @@ impl Resolver {
     }
 
     /// Adds or removes an override: fixed addresses for a host and port. The syntax is the one of
-    /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds one, and `-HOST:PORT` removes it. The
-    /// HOST `*` stands for every host. With a `+`, the override expires after
+    /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds an override, and `-HOST:PORT` removes
+    /// it. The HOST `*` stands for every host. With a `+`, the override expires after
     /// [`DnsCacheOptions::ttl`].
     ///
     /// # Errors

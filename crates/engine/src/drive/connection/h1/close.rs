@@ -96,9 +96,9 @@ impl H1Connection {
         }
     }
 
-    /// Parses the incomplete head in `tail` of a connection that ended too early, and passes its
-    /// complete lines to the transfer. Returns them; `None` if the transfer does not accept partial
-    /// heads.
+    /// Parses the incomplete head in `tail` of a connection that ended too early. Passes the head's
+    /// complete lines to the transfer and returns them. Returns `None` if the transfer does not
+    /// accept partial heads.
     fn partial_head(&mut self) -> Option<ResponseHead> {
         let transfer = self.queue.front_mut().filter(|transfer| transfer.wants_partial_heads())?;
         let head = self.conn.partial_head(&self.tail)?;
@@ -132,8 +132,8 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Returns true if the peer ended the connection without announcing it, so that requests may be
-    /// unanswered.
+    /// Returns true if the peer ended the connection without announcing it. Some requests may then
+    /// be unanswered.
     fn closed_unexpectedly(&self) -> bool {
         match self.conn.close_reason() {
             Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => true,

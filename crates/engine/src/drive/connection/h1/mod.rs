@@ -180,8 +180,8 @@ impl H1Connection {
     }
 
     /// Removes the host slots from complete responses that wait for the end of the pipeline, and
-    /// returns them. A host slot is the permit for one transfer to a host. Other transfers may use
-    /// these slots.
+    /// returns the slots. A host slot is the permit for one transfer to a host. Other transfers may
+    /// use these slots.
     pub fn take_freed_slots(&mut self) -> Vec<HostId> {
         self.pipelined.take_freed_slots()
     }
@@ -328,8 +328,8 @@ impl H1Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if more of a request is unsent than the socket's send buffer accepts while the
-    /// peer does not read.
+    /// Returns true if content of a request is unread, or if more output is unsent than a socket's
+    /// send buffer accepts while the peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.has_unread_content() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -425,7 +425,7 @@ impl H1Connection {
         self.conn.has_completion_to_report()
     }
 
-    /// Finishes a response that was complete before all of its request was sent. Called once the
+    /// Finishes a response that was complete before its whole request was sent. Called once the
     /// request has been sent.
     fn finish_early(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         match self.process_chunk_tail(now, finished) {
@@ -521,8 +521,8 @@ impl H1Connection {
         self.queue.front().map(|transfer| &**transfer)
     }
 
-    /// Returns the transfer whose response is being received or will be received next, mutably, so
-    /// that the caller can report events to it.
+    /// Like [`H1Connection::front_transfer`], but mutable, so that the caller can report events to
+    /// the transfer.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut().map(|transfer| &mut **transfer)
     }

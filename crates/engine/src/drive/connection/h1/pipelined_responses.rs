@@ -98,9 +98,9 @@ impl PipelinedResponses {
         Some(self.held.remove(place).0)
     }
 
-    /// Removes the host slots from the complete responses that are held back, and returns them. A
-    /// host slot is the permit for one transfer to a host. Other transfers can then use the slots.
-    /// Each slot is returned once.
+    /// Removes the host slots from the complete responses that are held back, and returns the
+    /// slots. A host slot is the permit for one transfer to a host. Other transfers can then use
+    /// the slots. Each slot is returned once.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {
@@ -163,7 +163,7 @@ impl H1Connection {
     }
 
     /// Accepts the kept responses of the pipeline. If extra bytes arrived or the framing was
-    /// broken, each transfer is returned instead, so that its request is sent again alone.
+    /// broken, adds the transfers to `finished` instead, so that each request is sent again alone.
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);

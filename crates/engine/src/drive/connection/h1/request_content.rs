@@ -99,7 +99,7 @@ impl UnsentRequestContent {
     }
 
     /// Returns true if the kernel can send the next bytes: bytes of a file, or bytes that wait in a
-    /// pipe. In the second case, begins a chunk of that size.
+    /// pipe. For a pipe, begins a chunk whose size is the number of waiting bytes.
     fn is_sent_directly(&mut self, conn: &mut H1Machine) -> bool {
         let (Some(sender), Some(upload)) = (self.file_sender, &mut self.upload) else { return false };
         if conn.body_credit().is_none() {
@@ -131,8 +131,8 @@ impl UnsentRequestContent {
     }
 
     /// Reads content into the protocol machine, as much as the machine accepts, and calls `given`
-    /// with each piece. After a short read it returns, so that the bytes are sent before a slow
-    /// source is read again.
+    /// with each piece. Returns after a short read, so that its bytes are sent before a slow source
+    /// is read again.
     pub(super) fn read_into_machine(&mut self, conn: &mut H1Machine, given: impl FnMut(&[u8])) {
         if self.failed.is_some() {
             return;

@@ -69,8 +69,8 @@ pub struct H2Connection {
     has_sent_error: bool,
     /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
-    /// True if the server sent a GOAWAY frame when it had answered some requests, or when it would
-    /// still answer some. The requests that it refused are then sent again.
+    /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
+    /// it still had one to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -81,7 +81,8 @@ pub struct H2Connection {
 /// A transfer in progress, with its stream's state.
 struct ActiveStream {
     transfer: Box<Transfer>,
-    /// The content that must still be read and sent. `None` if the request has no such content.
+    /// The content of which a part must still be read and sent. `None` if no content is left to
+    /// send.
     upload: Option<Box<dyn BodyUpload>>,
     /// Received bytes that were not yet returned to the flow-control window.
     unreleased: u64,
@@ -301,8 +302,8 @@ impl H2Connection {
         Ok(pumped != SendResult::Full)
     }
 
-    /// Returns true if more of a request is unsent than the socket's send buffer accepts while the
-    /// peer does not read.
+    /// Returns true if content of a request is unread, or if more output is unsent than a socket's
+    /// send buffer accepts while the peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.is_not_empty() || self.conn.output().len() > MIN_SEND_BUFFER
@@ -488,13 +489,13 @@ impl H2Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Returns the transfer in progress; `None` unless there is exactly one.
+    /// Returns the transfer in progress if there is exactly one; otherwise `None`.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
-    /// Returns `None` unless there is exactly one.
+    /// Returns the transfer in progress, mutably, if there is exactly one; otherwise `None`. The
+    /// caller can report events to it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const MEASURED_BYTES: u64 = 1 << 20;
 /// The minimum speed of bulk bodies, in bytes per second.
 const MIN_BULK_SPEED: f64 = 20e6;
-/// The longest pause. A longer one would delay the sender, who waits for acknowledgements.
+/// The longest pause. A longer pause would delay the sender, which waits for acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 /// The divisor of the socket's buffer size: a pause lasts until about this fraction of the buffer
 /// is full.
@@ -22,7 +22,7 @@ const BUFFER_DIVISOR: usize = 8;
 /// The speed of a connection, and the pause that follows from it.
 #[derive(Debug, Default)]
 pub(super) struct BulkPause {
-    /// The number of bytes since `since`.
+    /// The number of bytes received since the time `since`.
     bytes: u64,
     since: Option<Instant>,
     pause: Duration,

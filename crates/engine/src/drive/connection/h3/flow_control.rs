@@ -17,8 +17,7 @@ use super::{ActiveStream, H3Connection};
 use crate::net::quic::{QuicConnection, QuicWindows};
 use crate::transfer::ReceiveCredit;
 
-/// The maximum number of bytes that all streams of a connection together may hold while nobody
-/// reads them.
+/// The maximum number of received but unread bytes of all streams of a connection together.
 const MAX_BUFFERED_BYTES: u32 = 48 << 20;
 /// The maximum number of concurrent requests on a connection.
 const MAX_STREAMS: u32 = 100;
@@ -32,7 +31,7 @@ pub(super) fn max_streams(windows: QuicWindows) -> u32 {
 #[derive(Default)]
 pub(super) struct StalledStreams {
     ids: Vec<u64>,
-    /// The number of bytes by which the window of the connection was enlarged for them.
+    /// The number of bytes by which the connection's window was enlarged for the stalled streams.
     extra: u64,
 }
 
@@ -66,7 +65,7 @@ impl StalledStreams {
 }
 
 impl H3Connection {
-    /// Makes the streams readable again that were paused because their sinks had no room.
+    /// Resumes reading the streams that were paused because their sinks had no room.
     pub(super) fn resume_stalled(&mut self) {
         self.pacing.resumes_at = None;
         for id in std::mem::take(&mut self.stalled.ids) {

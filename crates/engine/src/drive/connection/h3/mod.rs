@@ -93,8 +93,8 @@ pub struct H3Connection {
     /// The error that ended the QUIC connection. It is reported after all received bytes of the
     /// streams have been read.
     lost: Option<ConnectionError>,
-    /// True if the server sent a GOAWAY frame when it had answered some requests, or when it would
-    /// still answer some. The requests that it refused are then sent again.
+    /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
+    /// it still had one to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
     /// The code with which the connection is closed.
     close_code: H3ErrorCode,
@@ -107,7 +107,8 @@ pub struct H3Connection {
 /// A transfer in progress, with its stream's state.
 struct ActiveStream {
     transfer: Box<Transfer>,
-    /// The content that must still be read and sent. `None` if the request has no such content.
+    /// The content of which a part must still be read and sent. `None` if no content is left to
+    /// send.
     upload: Option<Box<dyn BodyUpload>>,
     /// Input that cannot be parsed before further entries of the QPACK dynamic table arrive. The
     /// stream is not read meanwhile.
@@ -172,7 +173,7 @@ impl H3Connection {
         self.quic.peer()
     }
 
-    /// Returns true if the server's certificate contains this host, too.
+    /// Returns true if the server's certificate is also valid for this host.
     pub(super) fn is_certified_for(&self, host: &str) -> bool {
         self.quic.session().is_some_and(|session| session.is_certified_for(host))
     }
@@ -484,13 +485,13 @@ impl H3Connection {
         Some(ReceiveStatus::More)
     }
 
-    /// Returns the transfer in progress; `None` unless there is exactly one.
+    /// Returns the transfer in progress if there is exactly one; otherwise `None`.
     pub(crate) fn front_transfer(&self) -> Option<&Transfer> {
         only_stream(&self.active).map(|active| &*active.transfer)
     }
 
-    /// Returns the transfer in progress, mutably, so that the caller can report events to it.
-    /// Returns `None` unless there is exactly one.
+    /// Returns the transfer in progress, mutably, if there is exactly one; otherwise `None`. The
+    /// caller can report events to it.
     pub(crate) fn front_transfer_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }

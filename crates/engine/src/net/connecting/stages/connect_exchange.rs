@@ -23,8 +23,8 @@ use crate::state::auth::{NegotiateError, Negotiation, missing_token_error};
 use crate::trace::request_event;
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of challenges that a proxy may send on one connection. Without a limit, it
-/// could reject each nonce as stale.
+/// The maximum number of challenges that a proxy may send on one connection. Without a limit, a
+/// proxy could reject each nonce as stale.
 const MAX_AUTH_ROUNDS: u32 = 4;
 
 /// A CONNECT request with its response. The request is repeated after each challenge (407) to which

@@ -21,8 +21,7 @@ pub(super) struct SocksStage {
     context: Option<Box<dyn SecurityContext>>,
 }
 
-/// The GSSAPI protection level that haul requests: none. TLS protects the content. Passes the
-/// proxy's GSSAPI token to the security context, and returns the bytes to send.
+/// The GSSAPI protection level that haul requests: none, since TLS protects the content.
 const NO_PROTECTION: &[u8] = &[0];
 
 impl SocksStage {

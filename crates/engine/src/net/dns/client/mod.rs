@@ -138,7 +138,7 @@ pub(super) struct DnsClient<'a> {
     /// The key of the socket for the next UDP query to each server, by the server's index.
     current_socket: Vec<Option<usize>>,
     /// The queries that were sent and not answered. The key consists of the key of the socket and
-    /// the message ID, or of [`CHANNEL_KEY`] and the number of the query.
+    /// the message ID, or of [`CHANNEL_KEY`] and the ID of the query.
     pending: HashMap<(usize, u64), PendingDnsQuery>,
     due: BinaryHeap<DueLookup>,
     unsent: VecDeque<PendingDnsQuery>,

@@ -24,7 +24,7 @@ pub(super) struct DnsSocket {
     /// The query and its response, if the socket is a TCP socket; `None` for UDP.
     stream: Option<DnsTcpExchange>,
     uses: u32,
-    /// The number of the socket's queries that are neither answered nor abandoned.
+    /// The number of the socket's queries that still wait for an answer.
     pub(super) open_queries: u32,
 }
 
