@@ -177,8 +177,8 @@ impl<'a> BufferLease<'a> {
         }
     }
 
-    /// Turns the lease into bytes that the sink may keep after the call. The bytes are copied,
-    /// unless they fill enough of a read buffer.
+    /// Turns the lease into bytes that the sink may keep after the call. Bytes that fill enough of
+    /// a read buffer are kept in that buffer; other bytes are copied.
     #[must_use]
     pub fn into_chunk(self) -> Chunk {
         match self.held {

@@ -71,7 +71,7 @@ pub struct TransferFacts {
     /// The last 32 failed attempts before the final one, in order, if
     /// [`keep_history`](crate::RequestOptions::keep_history) is set.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// The IDs of the exchanges, from all attempts, that the
+    /// The IDs of the exchanges, from all attempts, whose records the
     /// [`recorder`](crate::RequestOptions::recorder) holds back.
     pub held_records: Vec<u64>,
     /// The local address and port of the connection; `None` without a connection.
@@ -106,7 +106,7 @@ pub struct TransferFacts {
 pub struct FailedAttempt {
     /// The cause of the failure, without the URL.
     pub error: Error,
-    /// The delay between this attempt and the next one.
+    /// The delay between this attempt and the next attempt.
     pub pause: Duration,
 }
 
@@ -157,7 +157,7 @@ impl PhaseTimes {
     }
 }
 
-/// The counts of all attempts before the last one.
+/// The counts of all attempts before the last attempt.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierAttempts {
     /// The number of connections that the earlier attempts opened.

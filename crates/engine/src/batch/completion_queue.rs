@@ -53,11 +53,11 @@ pub(super) struct CompletionState {
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// The room limit of the waiting thread: the thread is also notified when fewer requests than
-    /// this are in progress, so that it can submit more.
+    /// If fewer requests than this number are in progress, the waiting thread is notified even
+    /// without a result, so that it can submit more. `None` if the thread waits only for results.
     pub(super) ahead: Option<usize>,
-    /// The time since which the queue has results that the program was not notified of; `None` if
-    /// there are none.
+    /// The time since which the queue has results that the program was not notified of. `None` if
+    /// the program was notified of all results.
     unannounced_since: Option<Instant>,
     notifier: Option<Notifier>,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.

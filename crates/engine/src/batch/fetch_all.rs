@@ -6,8 +6,8 @@ use crate::response::BufferedResponse;
 use crate::{Client, Error, Result};
 
 /// An iterator over the responses to many requests; made by [`Client::fetch_all`]. While the
-/// program takes responses, it reads a limited number of requests ahead from the program's
-/// iterator. When it is dropped, the requests in progress are cancelled.
+/// program takes responses, `FetchAll` reads a limited number of requests ahead from the program's
+/// iterator. When `FetchAll` is dropped, the requests in progress are cancelled.
 #[must_use = "it sends requests only while it is iterated"]
 pub struct FetchAll<I> {
     requests: Option<I>,

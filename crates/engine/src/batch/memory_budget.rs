@@ -15,7 +15,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The value that `first` and `head` have while they name no request.
 const NO_REQUEST: u64 = u64::MAX;
-/// The minimum budget in bytes. A smaller budget is raised to this one.
+/// The minimum budget in bytes. A smaller budget is raised to this number.
 const MIN_BUDGET: u64 = 16 << 10;
 
 /// The memory budget for the bodies of a batch.
@@ -108,7 +108,7 @@ impl MemoryBudget {
     }
 
     /// Returns how many body bytes the request `id` may receive now, at most `own`. If the number
-    /// is 0, `waker` is woken with `token` once it may have changed.
+    /// is 0, `waker` is woken with `token` once the number may have changed.
     pub(super) fn credit(&self, own: u64, id: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         if own == 0 || self.is_preferred(id) {
             return own;

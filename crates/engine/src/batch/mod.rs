@@ -66,17 +66,18 @@ pub enum BatchOrder {
 
 /// Limits and settings of a [`Batch`].
 ///
-/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when it is sent. The time in the
-/// queue behind other requests of the batch, or until memory is free, does not count. The pause of
-/// a host that asked for it (`Retry-After`) does.
-/// [`RequestOptions::pool_timeout`](crate::RequestOptions::pool_timeout) limits all of these.
+/// A request's [`timeout`](crate::RequestBuilder::timeout) begins when the request is sent. The
+/// time in the queue behind other requests of the batch, or until memory is free, does not count.
+/// The pause that a host asks for (`Retry-After`) counts.
+/// [`RequestOptions::pool_timeout`](crate::RequestOptions::pool_timeout) limits all of these times
+/// together.
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
     /// Maximum number of requests at a time. Default 64.
     pub max_parallel: usize,
-    /// Maximum number of requests at a time to one host. It is also the maximum number of
-    /// connections to the host, unless the host uses HTTP/2. Default: chosen between 6 and 50 by
-    /// measurement ([`haul_policy::concurrency`]); 6 if requests are pipelined.
+    /// Maximum number of requests at a time to one host. On HTTP/1.1, it is also the maximum number
+    /// of connections to the host. Default: chosen between 6 and 50 by measurement
+    /// ([`haul_policy::concurrency`]); 6 if requests are pipelined.
     pub per_host: Option<usize>,
     /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2).
     /// Default 1: no pipelining.
@@ -199,8 +200,9 @@ impl Batch {
         })
     }
 
-    /// Cancels a request and closes its connection or stream. It still appears among the results,
-    /// as a failure with [`ErrorKind::Interrupted`]. Returns `false` if it had already finished.
+    /// Cancels a request and closes its connection or stream. The request still appears among the
+    /// results, as a failure with [`ErrorKind::Interrupted`]. Returns `false` if it had already
+    /// finished.
     pub fn cancel(&self, id: u64) -> bool {
         !self.is_inherited() && self.executor.cancel(id)
     }

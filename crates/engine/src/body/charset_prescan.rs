@@ -44,7 +44,8 @@ impl DeclarationPlace {
     }
 }
 
-/// Returns the encoding with this label, such as `latin1`. Returns `None` if it is not supported.
+/// Returns the encoding with this label, such as `latin1`. Returns `None` if the encoding is not
+/// supported.
 pub(super) fn encoding_by_label(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|encoding| *encoding != REPLACEMENT)
 }
@@ -107,7 +108,7 @@ fn encoding_in_content_attribute(content: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// A reader of the tags in the first bytes of a body. It ends where the bytes end within a tag.
+/// A reader of the tags in the first bytes of a body. The scan ends if the bytes end within a tag.
 struct TagScanner<'b> {
     bytes: &'b [u8],
     at: usize,

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn decoder_windows_beyond_the_limit_wait() {
+    fn decoders_beyond_the_memory_limit_wait() {
         let memory = Arc::new(DecoderMemory::new(100));
         let woken = Arc::new(TokenSumWaker::default());
         let waker: Arc<dyn TransferWaker> = woken.clone();

@@ -266,7 +266,7 @@ impl BodyDelivery {
         self.share.is_some() || self.kept_share.is_some()
     }
 
-    /// Returns true if the output of all other bodies waits for the end of this one.
+    /// Returns true if the output of all other bodies waits for the end of this body.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.sink.is_awaited()

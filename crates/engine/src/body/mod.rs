@@ -52,8 +52,8 @@ pub fn accept_encoding() -> &'static str {
 }
 
 /// Returns true if the content of this response can be decoded: all its codings are supported, and
-/// the content is complete. A part of coded content (206) cannot be decoded, since it may begin and
-/// end anywhere, unless its range is the whole content.
+/// the content is complete. A part of coded content (206) can be decoded only if its range is the
+/// whole content, since any other part may begin and end anywhere.
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
     let mut values = head.get_all("content-encoding");

@@ -42,8 +42,8 @@ pub(crate) struct Utf8ConvertingReader {
 enum CharsetState {
     /// The charset is not known, because too few bytes of the body have arrived.
     Opening,
-    /// The body declares no charset. All bytes so far are ASCII, or they are kept in `held`, where
-    /// they are valid UTF-8 up to index `valid`.
+    /// The body declares no charset. `held` contains the bytes from the first non-ASCII byte on, of
+    /// which the first `valid` bytes are valid UTF-8. The ASCII bytes before them were passed on.
     Undeclared { valid: usize },
     /// The charset is UTF-8. Invalid bytes become U+FFFD if the charset is declared. Otherwise,
     /// they are converted from windows-1252.
@@ -61,8 +61,8 @@ impl Utf8ConvertingReader {
         Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
     }
 
-    /// Makes UTF-8 the default: the body is read as UTF-8 unless a byte order mark or the field
-    /// `Content-Type` declares another charset. Used for JSON, whatever its media type.
+    /// Makes UTF-8 the default: the body is read as UTF-8 if neither a byte order mark nor the
+    /// field `Content-Type` declares a charset. Used for JSON, whatever its media type.
     #[cfg(any(test, feature = "select"))]
     #[must_use]
     pub(crate) fn with_utf8_default(mut self) -> Self {

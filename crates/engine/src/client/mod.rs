@@ -59,7 +59,7 @@ const READ_BUFFER_SIZE: usize = 128 << 10;
 /// file descriptors.
 const ALWAYS_ALLOWED_IDLE: usize = 16;
 
-/// The default limit on concurrent asynchronous requests of a client. Each of them may need a file
+/// The default limit on concurrent asynchronous requests of a client. Each request may need a file
 /// descriptor.
 const MAX_REQUESTS: usize = 1024;
 

@@ -79,7 +79,8 @@ enum BlockingState {
 /// The source of the connection for the next exchange.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectionSource {
-    /// An idle connection from the client's pool. If the pool has no such connection, a new one.
+    /// An idle connection from the client's pool, or a new connection if the pool has no such
+    /// connection.
     Pool,
     /// A new connection. The last connection broke, so idle connections of the same age may be
     /// broken, too.
@@ -161,7 +162,7 @@ impl BlockingTransfer {
     }
 
     /// Drives the transfer until it is over, and returns it. Calls `is_enough` whenever input has
-    /// arrived, and returns `None` as soon as it returns true.
+    /// arrived, and returns `None` as soon as `is_enough` returns true.
     pub(crate) fn drive_until(
         &mut self,
         client: &Client,
@@ -264,8 +265,8 @@ fn finish_transfer(client: &Client, mut transfer: Box<Transfer>, result: Result<
     FinishedTransfer { transfer, result }
 }
 
-/// Begins an exchange: takes an idle connection from the pool or opens a new one, and queues the
-/// request on it.
+/// Begins an exchange: takes an idle connection from the pool or opens a new connection, and queues
+/// the request on it.
 fn begin_exchange(
     client: &Client,
     mut transfer: Box<Transfer>,

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// The unit of the times in `/proc/stat`, in milliseconds (`USER_HZ` is 100 on every Linux that Rust
-/// runs on).
+/// The unit of the times in `/proc/stat`, in milliseconds (`USER_HZ` is 100 on every Linux that
+/// Rust runs on).
 const TICK_MS: u64 = 10;
 
 /// The system's idle time at the last check.
@@ -16,7 +16,7 @@ pub(super) struct IdleCoreDetector {
 impl IdleCoreDetector {
     /// Returns true if the idle time of all cores since the last call adds up to three quarters of
     /// one core's time or more. `since` is the time since that call. The first call returns false,
-    /// since it has no earlier total to compare with.
+    /// since there is no earlier total to compare with.
     pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
         let Some(idle) = idle_time() else { return true };
         let before = self.idle.replace(idle);

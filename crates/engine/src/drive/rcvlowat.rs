@@ -45,8 +45,8 @@ pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
 /// The mark is raised only if at least this number of pieces of the mark's size is still to come.
 const MIN_PIECES_TO_RAISE: u64 = 4;
 /// The mark is lowered if fewer than this number of pieces of the mark's size are still to come.
-/// With one piece, a reader might wait for ever: over TLS, a part of it may have been received
-/// already, in an incomplete record.
+/// With one piece, a reader might wait for ever: over TLS, a part of that piece may have been
+/// received already, in an incomplete record.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.

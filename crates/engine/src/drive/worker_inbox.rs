@@ -26,7 +26,7 @@ pub enum WorkerMessage {
     Cancel(u64),
     /// Another worker needs a file descriptor: close an idle connection.
     FreeDescriptor,
-    /// The output is full. The worker must wait until it is writable.
+    /// The output is full. The worker must wait until the output is writable.
     WatchOutput,
 }
 

@@ -146,7 +146,7 @@ pub fn wait(
 }
 
 /// Polls until a descriptor is ready, but not longer than `quiet` and not beyond `deadline`.
-/// Returns false if none became ready in time.
+/// Returns false if no descriptor became ready in time.
 fn poll_descriptors(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
     let quiet = quiet.and_then(|quiet| Instant::now().checked_add(quiet));
     let end = [quiet, deadline].into_iter().flatten().min();
@@ -186,8 +186,8 @@ mod sys {
 
     const SPLICE_FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-    /// Returns the method by which the kernel can move bytes to this descriptor; `None` if they
-    /// must be copied.
+    /// Returns the method by which the kernel can move bytes to this descriptor; `None` if the
+    /// bytes must be copied.
     #[must_use]
     pub fn zero_copy_method_for(output: BorrowedFd<'_>) -> Option<ZeroCopyMethod> {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
@@ -297,7 +297,8 @@ mod sys {
         received_bytes(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(MAX_SPLICE) as usize, SPLICE_FLAGS)))
     }
 
-    /// Converts the result of a `splice` from the socket, or of a receive that discards bytes.
+    /// Converts the result of a `splice` from the socket, or of a receive that discards bytes, to
+    /// the number of received bytes or the reason to stop.
     fn received_bytes(answer: Result<usize, Errno>) -> Result<u64, ZeroCopyStop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to

@@ -41,8 +41,9 @@ use crate::{Error, ErrorKind, Result};
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
 /// The number of waiting transfers to which the queue is filled if, for [`READ_FURTHER_AFTER`],
-/// slots were free but no waiting transfer could start, because its host was full, paused or dead.
-/// A transfer of another host may come later in the input. This many transfers take about 1 MiB.
+/// slots were free but no waiting transfer could start, because the hosts were full, paused or
+/// dead. A transfer of another host may come later in the input. This many transfers take about 1
+/// MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The number of waiting transfers above which a stage accepts no more values of the previous
@@ -553,7 +554,7 @@ fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
 }
 
-/// Returns a target for a job whose URL is invalid. It appears only in reports.
+/// Returns a target for a job whose URL is invalid. The target appears only in reports.
 fn placeholder_target() -> Target {
     Target::parse("http://invalid/").expect("a URL")
 }

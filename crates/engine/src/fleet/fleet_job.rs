@@ -30,7 +30,7 @@ pub struct FleetJob {
     /// The number of the transfer within its stage, counted from 0.
     pub number: u64,
     /// The position in the output order: the numbers of the transfers in earlier stages that led to
-    /// this one, followed by the transfer's own number.
+    /// this transfer, followed by the transfer's own number.
     pub order: Arc<[u64]>,
     /// The index of the transfer's stage, counted from 0.
     pub stage: usize,

@@ -92,7 +92,7 @@ pub struct FleetStage {
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
     /// The pagination of the stage: each of its URLs is the first page of a listing, whose other
     /// pages are fetched one after the other. A page after the first receives the credentials of
-    /// the stage only if it has the origin of the first URL. Default: none.
+    /// the stage only if its origin is the origin of the first page. Default: none.
     pub pagination: Option<Arc<Pagination>>,
     /// True to output each value only once. Values that feed another stage are always used only
     /// once.
@@ -235,8 +235,8 @@ pub struct FleetSummary {
     pub succeeded: u64,
     /// The number of transfers that failed.
     pub failed: u64,
-    /// The exit code of the failed transfer that comes first in the order of the input; 0 if none
-    /// failed.
+    /// The exit code of the failed transfer that comes first in the order of the input; 0 if no
+    /// transfer failed.
     pub exit_code: u8,
     /// The number of failures for each exit code, as pairs (code, number), in the order of the
     /// codes.

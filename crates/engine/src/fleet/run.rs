@@ -169,7 +169,7 @@ impl FleetRun {
         }
     }
 
-    /// Returns true if another worker sleeps, has fewer transfers than this one, and should
+    /// Returns true if another worker sleeps, has fewer transfers than this worker, and should
     /// therefore get the next transfer.
     fn has_idle_peer(&self, worker: usize) -> bool {
         let peers = self.lock_peers();

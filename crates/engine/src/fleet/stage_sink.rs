@@ -296,7 +296,7 @@ impl FinalValues {
 /// A sink that makes a transfer of the next stage from each value.
 pub(super) struct NextStageSink {
     pub(super) dispatch: Arc<Dispatcher>,
-    /// The stage that the values feed, i.e. the next one.
+    /// The next stage, which the values feed.
     pub(super) stage: FleetStage,
     pub(super) window: Arc<OrderedWindow>,
     /// The index of the next stage.

@@ -38,7 +38,8 @@ impl StartRate {
         Self { interval, schedule: Arc::default() }
     }
 
-    /// Returns the time when the next transfer may start. Returns `None` if one may start now.
+    /// Returns the time when the next transfer may start. Returns `None` if a transfer may start
+    /// now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         self.lock().next_start().map(clock::to_instant).filter(|next| *next > now)
@@ -64,7 +65,7 @@ impl StartRate {
 }
 
 /// A maximum rate at which transfers to each host start. Clones share the limit, so that it can
-/// apply to several fleets together. It remembers at most 65,536 hosts.
+/// apply to several fleets together. The limit remembers at most 65,536 hosts.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -91,15 +92,15 @@ impl HostStartRate {
         Self { hosts: Arc::new(Mutex::new(HostSchedules::new(interval))) }
     }
 
-    /// Returns the time when the next transfer to this host may start. Returns `None` if one may
-    /// start now.
+    /// Returns the time when the next transfer to this host may start. Returns `None` if a transfer
+    /// may start now.
     #[must_use]
     pub fn wait_until(&self, host: &Origin, now: Instant) -> Option<Instant> {
         self.lock().next_start(host).map(clock::to_instant).filter(|next| *next > now)
     }
 
-    /// Records that a transfer to this host has started. Returns the time when the next one may
-    /// start.
+    /// Records that a transfer to this host has started. Returns the time when the next transfer to
+    /// the host may start.
     pub fn record_start(&self, host: &Origin, now: Instant) -> Instant {
         clock::to_instant(self.lock().record_start(host, clock::to_monotonic_time(now)))
     }

@@ -106,9 +106,9 @@ impl Default for ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Returns true if these options and `other` result in the same connection, so that requests
-    /// with either of them may use it. Ignores `attempt_delay` and `timeout`, which do not affect
-    /// an open connection.
+    /// Returns true if these options and `other` result in the same connection. Requests with these
+    /// options and requests with `other` may then share a connection. Ignores `attempt_delay` and
+    /// `timeout`, which do not affect an open connection.
     #[must_use]
     pub fn make_equal_connections(&self, other: &Self) -> bool {
         let Self {
@@ -277,9 +277,9 @@ impl ConnectRace {
         }
     }
 
-    /// Advances the race: collects the results of attempts, and starts the next one. Calls `opened`
-    /// once for each new socket, so that the caller can wait for it. Closes the sockets of failed
-    /// attempts.
+    /// Advances the race: collects the results of attempts, and starts the next attempt. Calls
+    /// `opened` once for each new socket, so that the caller can wait for it. Closes the sockets of
+    /// failed attempts.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> ConnectRaceStatus {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_unix_socket(&unix, now, opened);

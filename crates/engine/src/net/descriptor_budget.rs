@@ -21,7 +21,7 @@ const MAX_RESERVE: usize = 64;
 /// budget.
 #[derive(Debug, Default)]
 pub(crate) struct DescriptorBudget {
-    /// The number of descriptors that the process may open; 0 before it is read.
+    /// The number of descriptors that the process may open; 0 before this limit is read.
     limit: AtomicUsize,
     /// The number of connections in event loops, including idle connections.
     connections: AtomicUsize,

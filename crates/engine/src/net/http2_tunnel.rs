@@ -17,8 +17,8 @@ use haul_proto::h2::{self, H2Event, H2Machine, RequestId};
 
 use crate::clock;
 
-/// The flow-control window for bytes from the proxy. It takes no memory of this process: unread
-/// bytes stay in the socket, and the window is extended when the reader consumes bytes.
+/// The flow-control window for bytes from the proxy. The window takes no memory of this process:
+/// unread bytes stay in the socket, and the window is extended when the reader consumes bytes.
 const RECEIVE_WINDOW: u32 = 4 << 20;
 /// The maximum number of bytes that wait for the proxy's flow-control window. Beyond it,
 /// [`Http2Tunnel::send`] refuses bytes.

@@ -128,9 +128,10 @@ impl ConnectionKey {
         }
     }
 
-    /// Returns true if a connection with this key may also carry requests for another host, whose
-    /// key is `other`, provided that the connection's certificate is valid for the other host. Both
-    /// keys must connect directly, require verified certificates, and differ only in the host.
+    /// Returns true if a connection with this key may also carry requests with the key `other`, for
+    /// another host. The connection's certificate must be valid for the other host, too, which the
+    /// caller checks. Both keys must connect directly, require verified certificates, and differ
+    /// only in the host.
     #[must_use]
     pub fn serves_requests_for(&self, other: &Self) -> bool {
         let is_direct = |key: &Self| {
@@ -197,7 +198,7 @@ struct IdleConnection<C> {
     key: Arc<ConnectionKey>,
     since: Instant,
     connection: C,
-    /// The index of the connection with the same `mark` that was added before this one.
+    /// The index of the connection that has the same `mark` and was added before this connection.
     previous: Option<usize>,
 }
 
@@ -281,7 +282,7 @@ impl<C> ConnectionPool<C> {
         self.drain_locked(self.lock())
     }
 
-    /// Removes and returns all connections, unless another thread holds the lock. In a forked
+    /// Removes and returns all connections, or none if another thread holds the lock. In a forked
     /// child, a lock that was held during the fork is never released.
     pub fn try_drain(&self) -> Vec<C> {
         self.idle.try_lock().map(|idle| self.drain_locked(idle)).unwrap_or_default()
@@ -417,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_key_separates_all_its_fields() {
+    fn connections_are_reused_only_for_equal_keys() {
         let options = RequestOptions::default();
         let unverified = RequestOptions { tls: TlsOptions { verify: false, ..options.tls.clone() }, ..options.clone() };
         let keys = [

@@ -39,7 +39,8 @@ const STREAM_WINDOW_BOUNDS: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 <<
 const PACED_WINDOW_DIVISOR: u64 = 16;
 const MIN_PACED_WINDOW: u32 = 4 << 10;
 
-/// The receive memory that a client's HTTP/2 and HTTP/3 connections share; clones refer to the same memory.
+/// The receive memory that a client's HTTP/2 and HTTP/3 connections share; clones refer to the same
+/// memory.
 #[derive(Debug, Clone)]
 pub struct SharedRecvMemory {
     left: Arc<Mutex<u32>>,
@@ -85,8 +86,8 @@ impl RecvBudget {
     }
 
     /// Returns the initial window of a response that is limited to `rate` bytes per second. The
-    /// server fills the window at full speed, so it holds only the bytes of a sixteenth of a
-    /// second. The window grows later if the round trip is too long for its size.
+    /// server fills the window at full speed, so the window holds only the bytes of a sixteenth of
+    /// a second. The window grows later if the round trip is too long for its size.
     ///
     /// ```
     /// let budget = haul::drive::connection::h2::SharedRecvMemory::default().reserve();

@@ -284,9 +284,10 @@ impl Socket {
         self.set_timeout(SocketTimeoutKind::Receive, timeout)
     }
 
-    /// Sets the timeout of blocking receives and sends to `most`, or up to a sixteenth longer.
-    /// `None` means no timeout. If the current timeouts are close enough, they stay and no system
-    /// call is made. A call may therefore time out early, so the caller must check the time.
+    /// Sets the timeout of blocking receives and sends to `most`; `None` means no timeout. Keeps a
+    /// current timeout, without a system call, if it lies between half of `most` and a sixteenth
+    /// above `most`. A call may therefore time out early or late, so the caller must check the
+    /// time.
     ///
     /// # Errors
     /// The errors of `setsockopt(2)`.

@@ -122,14 +122,14 @@ impl ConnectionStream {
         self.tls.as_ref()?.tls.alpn()
     }
 
-    /// Returns true if the server's certificate contains this host, too. (The handshake has already
-    /// verified that the certificate is trusted.)
+    /// Returns true if the server's certificate is also valid for this host. (The handshake has
+    /// already verified that the certificate is trusted.)
     #[must_use]
     pub fn is_certified_for(&self, host: &str) -> bool {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_certified_for(host))
     }
 
-    /// Returns the fault of the server's certificate. `None` if it has none, or if
+    /// Returns the fault of the server's certificate. `None` if the certificate has no fault, or if
     /// [`TlsOptions::examine`](super::tls::TlsOptions::examine) is not set.
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
@@ -156,8 +156,8 @@ impl ConnectionStream {
         self.tls.as_ref().and_then(|secured| secured.tls.negotiated()).map(NegotiatedSession::lines).unwrap_or_default()
     }
 
-    /// Continues the TLS handshake as far as the non-blocking socket allows. Returns true if it is
-    /// complete.
+    /// Continues the TLS handshake as far as the non-blocking socket allows. Returns true if the
+    /// handshake is complete.
     ///
     /// # Errors
     /// The certificate is refused, the handshake fails, or the connection breaks.

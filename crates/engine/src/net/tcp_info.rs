@@ -1,9 +1,9 @@
 //! The kernel's traffic counters of a TCP connection (`TCP_INFO`). Reading them needs no packet
 //! capture and no privileges.
 //!
-//! They exist only on Linux; on other systems, [`read`] returns `None`. Counters that an older
-//! kernel does not have are zero. They count TCP payload and segments, without the headers of lower
-//! layers.
+//! The counters exist only on Linux; on other systems, [`read`] returns `None`. Counters that an
+//! older kernel does not have are zero. The counters include TCP payload and segments, without the
+//! headers of lower layers.
 //!
 //! ```no_run
 //! # let socket = std::net::TcpStream::connect("127.0.0.1:80").unwrap();

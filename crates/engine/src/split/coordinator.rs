@@ -47,7 +47,8 @@ const MAX_FAILURES: u32 = 6;
 /// The time without any received byte after which the split ends. The server may delay only
 /// additional requests, so a single connection may still succeed.
 const MAX_SILENCE: Duration = Duration::from_secs(10);
-/// The time that a part's response may take longer than the first response.
+/// The time that is added to the expected delay of a part's response, because that response may be
+/// slower than the first response.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
 /// The coordinator of a split download: of the transfers that fetch the parts of one body.

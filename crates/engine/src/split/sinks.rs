@@ -1,5 +1,5 @@
-//! The sinks of parts. One passes the bytes to the coordinator, which writes them in order. The
-//! other writes them directly to the file.
+//! The sinks of parts. [`OrderedPartSink`] passes the bytes to the coordinator, which writes them
+//! in order. [`FilePartSink`] writes the bytes directly to the file.
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;

@@ -11,8 +11,8 @@ use super::SplitOutcome;
 use crate::Result;
 use crate::transfer::{SplitSpeedCheck, Transfer};
 
-/// The number of bytes that parts must receive after a failure so that earlier failures are no
-/// longer counted.
+/// The number of bytes that parts must receive after a failure before the earlier failures stop
+/// counting.
 const FAILURES_EXPIRE_AFTER: u64 = 64 << 10;
 /// The time for which no further part is requested after the first failure. It doubles with each
 /// further consecutive failure.
@@ -64,7 +64,7 @@ pub(super) enum FirstConnectionState {
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
     /// has ended, the connection is used for one part at a time.
     Separate {
-        /// The ID of the part that currently uses the connection; `None` if none does.
+        /// The ID of the part that currently uses the connection; `None` if no part uses it.
         user: Option<usize>,
     },
     /// The connection is closed.
@@ -131,8 +131,8 @@ impl PartFailures {
 }
 
 impl SplitState {
-    /// Records the offset that the first transfer has reached in the body. Returns true if it has
-    /// advanced.
+    /// Records the offset that the first transfer has reached in the body. Returns true if the
+    /// transfer has advanced.
     pub(super) fn on_first_position(&mut self, position: u64) -> bool {
         if self.first.transfer.is_some() || position <= self.first.position {
             return false;

@@ -29,7 +29,8 @@ const MAX_ANSWERS: u8 = 3;
 #[derive(Debug)]
 pub(super) struct AuthState {
     /// The caller's target, whose URL contains a user name or password. `None` if the URL contains
-    /// neither. User names in redirects are ignored, because the caller did not provide them.
+    /// no user name and no password. User names in redirects are ignored, because the caller did
+    /// not provide them.
     first: Option<Box<Target>>,
     /// The credentials for the current target. `None` before they are looked up for the first
     /// request to that target.
@@ -40,8 +41,8 @@ pub(super) struct AuthState {
     /// True if the current request omits its content, because its only purpose is to get a
     /// challenge.
     pub(super) is_probe: bool,
-    /// True if a request that was sent only to get a challenge got none. The content is then sent
-    /// without waiting for a challenge.
+    /// True if a request that was sent only to get a challenge got no challenge. The content is
+    /// then sent without waiting for a challenge.
     is_unchallenged: bool,
     /// True if a server of this transfer has requested Basic authentication.
     has_chosen_basic: bool,
@@ -159,8 +160,8 @@ impl Transfer {
     }
 
     /// Returns the signature of the next request; `None` if the request is not signed. `given` are
-    /// the caller's fields in the request. The signature also covers those caller's fields that
-    /// proxies do not change.
+    /// the caller's fields in the request. The signature also covers those of the caller's fields
+    /// that proxies do not change.
     pub(super) fn signature(
         &self,
         callers: &CallerFields<'_>,

@@ -92,8 +92,8 @@ impl Transfer {
             && self.options.connect.unix_socket.is_none()
     }
 
-    /// Stops using HTTP/3 for this transfer, after an exchange over HTTP/3 failed. Other transfers
-    /// do not use it for some time either, unless only a stream failed. Returns false if the
+    /// Stops using HTTP/3 for this transfer, after an exchange over HTTP/3 failed. If more than a
+    /// single stream failed, other transfers avoid HTTP/3 for some time, too. Returns false if the
     /// exchange did not use HTTP/3, or if only HTTP/3 may be used.
     pub(super) fn retry_without_http3(&mut self, error: &Error, broke: ExchangeFailure) -> bool {
         let of_http3 = matches!(
@@ -124,8 +124,8 @@ impl Transfer {
         self.options.http3 != Http3Policy::Only && self.alt_used().is_some() && self.stop_http3(true)
     }
 
-    /// Makes the transfer use TCP, because the server does not serve this request over HTTP/3
-    /// (RFC 9114 section 8.1, H3_VERSION_FALLBACK). Returns false if the request cannot be sent again.
+    /// Makes the transfer use TCP, because the server does not serve this request over HTTP/3 (RFC
+    /// 9114 section 8.1, H3_VERSION_FALLBACK). Returns false if the request cannot be sent again.
     #[cfg(feature = "http3")]
     pub(crate) fn fall_back_from_http3(&mut self) -> bool {
         let is_unanswered = matches!(self.response.disposition, BodyDisposition::Unknown);
@@ -133,9 +133,9 @@ impl Transfer {
         may_leave && self.stop_http3(false)
     }
 
-    /// Makes the next exchange of this transfer use TCP. If `is_broken` is true, other transfers do
-    /// not use the QUIC endpoint for some time either. Returns false if the last exchange did not
-    /// use HTTP/3.
+    /// Makes the next exchange of this transfer use TCP. If `is_broken` is true, other transfers
+    /// avoid the QUIC endpoint for some time, too. Returns false if the last exchange did not use
+    /// HTTP/3.
     fn stop_http3(&mut self, is_broken: bool) -> bool {
         let Some(route) = self.route.http3.take() else { return false };
         if is_broken {
@@ -175,7 +175,7 @@ impl Transfer {
         is_of_service && self.drop_alternative()
     }
 
-    /// Stops using the alternative service. Returns false if none was in use.
+    /// Stops using the alternative service. Returns false if no alternative service was in use.
     pub(super) fn drop_alternative(&mut self) -> bool {
         let (Some(service), Some(known)) = (self.route.alternative.take(), &self.options.alt_svc) else { return false };
         known.mark_failed(&self.current.target, service.protocol, &service.host, service.port);

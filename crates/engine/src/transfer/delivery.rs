@@ -201,8 +201,8 @@ impl Transfer {
     }
 
     /// Returns the descriptor of the sink to which the driver may move body bytes directly. Returns
-    /// `None` if the bytes must be decoded, searched, skipped, traced or recorded, or if the sink has no such
-    /// descriptor.
+    /// `None` if the bytes must be decoded, searched, skipped, traced or recorded, or if the sink
+    /// has no descriptor.
     pub fn direct_descriptor(&mut self) -> Option<BorrowedFd<'_>> {
         match self.response.disposition {
             BodyDisposition::Deliver if self.resume.skip == 0 && !self.is_traced() => self.body.direct_descriptor(),

@@ -315,8 +315,8 @@ fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(etag, last_modified, date)
 }
 
-/// Returns the parsed Content-Range of a response. Returns `None` unless the response has exactly
-/// one valid Content-Range.
+/// Returns the parsed Content-Range of a response that has exactly one valid Content-Range;
+/// otherwise `None`.
 fn content_range_of(head: &ResponseHead) -> Option<content_range::ContentRange> {
     let mut fields = head.get_all("content-range");
     let (only, None) = (fields.next()?, fields.next()) else { return None };

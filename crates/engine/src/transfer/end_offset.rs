@@ -34,7 +34,8 @@ impl SharedEndOffset {
         self.wake();
     }
 
-    /// Returns the offset at which the first stream stops, or [`u64::MAX`] if none is set.
+    /// Returns the offset at which the first stream stops, or [`u64::MAX`] if no such offset is
+    /// set.
     fn end(&self) -> u64 {
         self.end.load(Ordering::SeqCst)
     }
@@ -57,7 +58,7 @@ impl SharedEndOffset {
     }
 
     /// Returns the number of bytes that the first stream, now at the offset `at`, may deliver. If
-    /// it is 0, `waker` is woken with `token` when the end offset changes or becomes final.
+    /// the number is 0, `waker` is woken with `token` when the end offset changes or becomes final.
     pub(super) fn bytes_until_end(&self, at: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let room = self.end().saturating_sub(at);
         if room == 0 {

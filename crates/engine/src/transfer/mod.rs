@@ -272,7 +272,7 @@ impl Transfer {
     }
 
     /// Returns the target of the next exchange: the caller's target or, after a redirect, the
-    /// redirect's.
+    /// redirect's target.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.current.target
@@ -351,7 +351,7 @@ impl Transfer {
     }
 
     /// Records whether the source of the request's content has no bytes now. The read timeout does
-    /// not apply then, because the delay is not the server's.
+    /// not apply then, because the server does not cause the delay.
     pub fn set_starved(&mut self, is_starved: bool) {
         if self.speed.has_silence_limit() {
             self.speed.set_starved(is_starved, Instant::now());
@@ -369,8 +369,8 @@ impl Transfer {
         self.speed.add(total, stall);
     }
 
-    /// Returns true if the transfer has a deadline, a minimum speed, or a time limit on the server's
-    /// silence.
+    /// Returns true if the transfer has a deadline, a minimum speed, or a time limit on the
+    /// server's silence.
     pub(crate) fn has_time_limit(&self) -> bool {
         self.deadline().is_some() || self.options.speed_limit.is_some() || self.has_silence_limit()
     }
@@ -401,8 +401,8 @@ impl Transfer {
         self.speed.check(self.facts.body_bytes, now)
     }
 
-    /// Pauses (`paused`) or resumes the limits on low speed and silence. They are paused while the
-    /// transfer waits for its sink and not for the server.
+    /// Pauses the limits on low speed and silence if `paused` is true, and resumes them otherwise.
+    /// The limits are paused while the transfer waits for its sink and not for the server.
     pub fn set_paused(&mut self, paused: bool, now: Instant) {
         self.speed.set_paused(paused, now);
     }

@@ -31,7 +31,7 @@ pub(super) enum ExpectContinue {
 }
 
 impl Transfer {
-    /// Returns the content of the next request. Returns `None` if the request has none.
+    /// Returns the content of the next request. Returns `None` if the request has no content.
     pub(super) fn content(&self) -> Option<&RequestBody> {
         self.particulars.content(&self.options).filter(|_| self.current.with_body)
     }
@@ -71,8 +71,8 @@ impl Transfer {
         self.content().is_some_and(needs) && !self.has_caller_field("Transfer-Encoding")
     }
 
-    /// Returns the framing of the next request's content. It depends on the caller's fields and the
-    /// content's length.
+    /// Returns the framing of the next request's content. The framing depends on the caller's
+    /// fields and the content's length.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.content() else {
             let says_so =
@@ -93,8 +93,9 @@ impl Transfer {
     }
 
     /// Decides whether the next request has an `Expect` field. The request has it if the caller
-    /// sets that field, or if the content is large and `worth` is true. The request has no `Expect`
-    /// field if the target has rejected one before.
+    /// sets that field, or if the content is large and `worth` is true: large content then waits
+    /// for the server's `100 Continue`. The request has no `Expect` field if the target has
+    /// rejected one before.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
         match self.expectation {
             ExpectContinue::Rejected => ExpectContinue::Rejected,

@@ -29,8 +29,8 @@ pub(super) type OwnedField = (String, Vec<u8>);
 /// A field line as the protocol machines accept it: a name and a value.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The header fields that the caller has set and that may be sent to the request's target. They
-/// also decide which fields haul adds.
+/// The header fields that the caller has set and that may be sent to the request's target. These
+/// fields also determine which fields haul adds.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -126,9 +126,9 @@ pub(super) struct EngineFieldValues<'a> {
 
 impl Transfer {
     /// Returns the request-target and the header fields for the proxy that forwards the request.
-    /// The settings in the connection's pool key decide whether there is one, so data for the proxy
-    /// cannot reach another server. `spelled`, if given, replaces the target: it is the same target
-    /// in another spelling.
+    /// The settings in the connection's pool key decide whether a proxy forwards the request, so
+    /// data for the proxy cannot reach another server. `spelled`, if given, replaces the target: it
+    /// is the same target in another spelling.
     pub(super) fn forwarded_request(
         &mut self,
         options: &RequestOptions,
@@ -172,8 +172,8 @@ impl Transfer {
         has_content && (!self.current.with_body && (describes || frames) || self.auth.is_probe && frames)
     }
 
-    /// Makes the values of the header fields that the engine adds. It is called before the fields
-    /// are ordered.
+    /// Makes the values of the header fields that the engine adds. Called before the fields are
+    /// ordered.
     pub(super) fn field_values(
         &self,
         callers: &CallerFields<'_>,

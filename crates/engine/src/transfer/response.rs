@@ -105,7 +105,7 @@ impl Transfer {
     }
 
     /// Decides what happens to the body of the response with this head. The checks run in the order
-    /// of the code, and the first one that returns a decision counts.
+    /// of the code, and the first check that returns a decision counts.
     fn decide_body_disposition(&mut self, head: &ResponseHead, framing: BodyFraming) -> BodyDisposition {
         let options = Arc::clone(&self.options);
         let decided = oversized_line(head, &options)

@@ -183,8 +183,8 @@ impl Transfer {
     }
 
     /// Removes the heads of a response without a body from the output file, and returns them. If
-    /// curl's behaviour is wanted, they are written again before the heads of the next attempt.
-    /// Returns no bytes if they cannot be removed from the output.
+    /// curl's behaviour is wanted, the removed heads are written again before the heads of the next
+    /// attempt. Returns no bytes if the heads cannot be removed from the output.
     fn take_back_written_heads(&mut self) -> Vec<u8> {
         let repeats = self.repeats_heads() && self.resume.has_begun;
         if repeats && self.body.restart() { std::mem::take(&mut self.history.heads) } else { Vec::new() }
@@ -365,9 +365,9 @@ impl Transfer {
         TransferStep::Again(wait)
     }
 
-    /// Returns true if the transfer may wait for its retry without a slot. It may not if it keeps a
-    /// decoder for the rest of the body, because transfers with a slot may wait for the decoder's
-    /// memory.
+    /// Returns true if the transfer may wait for its retry without a slot. Returns false if it
+    /// keeps a decoder for the rest of the body, because transfers with a slot may wait for the
+    /// decoder's memory.
     pub(crate) fn may_give_up_slot(&mut self) -> bool {
         if !self.resume.has_begun {
             self.body.release_decoder();
@@ -390,7 +390,8 @@ impl Transfer {
         }
     }
 
-    /// Reports the pause before a retry to [`RequestOptions::pauses`](crate::RequestOptions::pauses).
+    /// Reports the pause before a retry to
+    /// [`RequestOptions::pauses`](crate::RequestOptions::pauses).
     fn report_pause(&self, wait: Duration, error: Option<&Error>) {
         let Some(pauses) = &self.options.pauses else { return };
         let cause = error.map_or_else(|| format!("the server answered {}", self.facts.status), Error::cause);
@@ -458,15 +459,15 @@ impl Transfer {
 
     /// Returns the pause that the last response requests for its host (429 or 503 with
     /// Retry-After). The pause also applies to other requests to that host. Returns `None` if the
-    /// response requests none, or if it came from the target of a redirect to another origin.
+    /// response requests no pause, or if it came from the target of a redirect to another origin.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         self.response.host_pause
     }
 
     /// Returns the pause that the response with this head requests (429 or 503 with Retry-After).
-    /// Returns `None` if it requests none, or if it came from an origin other than that of the
-    /// caller's target.
+    /// Returns `None` if the response requests no pause, or if it came from an origin other than
+    /// the origin of the caller's target.
     pub(super) fn requested_pause(&self, head: &ResponseHead) -> Option<Duration> {
         if !matches!(head.status(), 429 | 503) || !self.current.same_origin || self.options.retry.max == 0 {
             return None;

@@ -121,7 +121,7 @@ impl Transfer {
     }
 
     /// Asks the sink for the part of the content that it has from an earlier run, so that only the
-    /// missing part is requested. It is called once, before the first exchange.
+    /// missing part is requested. Called once, before the first exchange.
     fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true)
             || !self.ranges.may_request_ranges()

@@ -13,8 +13,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::request::{RequestOptions, SpeedLimit, StallLimit};
 use crate::{Error, ErrorKind};
 
-/// A rate limit, in bytes of content per second, for all transfers together whose options contain
-/// it. It applies to each direction separately. Clones share the limit.
+/// A rate limit, in bytes of content per second, shared by all transfers whose options contain this
+/// limit. It applies to each direction separately. Clones share the limit.
 ///
 /// ```
 /// use haul::RequestOptions;
@@ -240,8 +240,8 @@ impl SpeedLimits {
         self.rate.is_some() || self.total.is_some()
     }
 
-    /// Returns the number of bytes that may be received now under the maximum rate. It is at most
-    /// `credit`, the number of bytes that the sink accepts.
+    /// Returns the number of bytes that may be received now under the maximum rate. The result is
+    /// at most `credit`, the number of bytes that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
         let time = clock::to_monotonic_time(now);
         let allowed = match &self.rate {
@@ -288,8 +288,8 @@ impl SpeedLimits {
         ReceiveCredit::Bytes(credit.max(1))
     }
 
-    /// Pauses (`paused`) or resumes the minimum speed and the time limit on silence. They are
-    /// paused while the transfer does not wait for the server.
+    /// Pauses the minimum speed and the time limit on silence if `paused` is true, and resumes them
+    /// otherwise. They are paused while the transfer does not wait for the server.
     pub(super) fn set_paused(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
             silence.is_paused = paused;

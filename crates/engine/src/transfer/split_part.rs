@@ -23,8 +23,8 @@ use crate::sink::ByteCounter;
 use crate::sink::partial::PartialFile;
 use crate::transfer_facts::TransferFacts;
 
-/// The speed below which a part of a split download counts as stalled. The bytes that it has not
-/// delivered are then requested again.
+/// The speed below which a part of a split download counts as stalled. The bytes that this part has
+/// not delivered are then requested again.
 const STALLED_PART_SPEED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
 
 /// The properties of a body that can be fetched in parts.
@@ -55,7 +55,7 @@ pub(super) enum SplitRole {
 }
 
 impl SplitRole {
-    /// Returns the offset at which the first stream stops. Returns `None` unless the transfer is
+    /// Returns the offset at which the first stream stops. Returns `None` if the transfer is not
     /// the first stream of a split download.
     pub(super) fn end_offset(&self) -> Option<&Arc<SharedEndOffset>> {
         match self {
@@ -66,9 +66,9 @@ impl SplitRole {
 }
 
 impl Transfer {
-    /// Returns `Some(Some(..))` with the properties of the response's body if it can be fetched in
-    /// parts, and `Some(None)` if it cannot. Returns `None` before the head of the response has
-    /// arrived.
+    /// Returns `Some(Some(..))` with the properties of the response's body if the body can be
+    /// fetched in parts, and `Some(None)` if it cannot. Returns `None` before the head of the
+    /// response has arrived.
     pub(crate) fn may_split(&self) -> Option<Option<SplittableBody>> {
         if !matches!(self.response.disposition, BodyDisposition::Deliver) {
             return None;
@@ -133,7 +133,7 @@ impl Transfer {
 
     /// Makes a transfer for part `id` of this transfer's body. `ordinal` selects the address of the
     /// host to which the part connects first. The part has the TLS options of this transfer, so
-    /// that it may use the same connection.
+    /// that the part may use the same connection.
     pub(crate) fn new_part(
         &self,
         body: &SplittableBody,
@@ -208,8 +208,8 @@ impl Transfer {
         }
     }
 
-    /// Returns the index of the host's address to which the transfer connects first. It differs
-    /// between the parts of a body, so that they use different addresses.
+    /// Returns the index of the host's address to which the transfer connects first. The index
+    /// differs between the parts of a body, so that the parts use different addresses.
     pub(crate) fn address_index(&self) -> usize {
         match self.split {
             SplitRole::Part { ordinal, .. } => ordinal,

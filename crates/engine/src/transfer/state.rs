@@ -131,11 +131,11 @@ impl AttemptState {
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
-    /// The delay before another attempt, if one must follow although the body of this response is
-    /// delivered; otherwise `None`.
+    /// The delay before another attempt, if another attempt must follow although the body of this
+    /// response is delivered; otherwise `None`.
     pub(super) retry_after_body: Option<Duration>,
     /// The pause that the response requests before the next request to its host (Retry-After);
-    /// `None` if it requests none.
+    /// `None` if it requests no pause.
     pub(super) host_pause: Option<Duration>,
 }
 
@@ -154,8 +154,8 @@ pub(super) enum BodyDisposition {
     /// The body is dropped, and the transfer sends another request to the same target without a
     /// pause.
     Again,
-    /// The body is dropped, and the transfer sends another request to the caller's target (not to
-    /// that of a redirect) without a pause.
+    /// The body is dropped, and the transfer sends another request without a pause to the caller's
+    /// target, not to the target of a redirect.
     Anew,
     /// The body is dropped, because the sink has all wanted bytes already.
     Complete,

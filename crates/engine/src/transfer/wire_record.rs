@@ -127,7 +127,7 @@ impl Transfer {
     }
 }
 
-/// Returns the reason for which an error truncated a response.
+/// Returns the truncation reason to record for a response that an error ended.
 fn truncation_by(error: &Error) -> TruncationReason {
     match error.kind() {
         ErrorKind::Timeout => TruncationReason::Time,

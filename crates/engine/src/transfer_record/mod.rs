@@ -158,7 +158,7 @@ pub fn field_text(value: &[u8]) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Writes the times of a transfer. Their names are those of the `-w` variables without `time_`.
+/// Writes the times of a transfer. Each time has the name of its `-w` variable without `time_`.
 fn times(facts: &TransferFacts, json: &mut JsonWriter) {
     for (name, time) in [
         ("namelookup", facts.resolved),

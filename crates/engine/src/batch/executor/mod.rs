@@ -50,8 +50,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// expired.
 const POOL_TIMED_OUT: &str = "no connection became free in time";
 
-/// The callback for the result of a request. It also gets the request's sink, unless the sink was
-/// lost in a panic or because no thread could be started.
+/// The callback for the result of a request. It also gets the request's sink, or `None` if the sink
+/// was lost in a panic or because no thread could be started.
 pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) + Send>;
 
 /// The executor: runs single requests of a client or a batch on its thread.
@@ -366,7 +366,7 @@ impl RequestExecutor {
 struct StartableRequests {
     /// The request that may start regardless of the limits on concurrent requests.
     beyond_caps: Option<u64>,
-    /// Waiting requests whose id is lower than this one may start, within the limits on concurrent
+    /// Waiting requests whose id is lower than this id may start, within the limits on concurrent
     /// requests.
     below: u64,
 }

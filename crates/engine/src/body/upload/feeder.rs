@@ -66,7 +66,7 @@ impl ContentQueue {
 
     /// Reads the next bytes from the queue into `buffer` without waiting, and returns their number;
     /// 0 means the end of the content. Fails with `WouldBlock` if the queue is empty, and wakes
-    /// `waker` when it has bytes.
+    /// `waker` when the queue has bytes.
     pub(super) fn read(&self, waker: &Waker, buffer: &mut [u8]) -> io::Result<usize> {
         let mut held = self.lock();
         held.is_wanted = true;

@@ -221,14 +221,14 @@ impl RequestBody {
         BodyPiece::file(path).map(|piece| Self::pieces([piece]))
     }
 
-    /// Makes content of a reader's whole output, sent in chunks. It can be sent only once: a
-    /// redirect that keeps the content, or a retry, fails.
+    /// Makes content of a reader's whole output, sent in chunks. The content can be sent only once:
+    /// a redirect that keeps the content, or a retry, fails.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::pieces([BodyPiece::Once(OneShotSource::new(reader))])
     }
 
-    /// Makes content of a stream's whole output, sent in chunks. It can be sent only once, like the
-    /// content of [`RequestBody::reader`]. An error of the stream aborts the request. With
+    /// Makes content of a stream's whole output, sent in chunks. The content can be sent only once,
+    /// like the content of [`RequestBody::reader`]. An error of the stream aborts the request. With
     /// [`send_async`](crate::Client::send_async), the task that awaits the response polls the
     /// stream. With all other methods, the thread that sends the request polls it. The stream must
     /// not block.

@@ -14,9 +14,9 @@
 //! | [`h1`] | one after the other, in the order of their requests |
 //! | [`h2`], `h3` | side by side |
 //!
-//! The module `sending` sends content and output for all protocols, and `uploads` sends the contents
-//! of requests that share a connection. The module `replay` decides which of these are sent again.
-//! The module `read_pacing` decides how long to wait before the next read.
+//! The module `sending` sends content and output for all protocols, and `uploads` sends the
+//! contents of requests that share a connection. The module `replay` decides which of these are
+//! sent again. The module `read_pacing` decides how long to wait before the next read.
 
 pub mod h1;
 pub mod h2;

@@ -61,9 +61,9 @@ impl PipelineLimit {
     }
 
     /// Records that the peer closed the connection with requests unanswered. `answered` is the
-    /// number of requests that it has answered or will still answer. If it has answered none since
-    /// the connection was idle, no limit is set: the connection was closed because it was idle, or
-    /// is broken.
+    /// number of requests that the peer has answered or will still answer. If the peer has answered
+    /// no request since the connection was last idle, no limit is set: the connection was closed
+    /// for idleness, or is broken.
     pub fn on_unanswered(&mut self, answered: usize) {
         self.has_unanswered |= answered > self.answered_when_idle;
     }

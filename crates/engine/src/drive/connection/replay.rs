@@ -48,8 +48,8 @@ pub(super) struct LostRequest {
 }
 
 impl LostRequest {
-    /// Returns the next step of the request's transfer: it sends the request again, or fails with
-    /// the error that the function `error` returns.
+    /// Returns the next step of the request's transfer: the transfer sends the request again, or
+    /// fails with the error that the function `error` returns.
     pub(super) fn next_step(
         &self,
         transfer: &mut Transfer,

@@ -122,14 +122,14 @@ pub(super) enum ContentReadResult {
     /// returned fewer bytes than requested, and these bytes must be sent before the source is read
     /// again.
     Waits,
-    /// The source has no bytes now. It wakes the sender when it has some. If a time is given, the
-    /// source must be read again at that time.
+    /// The source has no bytes now. The source wakes the sender when it has bytes. If a time is
+    /// given, the source must be read again at that time.
     Starved(Option<Instant>),
 }
 
 /// Reads content into the protocol machine until the content ends, the machine accepts no more, or
-/// the source has none. This is done before output is sent, so that a head and a small body are
-/// sent in one write. `given` is called with each piece.
+/// the source has no bytes at present. This is done before output is sent, so that a head and a
+/// small body are sent in one write. `given` is called with each piece.
 ///
 /// # Errors
 /// The error of the source, or content that differs from the announced length.

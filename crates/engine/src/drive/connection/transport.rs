@@ -34,8 +34,8 @@ impl PooledConnection for HttpConnection {
 }
 
 impl HttpConnection {
-    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one. `None`
-    /// for QUIC.
+    /// Returns the stream that carries the connection: a socket, or TLS or a tunnel over one.
+    /// `None` for QUIC.
     pub(super) fn stream(&self) -> Option<&ConnectionStream> {
         match self {
             Self::H1(connection) => Some(connection.stream()),

@@ -16,7 +16,8 @@ use crate::transfer::Transfer;
 /// took 2,200 of the 52,000 instructions of a small response.
 pub(super) type StreamMap<T> = FxHashMap<u64, T>;
 
-/// Returns the only stream of a connection; `None` if it has no stream or several.
+/// Returns the only stream of a connection; `None` if the connection has no stream or several
+/// streams.
 pub(super) fn only_stream<S>(active: &StreamMap<S>) -> Option<&S> {
     if active.len() == 1 { active.values().next() } else { None }
 }

@@ -42,7 +42,7 @@ const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 /// The state of a slot's connection attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptState {
-    /// The attempt has not begun, its first response has begun, or it has failed.
+    /// The attempt has not begun or has failed, or the connection's first response has begun.
     #[default]
     Settled,
     /// The attempt with this ID has begun less than [`LATE_AFTER`] ago, and has no answer.
@@ -128,8 +128,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Takes back the host slots of the transfers that wait on a connection slot, if they were lent
-    /// to other transfers.
+    /// Takes back the host slots of the transfers that wait on a connection slot, if these host
+    /// slots were lent to other transfers.
     fn reclaim_lent_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         for transfer in &mut slot.waiting {

@@ -1,7 +1,7 @@
 //! Connection coalescing (RFC 9113 section 9.1.1): a request may use an open HTTP/2 connection to
-//! another host if that connection's certificate is also valid for the request's host, and if the
-//! connection goes to one of that host's addresses. All settings for TLS and for connecting must be
-//! the same.
+//! another host. The connection's certificate must also be valid for the request's host, and the
+//! connection must go to an address of the request's host. All settings for TLS and for connecting
+//! must be the same.
 //!
 //! A server that does not serve the other host on that connection responds with 421 (RFC 9110
 //! section 15.5.20). The transfer is then tried once more on its host's own connection, which all

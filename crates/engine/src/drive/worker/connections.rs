@@ -393,9 +393,9 @@ impl Worker {
         !is_late && (transfer.attempt.descriptor_waits < MAX_DESCRIPTOR_WAITS || self.slots.has_transfers())
     }
 
-    /// Closes an idle connection to free its descriptor, and tries the transfer again. If there is no
-    /// idle connection, delays the transfer until a descriptor may be free. The delay does not count
-    /// towards the transfer's time limit.
+    /// Closes an idle connection to free its descriptor, and tries the transfer again. If there is
+    /// no idle connection, delays the transfer until a descriptor may be free. The delay does not
+    /// count towards the transfer's time limit.
     pub(super) fn wait_for_descriptor(&mut self, mut transfer: Box<Transfer>) {
         self.reclaim_lent_slot(&mut transfer);
         transfer.attempt.descriptor_waits += 1;

@@ -65,7 +65,7 @@ impl HelperThreads {
 }
 
 impl Worker {
-    /// Starts another worker if this one has slept little lately and transfers wait.
+    /// Starts another worker if transfers wait and this worker has slept little lately.
     pub(super) fn start_helper(&mut self) {
         if self.index != 0 || self.helpers.threads.len() + 1 >= self.options.threads {
             return;

@@ -44,8 +44,8 @@ impl Worker {
         Some(token)
     }
 
-    /// Begins a QUIC handshake for which no transfer waits, unless one has been tried with this
-    /// peer before.
+    /// Begins a QUIC handshake for which no transfer waits. Does nothing if such a handshake with
+    /// this peer has begun before.
     fn begin_http3(&mut self, key: &ConnectionKey, transfer: &Transfer) {
         if self.peers.get(key).has_tried_http3 {
             return;

@@ -39,8 +39,8 @@ impl IdleConnectionSlots {
 }
 
 impl Worker {
-    /// Adds a slot to the free slots of this round if it has no transfer. It becomes idle at the
-    /// end of the round.
+    /// Adds a slot to the free slots of this round if it has no transfer. The slot becomes idle at
+    /// the end of the round.
     pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {

@@ -91,7 +91,7 @@ pub fn run(client: &Client, scheduler: &Arc<dyn Scheduler>, options: WorkerOptio
     outcome
 }
 
-/// Runs one worker on the calling thread. It first completes the transfer in progress on
+/// Runs one worker on the calling thread. The worker first completes the transfer in progress on
 /// `connection`, and then runs all further transfers.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ const MAX_FLUSH_DELAY: Duration = Duration::from_millis(1);
 /// The state of a worker's flushes of the gathered output.
 #[derive(Default)]
 pub(super) struct OutputFlushState {
-    /// True if the output was full, and the event loop waits until it is writable.
+    /// True if the output was full, and the event loop waits until the output is writable.
     is_watched: bool,
     /// True if the last flush could not write everything, and this worker cannot wait for the rest.
     /// No flush is tried before the next event.

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// use each other's host slots, or decode bodies. A host slot is a permit for one transfer to a
 /// host.
 pub trait Scheduler: Send + Sync {
-    /// Returns the next transfer for this worker, if one may start now.
+    /// Returns the next transfer for this worker; `None` if no transfer may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
     /// Decides how a host slot (a permit for one transfer to a host) is used after the transfer
@@ -141,7 +141,7 @@ pub trait Scheduler: Send + Sync {
     /// transfers.
     fn set_host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
 
-    /// Returns the current limit on connections to one host; `None` if it is still
+    /// Returns the current limit on connections to one host; `None` if the limit is still
     /// [`WorkerOptions::per_host`](super::WorkerOptions::per_host).
     fn connections(&self) -> Option<usize> {
         None

@@ -45,8 +45,8 @@ impl RecalledRequest {
 }
 
 impl Dispatcher {
-    /// Adds a transfer to the stage `number`. It is made from a value that the previous stage has
-    /// extracted.
+    /// Adds a transfer to the stage `number`. The transfer is made from a value that the previous
+    /// stage has extracted.
     pub(in crate::fleet) fn add_job_from_value(
         &self,
         number: usize,
@@ -58,7 +58,7 @@ impl Dispatcher {
         self.add_value(&mut self.lock(), ValueOrigin { number, stage, window, order }, value, None);
     }
 
-    /// Adds a transfer that an earlier run queued. It keeps its number.
+    /// Adds a transfer that an earlier run queued. The transfer keeps its number.
     pub(super) fn add_unfinished(
         &self,
         state: &mut DispatchState,

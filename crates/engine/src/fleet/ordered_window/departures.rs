@@ -14,9 +14,9 @@ pub(super) struct DepartureReports {
 }
 
 impl OrderedWindow {
-    /// Makes the window report to the observer when the content of a transfer has been passed to
-    /// the sink completely, and how many bytes of the output are written. `stage` is the index of
-    /// the window's stage.
+    /// Makes the window report two facts to the observer: that all content of a transfer has been
+    /// passed to the sink, and the number of written output bytes. `stage` is the index of the
+    /// window's stage.
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,

@@ -95,8 +95,8 @@ pub(super) trait StageSink: Send {
     fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
 }
 
-/// The number of bytes that an empty slot takes from the budget. It limits the number of empty
-/// bodies that may finish before a slow one.
+/// The number of bytes that an empty slot takes from the budget. This cost limits the number of
+/// empty bodies that may finish before a slow one.
 const SLOT_COST: usize = 256;
 
 /// The number that stands for "no slot" in atomic fields.
@@ -115,7 +115,8 @@ pub(super) struct OrderedWindow {
     head: AtomicU64,
     /// A copy of [`OrderedWindowState::held`] that is readable without the lock.
     held: AtomicUsize,
-    /// A copy of [`OrderedWindowState::claimed`], or [`NO_SLOT`], that is readable without the lock.
+    /// A copy of [`OrderedWindowState::claimed`], or [`NO_SLOT`], that is readable without the
+    /// lock.
     claimed: AtomicU64,
     wants_flush: AtomicBool,
     departures: Option<DepartureReports>,
@@ -240,8 +241,8 @@ impl OrderedWindow {
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputReadiness::Free
     }
 
-    /// Returns true if the budget is not used up, so that another transfer may start before the
-    /// head is finished. This is called before every transfer, so it takes no lock.
+    /// Returns true if the budget is not used up. Another transfer may then start before the first
+    /// unfinished body is complete. This is called before every transfer, so it takes no lock.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.byte_budget()
@@ -274,9 +275,9 @@ impl OrderedWindow {
         Ok(tail)
     }
 
-    /// Returns the number of bytes that may be put into a slot now. If it is 0, `waker` is woken
-    /// with `token` when the caller should call this again. Without a waker, the call never gives
-    /// the slot exclusive use of the sink.
+    /// Returns the number of bytes that may be put into a slot now. If the number is 0, `waker` is
+    /// woken with `token` when the caller should call this again. Without a waker, the call never
+    /// gives the slot exclusive use of the sink.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {

@@ -36,7 +36,7 @@ impl StageSink for CollectingSink {
     }
 }
 
-/// A [`CollectingSink`] that allows streaming slots to keep content while it has no room.
+/// A [`CollectingSink`] that allows streaming slots to keep content while the sink has no room.
 struct RunAheadSink(CollectingSink);
 
 impl StageSink for RunAheadSink {

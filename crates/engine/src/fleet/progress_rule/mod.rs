@@ -131,8 +131,8 @@ impl OrderedWindowMemory {
     }
 
     /// Returns true if a transfer that waits to receive more bytes must be woken. A transfer whose
-    /// bytes are kept in memory is woken only when a quarter of the budget is free, since it would
-    /// be useless to wake all such transfers for each free byte.
+    /// bytes are kept in memory is woken only when a quarter of the budget is free, so that not
+    /// every free byte wakes all such transfers.
     pub(super) fn may_continue(self, is_streaming: bool) -> bool {
         let has_quarter = self.held < self.budget - self.budget / 4;
         if is_streaming { self.room == OutputReadiness::Free || self.may_run_ahead && has_quarter } else { has_quarter }

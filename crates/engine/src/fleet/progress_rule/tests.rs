@@ -253,7 +253,8 @@ impl FleetModel {
         }
     }
 
-    /// Advances the clock, if a transfer waits for a time. Returns false if none does.
+    /// Advances the clock, if a transfer waits for a time. Returns false if no transfer waits for a
+    /// time.
     fn wait(&mut self) -> bool {
         let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let next_timeout = self.dispatch.next_timeout(self.now, &view);
@@ -292,7 +293,7 @@ impl FleetModel {
         self.dispatch.is_exhausted(last) && self.windows.iter().all(|window| window.is_empty())
     }
 
-    /// Performs a random step. Returns false if none is possible.
+    /// Performs a random step. Returns false if no step is possible.
     fn step(&mut self) -> bool {
         if self.rng.below(8) == 0 {
             self.output.0.lock().unwrap().is_full = self.rng.below(2) == 0;

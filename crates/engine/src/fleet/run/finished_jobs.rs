@@ -58,7 +58,7 @@ impl FleetRun {
     }
 
     /// Counts a finished job, and outputs its report after its body. Finishes its slot in the
-    /// stage's window, unless another page of its listing follows in the slot.
+    /// stage's window if no other page of its listing follows in the slot.
     pub(super) fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText, end: PageEnd) {
         if !matches!(end, PageEnd::Beyond) {
             let mut tally = self.lock_tally();

@@ -69,8 +69,8 @@ pub(crate) struct Connecting {
     reopened: u32,
     phase: ConnectPhase,
     /// The TLS options of the connection key, together with the server's keys for Encrypted Client
-    /// Hello. `None` before these keys are known, or if they are not wanted: then the options of
-    /// the connection key apply.
+    /// Hello. `None` before these keys are known, or if no keys are wanted. The options of the
+    /// connection key then apply.
     ech_tls: Option<TlsOptions>,
     /// True once the server has rejected other keys for Encrypted Client Hello and has sent its
     /// current keys.
@@ -97,7 +97,7 @@ enum ConnectPhase {
         stages: RemainingStages,
     },
     /// Only QUIC is tried, either during its head start or because it is the only allowed protocol.
-    /// TCP starts at the time `tcp_starts`, or never if that is `None`.
+    /// TCP starts at the time `tcp_starts`, or never if `tcp_starts` is `None`.
     #[cfg(feature = "http3")]
     QuicFirst {
         route: Box<ResolvedRoute>,
@@ -119,7 +119,7 @@ pub(crate) enum ConnectProgress {
     /// The addresses are known and no connection was attempted yet. The caller must call `step`
     /// again to continue.
     Resolved,
-    /// A phase has ended, and the next one has begun. The caller must call `step` again to
+    /// A phase has ended, and the next phase has begun. The caller must call `step` again to
     /// continue.
     Advanced,
     /// The connection can carry requests. Its socket is non-blocking.

@@ -176,8 +176,8 @@ impl Connecting {
         true
     }
 
-    /// Records that the HTTP/3 endpoint failed, unless the cause is local, such as a lack of
-    /// descriptors.
+    /// Records that the HTTP/3 endpoint failed. Does nothing if the cause is local, such as a lack
+    /// of descriptors.
     fn on_quic_failed(&self, endpoint: &QuicEndpoint, error: &Error) {
         let is_own = error.lacks_descriptors() || matches!(error.kind(), ErrorKind::Setup | ErrorKind::Interface);
         if !is_own {

@@ -142,8 +142,8 @@ impl ResolvedRoute {
         }
     }
 
-    /// Returns the race of QUIC handshakes with these addresses. `spread` is the index of the address to
-    /// try first.
+    /// Returns the race of QUIC handshakes with these addresses. `spread` is the index of the
+    /// address to try first.
     ///
     /// # Errors
     /// The route leads through a Unix socket or a proxy, or the options exclude TLS 1.3.

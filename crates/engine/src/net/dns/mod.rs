@@ -189,8 +189,8 @@ impl Resolver {
     }
 
     /// Makes a copy for a forked child process, in which the resolver's threads do not exist. The
-    /// copy contains the overrides and the chosen name servers, unless another thread held their
-    /// lock during the fork.
+    /// copy contains the overrides and the chosen name servers; the copy is empty if another thread
+    /// held their lock during the fork.
     pub(crate) fn after_fork(&self) -> Self {
         let ResolverInner { ask, uses_dns, files, options, state, .. } = &*self.shared;
         let copy = Self::build(*options, files.clone(), *uses_dns, Arc::clone(ask));
@@ -225,8 +225,8 @@ impl Resolver {
         *self.shared.inbox.lock().ignore_poison() = None;
     }
 
-    /// Makes a resolver with the same overrides that uses the system's name servers. It resolves
-    /// the host name in the URL of a DNS server (DNS over HTTPS).
+    /// Makes a resolver with the same overrides that uses the system's name servers. The new
+    /// resolver resolves the host name in the URL of a DNS server (DNS over HTTPS).
     #[must_use]
     pub fn without_servers(&self) -> Self {
         let resolver = Self::new(self.shared.options);
@@ -234,7 +234,7 @@ impl Resolver {
         resolver
     }
 
-    /// Adds or removes an override: fixed addresses for a host and port. The syntax is the one of
+    /// Adds or removes an override: fixed addresses for a host and port. The syntax is that of
     /// curl's `--resolve`: `[+]HOST:PORT:ADDR[,ADDR]...` adds an override, and `-HOST:PORT` removes
     /// it. The HOST `*` stands for every host. With a `+`, the override expires after
     /// [`DnsCacheOptions::ttl`].

@@ -15,7 +15,7 @@ pub(super) struct DnsOverrides {
 #[derive(Clone)]
 struct DnsOverride {
     addresses: Arc<[IpAddr]>,
-    /// The time at which the override expires if its text began with `+`. `None`: it never expires.
+    /// The time at which an override with `+` expires; `None` if the override never expires.
     until: Option<Instant>,
 }
 

@@ -59,8 +59,8 @@ pub struct ProxyOptions {
     /// A SOCKS proxy through which the HTTP proxy is reached (`--preproxy`). If no HTTP proxy is
     /// used, the origin is reached through the SOCKS proxy.
     pub preproxy: Option<Proxy>,
-    /// The user and password for the proxy (`-U`), if its URL contains none. They are not sent to
-    /// the preproxy.
+    /// The user and password for the proxy (`-U`), if the proxy's URL contains no user. They are
+    /// not sent to the preproxy.
     pub credentials: Option<Credentials>,
     /// The authentication scheme for HTTP proxies (`--proxy-basic`, `--proxy-digest`,
     /// `--proxy-anyauth`). Default: Basic.
@@ -76,7 +76,7 @@ pub struct ProxyOptions {
     /// True to send CONNECT as HTTP/1.0 (`--proxy1.0`). Default: false.
     pub http10: bool,
     /// The fields for HTTP proxies (`--proxy-header`), sent in CONNECT and in forwarded requests.
-    /// Each replaces the field of the same name that haul would send.
+    /// Each field replaces the field of the same name that haul would send.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of fields that haul must not add for HTTP proxies (`--proxy-header NAME:`). Host
     /// is always sent.
@@ -104,7 +104,8 @@ pub struct SocksGssapi {
 
 impl ProxyOptions {
     /// Makes options with the proxies in the environment variables `http_proxy`, `https_proxy`,
-    /// `all_proxy` and `no_proxy`. Uses none of them in a set-user-ID program ([`crate::environment`]).
+    /// `all_proxy` and `no_proxy`. Uses none of them in a set-user-ID program
+    /// ([`crate::environment`]).
     #[must_use]
     pub fn from_environment() -> Self {
         let environment = ProxyEnvironment::from_variables(|name| environment::variable(name).map(OsString::into_vec));

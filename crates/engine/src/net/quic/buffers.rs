@@ -67,7 +67,8 @@ pub(super) struct DatagramBuffers {
 }
 
 impl DatagramBuffers {
-    /// Receives available datagrams, and passes each to `handle`. Returns true if there may be more.
+    /// Receives available datagrams, and passes each to `handle`. Returns true if there may be
+    /// more.
     ///
     /// # Errors
     /// The errors of `recvmmsg(2)`; `WouldBlock` if there is no datagram.

@@ -33,7 +33,7 @@ const H3_NO_ERROR: VarInt = VarInt::from_u32(0x100);
 /// path.
 const MAX_SEGMENTS: usize = 32;
 /// The number of consecutive ICMP errors (port unreachable) after which an established connection
-/// is lost. A single one may be forged.
+/// is lost. A single error may be forged.
 const MAX_REFUSALS: u32 = 3;
 
 /// The result of [`QuicConnection::receive`].
@@ -376,8 +376,8 @@ pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
 }
 
 impl Drop for QuicConnection {
-    /// Sends the peer that the connection is closed, unless it is already closed or belongs to the
-    /// parent of this process.
+    /// Notifies the peer that the connection is closed. Does nothing if it is already closed, or if
+    /// it belongs to the parent of this process.
     fn drop(&mut self) {
         self.close(H3_NO_ERROR.into_inner(), "", Instant::now());
     }

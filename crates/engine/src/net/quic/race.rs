@@ -29,7 +29,8 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of receives for one attempt before the other attempts get their turn.
 const MAX_RECEIVES_PER_TURN: usize = 8;
 
-/// QUIC handshakes with the addresses of one host. The first one that is complete ends the race.
+/// QUIC handshakes with the addresses of one host. The first handshake that is complete ends the
+/// race.
 pub(crate) struct QuicRace {
     host: String,
     order: AttemptOrder,
@@ -175,8 +176,8 @@ impl QuicRace {
             .min()
     }
 
-    /// Returns the sockets of the attempts. Each becomes readable when an answer arrives. The flag
-    /// is true if the caller must also wait until the socket is writable.
+    /// Returns the sockets of the attempts. Each socket becomes readable when an answer arrives.
+    /// The flag is true if the caller must also wait until the socket is writable.
     pub(crate) fn pending_fds(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
         self.racing.iter().map(|attempt| (attempt.as_fd(), attempt.has_output()))
     }

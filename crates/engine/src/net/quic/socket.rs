@@ -52,7 +52,8 @@ pub(super) struct QuicSocket {
     peer: SocketAddr,
     /// The size of the receive buffer in bytes, as the system has granted it.
     receive_buffer: usize,
-    /// The type of service and the priority of sent packets; `None` if the options set neither.
+    /// The type of service and the priority of sent packets; `None` if the options set no such
+    /// value.
     marks: Option<PacketMarks>,
 }
 

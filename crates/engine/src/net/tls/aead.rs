@@ -67,7 +67,7 @@ impl TlsRecordAead {
     }
 
     /// Encrypts `plain` in place, and returns the authentication tag. Returns `None` if `plain` is
-    /// too long; it may then be unchanged.
+    /// too long; `plain` may then be unchanged.
     pub(super) fn seal(&self, nonce: [u8; 12], aad: &[u8], plain: &mut [u8]) -> Option<[u8; TAG_LENGTH]> {
         match self {
             Self::AwsLc(key) => {

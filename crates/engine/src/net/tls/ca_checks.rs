@@ -27,9 +27,9 @@ const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29
 const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
 const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
 const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-/// The extensions that may be critical. The first ones are checked by this module or by webpki. The
-/// last ones are policies and CRL distribution points, which restrict nothing unless a policy is
-/// required.
+/// The extensions that may be critical. This module or webpki checks the extensions at the
+/// beginning of the list. The last extensions are policies and CRL distribution points, which need
+/// no check: they restrict something only if a policy is required.
 const SUPPORTED_EXTENSIONS: [ObjectIdentifier; 10] = [
     SUBJECT_ALT_NAME,
     NAME_CONSTRAINTS,
@@ -149,7 +149,7 @@ pub(super) fn is_self_issued(certificate: &Certificate) -> bool {
 }
 
 /// Returns true if a certificate may be used for TLS server authentication: it lists no purposes
-/// (`extKeyUsage`), or lists that one. Returns `None` if the purposes cannot be parsed. As in
+/// (`extKeyUsage`), or lists this purpose. Returns `None` if the purposes cannot be parsed. As in
 /// webpki and OpenSSL, `anyExtendedKeyUsage` is not sufficient (RFC 5280 section 4.2.1.12 leaves
 /// that to the application).
 pub(super) fn allows_server_authentication(certificate: &Certificate) -> Option<bool> {
@@ -190,8 +190,8 @@ fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Returns the value of an extension. Returns an error if it is malformed or occurs twice (RFC 5280
-/// section 4.2).
+/// Returns the value of an extension. Returns an error if the extension is malformed or occurs
+/// twice (RFC 5280 section 4.2).
 fn read_extension<T>(certificate: &Certificate, oid: ObjectIdentifier) -> Result<Option<T>, CaFault>
 where
     T: for<'a> Decode<'a, Error = DerError>,

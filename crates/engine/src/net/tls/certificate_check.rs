@@ -23,7 +23,8 @@ pub(super) struct PresentedChain<'a> {
     pub(super) intermediates: &'a [CertificateDer<'a>],
     pub(super) server_name: &'a ServerName<'a>,
     pub(super) now: UnixTime,
-    /// The stapled OCSP response, empty if the server sent none. `None` if it must not be checked.
+    /// The stapled OCSP response, or an empty slice if the server sent no response. `None` if the
+    /// response must not be checked.
     pub(super) status: Option<&'a [u8]>,
 }
 

@@ -108,8 +108,8 @@ struct BasicResponse<'a> {
     certificates: Option<Vec<AnyRef<'a>>>,
 }
 
-/// The ASN.1 type `ResponseData` of RFC 6960, without the version: it has only one value, which DER
-/// omits.
+/// The ASN.1 type `ResponseData` of RFC 6960, without the version. The version has only one value,
+/// which DER omits.
 #[derive(Sequence)]
 struct ResponseData<'a> {
     /// The name or the key of the responder. It is not used, because the signature identifies the

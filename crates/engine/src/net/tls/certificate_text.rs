@@ -76,9 +76,9 @@ fn format_name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| format_attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
-/// Formats an attribute of a distinguished name. It does not use the attribute's `Display`, because
-/// that needs a table of all object identifiers, whose relocation would slow the start of every
-/// program that uses haul by 44,000 instructions.
+/// Formats an attribute of a distinguished name. Does not use the attribute's `Display`, because
+/// that needs a table of all object identifiers. Relocating the table would add 44,000 instructions
+/// to the start of every program that uses haul.
 fn format_attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
     let kind = ATTRIBUTE_NAMES.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);

@@ -34,8 +34,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::old_key_formats;
 use crate::{Error, ErrorKind, Result};
 
-/// The files of a client's certificate and key. They are read at the first use, and again for new
-/// connections after they were replaced.
+/// The files of a client's certificate and key. The files are read at the first use. After they
+/// were replaced, they are read again for new connections.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientIdentity {
     /// The file of the certificate (`--cert`). A PEM file may also contain the intermediate

@@ -88,14 +88,14 @@ impl TlsConnection {
         self.agreed.as_ref()?.fault.as_deref()
     }
 
-    /// Returns the server's certificates in DER, beginning with the server's own; `None` unless
-    /// [`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates) is set.
+    /// Returns the server's certificates in DER, beginning with the server's own; `None` if
+    /// [`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates) is not set.
     #[must_use]
     pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
         self.agreed.as_ref()?.chain.as_ref()
     }
 
-    /// Returns true if the server's certificate contains this host, too.
+    /// Returns true if the server's certificate is also valid for this host.
     #[must_use]
     pub fn is_certified_for(&self, host: &str) -> bool {
         self.agreed.as_ref().is_some_and(|agreed| agreed.is_certified_for(host))

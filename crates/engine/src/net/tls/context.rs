@@ -52,7 +52,7 @@ impl TlsVersion {
     }
 }
 
-/// The TLS settings. All of them are a part of the connection pool's key.
+/// The TLS settings. All settings are a part of the connection pool's key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct TlsOptions {
@@ -184,7 +184,7 @@ pub struct SessionKey {
 }
 
 /// The maximum number of servers whose tickets are kept. When it is exceeded, the tickets of the
-/// server that was used longest ago are dropped. A server takes about 2 KiB and the size of its
+/// least recently used server are dropped. A server takes about 2 KiB and the size of its
 /// certificates.
 const MAX_SERVERS_WITH_TICKETS: usize = 2048;
 /// The maximum number of cached contexts, and of each of their cached parts. Contexts differ in
@@ -261,8 +261,8 @@ impl TlsContexts {
     ///
     /// The files that the options name are checked for changes at most once a second. If the
     /// client's certificate cannot be used (for example because its file was replaced, and the file
-    /// of its key not yet), the last usable one remains in use. A changed CA file that cannot be
-    /// used is an error. A file that was removed counts as unchanged.
+    /// of its key not yet), the last usable certificate remains in use. A changed CA file that
+    /// cannot be used is an error. A file that was removed counts as unchanged.
     ///
     /// # Errors
     /// [`ErrorKind::ClientCertificate`] if the client's certificate or key cannot be used;

@@ -225,11 +225,12 @@ impl Context for RealNameHashContext {
     }
 }
 
-/// Checks the certificate if rustls rejects the connection's host name because of its hyphens. For
-/// other connections, only the inner check applies.
+/// Checks the name in the certificate for connections whose host name rustls rejects because of its
+/// hyphens. For other connections, only the inner check applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check of everything except the name. It must check the name last.
+    /// The check of everything except such a host name. It must check the name last: a name
+    /// mismatch then means that the certificate has no other fault.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

@@ -90,7 +90,7 @@ impl NegotiatedSession {
         lines
     }
 
-    /// Returns true if the server's certificate contains this host, too.
+    /// Returns true if the server's certificate is also valid for this host.
     pub(crate) fn is_certified_for(&self, host: &str) -> bool {
         let Some(certificate) = &self.certificate else { return false };
         let (Ok(certificate), Ok(name)) = (webpki::EndEntityCert::try_from(certificate), name_of(host)) else {

@@ -22,7 +22,7 @@ struct QuicCipher {
 }
 
 /// Returns the packet protection for a cipher suite, made with [`aead`](super::aead). For an
-/// unknown suite, returns that of rustls. The result is made once for each suite.
+/// unknown suite, returns the packet protection of rustls. The result is made once for each suite.
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {
@@ -89,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the keys of client and server: one with rustls' packet protection, and one with
-    /// ours.
+    /// Returns two sets of keys for client and server: one with the packet protection of rustls,
+    /// and one with the packet protection of this module.
     fn keys(suite: &'static Tls13CipherSuite) -> (Keys, Keys) {
         let keys = |quic, side| Suite { suite, quic }.keys(b"id", side, Version::V1);
         (keys(suite.quic.unwrap(), Side::Client), keys(packet_protection(suite).unwrap(), Side::Server))

@@ -30,7 +30,7 @@ struct FileStamp {
     changed: (i64, i64),
 }
 
-/// The metadata of several files at one time. It is `None` for a file that does not exist.
+/// The metadata of several files at one time. An entry is `None` for a file that does not exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileStamps(Vec<Option<FileStamp>>);
 

@@ -1,5 +1,5 @@
 //! Runs the test vectors of C2SP's x509-limbo if a copy of `limbo.json` is available:
-//! `scripts/x509-limbo.sh` runs this.
+//! `scripts/x509-limbo.sh` starts this test.
 //!
 //! Each chain that must be rejected is rejected, or is listed with a reason in
 //! `scripts/x509-limbo/accepted`. Chains that are rejected although they should be accepted are

@@ -160,8 +160,8 @@ impl H1Connection {
         self.can_start() && self.last_transfer().is_none_or(|last| transfer.may_pipeline_after(last))
     }
 
-    /// Returns the transfer whose request was sent last, if it is not finished. It waits for its
-    /// response or for the end of the pipeline.
+    /// Returns the transfer whose request was sent last, if it is not finished. That transfer waits
+    /// for its response or for the end of the pipeline.
     #[must_use]
     pub fn last_transfer(&self) -> Option<&Transfer> {
         self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())

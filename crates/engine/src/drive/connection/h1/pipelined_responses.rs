@@ -50,8 +50,8 @@ const MAX_RESPONSES_PER_DEPTH: usize = 4;
 pub(super) struct PipelinedResponses {
     /// Complete responses, each with the time of its completion.
     held: Vec<(Box<Transfer>, Instant)>,
-    /// The time at which all requests had been answered. The pipeline then ends, unless another
-    /// request follows immediately.
+    /// The time at which all requests had been answered. If no other request follows immediately,
+    /// the pipeline ends then.
     idle_since: Option<Instant>,
     /// The time at which the connection counts as closed by the peer if no byte has arrived. Set
     /// when haul has closed its side.
@@ -162,8 +162,9 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Accepts the kept responses of the pipeline. If extra bytes arrived or the framing was
-    /// broken, adds the transfers to `finished` instead, so that each request is sent again alone.
+    /// Adds the transfers of the kept responses to `finished`, with the responses accepted. If
+    /// extra bytes arrived or the framing was broken, discards the responses instead, and each
+    /// request is sent again alone.
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);

@@ -26,7 +26,7 @@ pub(super) struct UnsentRequestContent {
     held_until: Option<Instant>,
     /// True if the source had no bytes at the last read, and has not ended.
     is_starved: bool,
-    /// The time when the source may have more bytes, if it has set one.
+    /// The time when the source may have more bytes, if the source has set such a time.
     resumes_at: Option<Instant>,
     /// True if a read of the content may block the sending thread.
     may_block: bool,

@@ -212,9 +212,9 @@ impl H2Connection {
     }
 
     /// Returns true if a transfer of this rank (position in the output order) could wait on this
-    /// connection for ever. That is the case if the connection accepts no further request, the
-    /// sinks of all its streams are full, and at least one of these sinks cannot be written before
-    /// the body of this transfer, because its body comes later in the output.
+    /// connection for ever. That is the case if the connection accepts no further request, all
+    /// sinks of its streams are full, and one of these sinks waits for the body of this transfer,
+    /// which comes earlier in the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -372,8 +372,8 @@ impl H2Connection {
         self.send_and_finish(progress, now, finished)
     }
 
-    /// Sends the protocol machine's output after a receive. Then handles the events that the sending
-    /// caused ([`H2Connection::finish_step`]).
+    /// Sends the protocol machine's output after a receive. Then handles the events that the
+    /// sending caused ([`H2Connection::finish_step`]).
     fn send_and_finish(
         &mut self,
         progress: ReceiveStatus,

@@ -318,8 +318,8 @@ impl H3Connection {
         self.uploads.is_not_empty()
     }
 
-    /// Returns true if [`H3Connection::receive`] will report a finished transfer even if no datagram
-    /// arrives.
+    /// Returns true if [`H3Connection::receive`] will report a finished transfer even if no
+    /// datagram arrives.
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.machine.has_pending_event() || !self.readable.is_empty()

@@ -1,5 +1,5 @@
-//! Handles the events of QUIC: reads streams, and passes their bytes through the protocol machine to
-//! the transfers.
+//! Handles the events of QUIC: reads streams, and passes their bytes through the protocol machine
+//! to the transfers.
 //!
 //! The chunks of a stream are the payloads of its datagrams, in the memory into which they were
 //! received. Their body bytes are gathered and delivered by one call.

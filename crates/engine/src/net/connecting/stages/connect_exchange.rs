@@ -1,6 +1,6 @@
-//! A CONNECT request and its response (RFC 9110 §9.3.6). It uses the protocol machines of ordinary
-//! requests, so their limits and framing rules apply. If the connection to the proxy uses TLS, ALPN
-//! selects HTTP/1.1 or HTTP/2; otherwise, HTTP/1.1 is used.
+//! A CONNECT request and its response (RFC 9110 §9.3.6). The exchange uses the protocol machines of
+//! ordinary requests, so their limits and framing rules apply. If the connection to the proxy uses
+//! TLS, ALPN selects HTTP/1.1 or HTTP/2; otherwise, HTTP/1.1 is used.
 
 use haul_proto::ResponseError;
 use std::sync::Arc;

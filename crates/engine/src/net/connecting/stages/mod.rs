@@ -32,7 +32,7 @@ use crate::net::tls::{TlsContexts, TlsOptions};
 
 /// The result of one [`ConnectionStage::step`]: whether the stage is complete.
 pub(super) enum ConnectStepOutcome {
-    /// The stage is complete, and the next one can begin.
+    /// The stage is complete, and the next stage can begin.
     Done,
     /// The stage waits for the socket.
     Blocked,

@@ -111,7 +111,7 @@ impl DnsInbox {
         std::mem::take(&mut self.waiting.lock().ignore_poison().questions)
     }
 
-    /// Closes the inbox if no questions wait. Returns true if it is closed.
+    /// Closes the inbox if no questions wait. Returns true if the inbox is closed.
     fn close(&self) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         waiting.closed = waiting.questions.is_empty();
@@ -292,8 +292,8 @@ impl<'a> DnsClient<'a> {
         self.current_socket.clear();
     }
 
-    /// Returns the configuration for a new lookup. It is read from the system's files. If the user
-    /// chose name servers, they replace the system's servers.
+    /// Returns the configuration for a new lookup. The configuration is read from the system's
+    /// files. If the user chose name servers, these replace the system's servers.
     fn config(&mut self, now: Instant) -> ResolverConfig {
         let config = self.files.config(now).clone();
         if self.channel.is_some() {
