@@ -40,7 +40,7 @@ pub struct TransferFacts {
     pub head_bytes: u64,
     /// The number of received bytes of the body, before decoding.
     pub body_bytes: u64,
-    /// The number of bytes of the body after decoding; `None` if it had no content coding.
+    /// The number of bytes of the body after decoding; `None` if the body had no content coding.
     pub decoded_bytes: Option<u64>,
     /// The number of redirects followed in the last attempt.
     pub redirects: u32,
@@ -123,7 +123,7 @@ pub struct TlsFacts {
     pub version: &'static str,
     /// The cipher suite by its name in the IANA registry, such as `TLS_AES_128_GCM_SHA256`.
     pub cipher: String,
-    /// The protocol that ALPN selected; `None` if it selected none.
+    /// The protocol that ALPN selected; `None` if ALPN selected no protocol.
     pub alpn: Option<String>,
     /// True if the handshake resumed an earlier session.
     pub resumed: bool,

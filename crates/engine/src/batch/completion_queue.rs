@@ -42,8 +42,8 @@ pub(super) struct CompletionQueue {
 /// The state of a completion queue, under its lock.
 #[derive(Default)]
 pub(super) struct CompletionState {
-    /// The results of requests that finished earlier than a request before them. The key is the id
-    /// of the request. Used only with `BatchOrder::Input`.
+    /// Results that must wait, because an earlier request is not finished. The key is the id of the
+    /// finished request. Used only with `BatchOrder::Input`.
     out_of_order: BTreeMap<u64, FinishedRequest>,
     /// The results that the program can take now, in the order in which it gets them.
     ready: VecDeque<FinishedRequest>,
@@ -75,8 +75,8 @@ impl WokenTasks for CompletionQueue {
 }
 
 impl CompletionState {
-    /// Returns true if the program waits, or watches the descriptor, so that it must be notified of
-    /// new results.
+    /// Returns true if the program waits or watches the descriptor. The program must then be
+    /// notified of new results.
     fn has_waiting_consumer(&self) -> bool {
         self.waiting > 0 || self.notifier.as_ref().is_some_and(|notifier| !notifier.is_readable())
     }
@@ -136,7 +136,7 @@ impl CompletionQueue {
     }
 
     /// Removes and returns at most `most` results. The second value is true if this has freed
-    /// memory, so that waiting requests may start.
+    /// memory. Waiting requests may then start.
     pub(super) fn take_results(&self, state: &mut CompletionState, most: usize) -> (Vec<FinishedRequest>, bool) {
         let count = state.ready.len().min(most);
         if count == 0 {

@@ -57,8 +57,8 @@ impl MemoryBudget {
         self.held.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// Releases `bytes` bytes of the budget. Returns true if the budget was used up before, so that
-    /// waiting requests may start now.
+    /// Releases `bytes` bytes of the budget. Returns true if the budget was used up before. Waiting
+    /// requests may start then.
     pub(super) fn release(&self, bytes: u64) -> bool {
         let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
         let was_full = held >= self.most;

@@ -97,7 +97,7 @@ pub struct BatchOptions {
     /// The order in which the responses are returned. Default: the order of the requests.
     pub order: BatchOrder,
     /// Maximum number of bytes for bodies in progress and bodies that the program has not taken
-    /// yet. One body may exceed it. Default 64 MiB.
+    /// yet. One body may exceed this limit. Default 64 MiB.
     pub memory: u64,
     /// A callback that is called during waits and decides whether to stop waiting. Default: none.
     pub interrupt: Option<InterruptCallback>,

@@ -33,8 +33,8 @@ impl DeclarationPlace {
         }
     }
 
-    /// Returns true if a body that begins with `start` may declare its charset. The result can
-    /// change to false with more bytes only if `start` is nothing but white space.
+    /// Returns true if a body that begins with `start` may declare its charset. More bytes can
+    /// change the result to false only while `start` contains nothing but white space.
     pub(super) fn is_in(self, start: &[u8]) -> bool {
         match self {
             Self::Anywhere => true,
@@ -70,7 +70,8 @@ pub(super) fn find_declared_encoding(start: &[u8]) -> Option<&'static Encoding> 
     TagScanner { bytes: start, at: 0 }.find_charset()
 }
 
-/// Returns the encoding with this label, which was found in the body itself.
+/// Returns the encoding for a label that the body itself contains. UTF-16 becomes UTF-8, and
+/// `x-user-defined` becomes windows-1252, as in WHATWG HTML.
 fn declared_encoding(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = encoding_by_label(label)?;
     Some(match encoding.name() {

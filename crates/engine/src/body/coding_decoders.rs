@@ -26,8 +26,8 @@ pub(super) trait CodingDecoder: fmt::Debug + Send + Sync {
     /// decoder has no further decoded bytes yet.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<DecodeStep>;
 
-    /// Returns true if the bytes decoded so far are complete coded content, so that the input may
-    /// end after them.
+    /// Returns true if the bytes decoded so far are complete coded content. The input may end after
+    /// them.
     fn is_complete(&self) -> bool;
 
     /// Returns the name of the coding, such as `gzip`, for error messages.

@@ -18,8 +18,8 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeLimits {
-    /// The maximum number of decoded bytes of one body. More are an error of the kind
-    /// [`ErrorKind::TooLarge`]. Default: `None`, so that only [`max_ratio`](Self::max_ratio) limits
+    /// The maximum number of decoded bytes of one body. A larger body is an error of the kind
+    /// [`ErrorKind::TooLarge`]. Default: `None`; only [`max_ratio`](Self::max_ratio) then limits
     /// the size.
     pub max_output: Option<u64>,
     /// The maximum number of decoded bytes for each byte received. It applies once more than
@@ -37,12 +37,12 @@ pub struct DecodeLimits {
     /// memory. Default 23 (8 MiB), the maximum that senders may use (RFC 9659 section 3). The
     /// windows of brotli (at most 16 MiB) and deflate (32 KiB) are not limited by this.
     pub max_window_log: u32,
-    /// The maximum number of codings of one body. Default 5, as in curl; each needs a decoder and a
-    /// buffer.
+    /// The maximum number of codings of one body. Default 5, as in curl; each coding needs a
+    /// decoder and a buffer.
     pub max_codings: usize,
-    /// True to ignore bytes after the end of gzip or deflate content, unless they begin another
-    /// gzip member, as browsers and urllib3 do. Default: false, so that such bytes are an error, as
-    /// in curl.
+    /// True to ignore bytes after the end of gzip or deflate content, as browsers and urllib3 do.
+    /// Another gzip member is decoded in any case. Default: false; other bytes are then an error,
+    /// as in curl.
     pub passes_over_rest: bool,
 }
 

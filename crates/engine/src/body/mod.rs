@@ -167,8 +167,7 @@ impl BodyDecoder {
         (self.handed_out / self.guard.received_bytes().max(1)).max(1)
     }
 
-    /// Ends the body. By then, all decoded bytes have been passed to the `out` of
-    /// [`push`](Self::push).
+    /// Ends the body. All decoded bytes were already passed to the `out` of [`push`](Self::push).
     ///
     /// # Errors
     /// [`ErrorKind::ContentCoding`] if the coded content is truncated.

@@ -264,9 +264,9 @@ fn is_always_utf8(media_type: &[u8]) -> bool {
     memchr::memmem::find(subtype, b"json").is_some() || subtype == b"event-stream"
 }
 
-/// Returns the encoding that the `charset` parameter of a `Content-Type` value names. Without one,
-/// returns UTF-8 for media types that are always UTF-8. Returns `None` for other media types, and
-/// for charsets that are not supported.
+/// Returns the encoding that the `charset` parameter of a `Content-Type` value names. Without this
+/// parameter, returns UTF-8 for media types that are always UTF-8. Returns `None` for other media
+/// types, and for charsets that are not supported.
 pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'static Encoding> {
     let named = content_type.and_then(charset).and_then(|label| encoding_by_label(label.as_bytes()));
     named.or_else(|| is_always_utf8(&media_type(content_type)).then_some(UTF_8))

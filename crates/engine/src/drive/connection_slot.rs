@@ -41,7 +41,7 @@ pub(crate) struct ConnectionSlot {
     /// The earliest deadline of the waiting transfers, or an earlier time. Stored, because a search
     /// through thousands of transfers in each round of the event loop would be expensive.
     waiting_deadline: Option<Instant>,
-    /// True while a sink has no room, so that the connection is not read.
+    /// True while the connection is not read, because a sink has no room.
     pub(crate) paused: bool,
     /// The rank (position in the output order) of the next waiting transfer, if that transfer waits
     /// for room in its sink. The sink then wakes this slot.
@@ -58,8 +58,8 @@ pub(crate) struct ConnectionSlot {
     /// True if the peer has failed to answer pipelined requests. Each request is then sent after
     /// the response to the previous one.
     pub(crate) is_serial: bool,
-    /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2), so
-    /// other transfers wait for it. Only used before the connection is open.
+    /// True if the connection, once open, is expected to carry concurrent transfers (HTTP/2). Other
+    /// transfers then wait for it. Only used before the connection is open.
     pub(crate) expects_sharing: bool,
     /// The connect timeout of the transfers for which the connection is opened.
     connect_timeout: Duration,

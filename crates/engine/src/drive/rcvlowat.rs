@@ -40,7 +40,7 @@ pub const BULK_TEST_BYTES: usize = 512 << 10;
 /// The time within which [`BULK_TEST_BYTES`] bytes must arrive, which is 20 MB/s. For a slower
 /// body, the number of reads does not matter.
 pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
-/// The longest time to wait until a raised mark is reached. After it, the mark is lowered.
+/// The longest time to wait until a raised mark is reached. After this time, the mark is lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
 /// The mark is raised only if at least this number of pieces of the mark's size is still to come.
 const MIN_PIECES_TO_RAISE: u64 = 4;
@@ -69,8 +69,8 @@ impl LowWaterMark {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
     }
 
-    /// Sets the value to which the mark is raised. If it changes, the measurement starts again.
-    /// Returns the new value of the mark if that has changed.
+    /// Sets the value to which the mark is raised. If the value changes, the measurement starts
+    /// again. Returns the new mark if the mark itself has changed.
     pub fn set_piece(&mut self, piece: usize) -> Option<usize> {
         if piece == self.piece {
             return None;

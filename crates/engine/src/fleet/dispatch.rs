@@ -47,7 +47,7 @@ const QUEUE_TARGET: usize = 256;
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The number of waiting transfers above which a stage accepts no more values of the previous
-/// stage. It accepts values again when half of these transfers have started.
+/// stage. The stage accepts values again when half of these transfers have started.
 const MAX_STAGE_BACKLOG: usize = 4096;
 /// The maximum size of the queue, in bytes of URLs, header fields and content, since an item may
 /// contain a whole request body.
@@ -68,8 +68,8 @@ pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<FleetJob>,
     source: Option<Box<dyn ItemSource>>,
-    /// The values that a stage passes to the next stage only at its own end, for each stage. `None`
-    /// before the stage's end, and once all values are used.
+    /// For each stage, the values that the stage passes on only at its end. `None` before the
+    /// stage's end, and once all values are used.
     final_values: Vec<Option<FinalValues>>,
     /// The transfers that earlier runs did not finish, with the index of their stage. The last
     /// stage comes last.
@@ -97,7 +97,7 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers above which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since when slots have been free although no waiting transfer may start.
+    /// The time since which slots have been free although no waiting transfer may start.
     held_since: Option<Instant>,
     /// The number of bytes of memory that the requests of the new jobs in the queue take.
     kept: usize,
@@ -187,7 +187,7 @@ impl Dispatcher {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a valid job to the queue, and an invalid one to the list of invalid jobs.
+    /// Adds a valid job to the queue, and an invalid job to the list of invalid jobs.
     fn enqueue_job(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
@@ -377,7 +377,7 @@ impl Dispatcher {
     }
 
     /// Returns the time when the start rate limits allow a retry that has kept its host slot. If
-    /// they allow it now, counts it as a start and returns `None`.
+    /// they allow the retry now, counts the retry as a start and returns `None`.
     pub(super) fn retry_wait(&self, host: HostId, now: Instant) -> Option<Instant> {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
@@ -406,8 +406,8 @@ impl Dispatcher {
     }
 
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
-    /// or when the start rate allows it. Returns `None` if no transfer may start even then, so that
-    /// no worker wakes up again and again for a pause that has ended.
+    /// or when the start rate allows it. Returns `None` if no transfer may start even then.
+    /// Otherwise, workers would wake up again and again for a pause that has ended.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
         let time = clock::to_monotonic_time(now);

@@ -41,8 +41,8 @@ impl ItemSource for ImmediateItemSource {
 /// The maximum number of items that the reading thread reads ahead of the fleet.
 const MAX_ITEMS_AHEAD: usize = 512;
 
-/// The maximum size in bytes of the items that are read ahead. Beyond it, the reading thread waits
-/// for the fleet. One line of a list can contain a whole request body.
+/// The maximum size in bytes of the items that are read ahead. Beyond this size, the reading thread
+/// waits for the fleet. One line of a list can contain a whole request body.
 const MAX_BYTES_AHEAD: usize = 8 << 20;
 
 /// A source whose iterator may block. A separate thread reads it.
@@ -105,7 +105,7 @@ impl ReadAheadItemSource {
     }
 }
 
-/// Sends all items of the iterator to the source, and wakes the fleet after each one. Runs in the
+/// Sends all items of the iterator to the source, and wakes the fleet after each item. Runs in the
 /// source's thread.
 fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, ahead: &BytesReadAhead, waker: &InputWaker) {
     for item in items {

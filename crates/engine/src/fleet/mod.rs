@@ -88,7 +88,7 @@ pub struct FleetStage {
     /// except the first needs a template.
     pub template: Option<Arc<UrlTemplate>>,
     /// The mapping from a value to the request options and the destination of the page that is
-    /// fetched for it. Default: none.
+    /// fetched for the value. Default: none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
     /// The pagination of the stage: each of its URLs is the first page of a listing, whose other
     /// pages are fetched one after the other. A page after the first receives the credentials of
@@ -107,8 +107,8 @@ pub struct FleetStage {
     /// this. Default: false.
     pub with_url: bool,
     /// The limits of records, if the stage outputs one record for each transfer
-    /// ([`TransferReporter::record`]) instead of its content. Only the last stage supports this.
-    /// Default: none.
+    /// ([`TransferReporter::record`]) instead of the transfer's content. Only the last stage
+    /// supports this. Default: none.
     pub records: Option<RecordOptions>,
 }
 

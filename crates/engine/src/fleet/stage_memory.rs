@@ -18,8 +18,8 @@ use crate::Result;
 /// Workers call the first four methods while they hold locks of the fleet, so these methods must
 /// not wait for the fleet.
 pub trait StageMemory: Send + Sync {
-    /// Records that a new value became the transfer with this number. `stage` is the index of the
-    /// transfer's stage, which is not the first.
+    /// Records that a transfer was made from a new value. `number` is the number of the transfer.
+    /// `stage` is the index of the transfer's stage, which is not the first stage.
     fn on_queued(&self, stage: usize, number: u64, value: &[u8]);
 
     /// Records that the unfinished transfer with this number need not be fetched. `stage` is the

@@ -129,7 +129,7 @@ pub(crate) struct StartLimits {
 
 impl StartLimits {
     /// Returns the time when the limits for all hosts together allow a start. Returns `None` if
-    /// they allow one now.
+    /// they allow a start now.
     pub(crate) fn earliest_start(&self, now: Instant) -> Option<Instant> {
         let all = self.all.as_ref().and_then(|all| all.wait_until(now));
         all.max(self.bytes.as_ref().and_then(|bytes| bytes.wait_until(now)))
@@ -158,7 +158,7 @@ impl StartLimits {
     }
 
     /// Returns the time when the limits allow a retry that has kept its slot of `host`. If they
-    /// allow it now, records it as a start and returns `None`.
+    /// allow the retry now, records the retry as a start and returns `None`.
     pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
         let on_host =
             self.each_host.as_ref().zip(queue.host_key(host)).and_then(|(rate, host)| rate.wait_until(host, now));

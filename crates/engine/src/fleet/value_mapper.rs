@@ -32,7 +32,8 @@ pub trait ExtractedValueMapper: Send + Sync {
     }
 
     /// Returns the options for the page's request, or `None` to use the stage's options. If the
-    /// target must not receive credentials, `_options` contains none. By default, returns `None`.
+    /// target must not receive credentials, `_options` contains no credentials. By default, returns
+    /// `None`.
     fn options(&self, _value: &[u8], _options: &RequestOptions) -> Option<RequestOptions> {
         None
     }

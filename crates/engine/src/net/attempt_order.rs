@@ -29,7 +29,7 @@ impl AttemptOrder {
 
     /// Removes and returns the address to attempt now. Returns `None` if no address is left, or if
     /// the delay after the previous attempt is not over. If `at_once` is true, the delay is
-    /// skipped, because no attempt is in progress or one has failed.
+    /// skipped, because no attempt is in progress or an attempt has failed.
     pub(super) fn next(&mut self, at_once: bool, now: Instant) -> Option<SocketAddr> {
         if at_once || now >= self.next_at { self.waiting.pop_front() } else { None }
     }
@@ -39,7 +39,7 @@ impl AttemptOrder {
         self.next_at = clock::add_saturating(now, self.delay);
     }
 
-    /// Returns an address to the front of the list, because it could not be attempted now.
+    /// Puts an address back at the front of the list, because it could not be attempted now.
     pub(super) fn postpone(&mut self, address: SocketAddr, now: Instant) {
         self.waiting.push_front(address);
         self.on_attempt_begun(now);

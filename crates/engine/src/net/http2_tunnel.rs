@@ -20,7 +20,7 @@ use crate::clock;
 /// The flow-control window for bytes from the proxy. The window takes no memory of this process:
 /// unread bytes stay in the socket, and the window is extended when the reader consumes bytes.
 const RECEIVE_WINDOW: u32 = 4 << 20;
-/// The maximum number of bytes that wait for the proxy's flow-control window. Beyond it,
+/// The maximum number of bytes that wait for the proxy's flow-control window. Beyond this number,
 /// [`Http2Tunnel::send`] refuses bytes.
 const MAX_UNSENT: usize = 64 << 10;
 
@@ -84,8 +84,8 @@ impl Http2Tunnel {
         self.conn.release(clock::to_timestamp(Instant::now()), self.id, n as u64);
     }
 
-    /// Queues all of `bytes` for sending, or none if too many wait for the proxy's flow-control
-    /// window.
+    /// Queues all of `bytes` for sending. Queues nothing if too many bytes wait for the proxy's
+    /// flow-control window.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if too many bytes wait, and [`io::ErrorKind::BrokenPipe`] if
@@ -109,7 +109,7 @@ impl Http2Tunnel {
     }
 
     /// Marks the output as sent. Queues bytes that waited for the proxy's flow-control window, as
-    /// far as it allows.
+    /// far as the window allows.
     pub(super) fn on_output_sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
         self.move_unsent_to_machine()

@@ -96,7 +96,7 @@ pub struct LocalBinding {
     /// The local addresses. A socket is bound to the address that has the same family as the peer's
     /// address.
     pub addresses: Option<Vec<IpAddr>>,
-    /// The local ports, of which the first free one is used.
+    /// The local ports, of which the first free port is used.
     pub ports: Option<PortRange>,
     /// The type of service; see [`ConnectOptions::type_of_service`].
     pub type_of_service: Option<u8>,

@@ -44,9 +44,9 @@ pub struct ConnectionKey {
     /// The zone of the connection's IPv6 address (RFC 6874). The same address in another zone is
     /// another peer.
     pub zone: Option<String>,
-    /// The protocol of the alternative service to which the connection is made (RFC 7838). If there
-    /// is one, `dial` is its address, and `tls` offers only this protocol. `None` for a connection
-    /// to the origin.
+    /// The protocol of the alternative service to which the connection is made (RFC 7838). With an
+    /// alternative service, `dial` is its address, and `tls` offers only this protocol. `None` for
+    /// a connection to the origin.
     pub alternative: Option<AlpnProtocol>,
     /// The TLS options; `None` for `http`.
     pub tls: Option<TlsOptions>,
@@ -228,7 +228,7 @@ impl<C> Default for IdleConnections<C> {
 }
 
 impl<C> IdleConnections<C> {
-    /// Returns the connections with this mark, beginning with the most recently used one.
+    /// Returns the connections with this mark, beginning with the most recently used connection.
     fn with_hash(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
         let entry = |index: usize| Some((index, self.entries.get(index)?));
         let first = self.newest.get(&mark).and_then(|index| entry(*index));

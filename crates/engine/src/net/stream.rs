@@ -87,15 +87,15 @@ impl ConnectionStream {
         &self.transport.socket
     }
 
-    /// Returns true if TLS is in use with the origin or with a proxy, so that the socket's bytes
-    /// are not plain text.
+    /// Returns true if TLS is in use with the origin or with a proxy. The socket's bytes are then
+    /// not plain text.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]), so the
-    /// data is not truncated. For plain HTTP through an https proxy, the proxy's `close_notify`
+    /// Returns true if the peer announced the end of the stream ([`ReceiveOutcome::End`]). The data
+    /// is then not truncated. For plain HTTP through an https proxy, the proxy's `close_notify`
     /// counts.
     #[must_use]
     pub fn ended_properly(&self) -> bool {

@@ -51,7 +51,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// slower than the first response.
 const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 
-/// The coordinator of a split download: of the transfers that fetch the parts of one body.
+/// Coordinates the transfers of a split download, which fetch the parts of one body.
 pub(super) struct SplitCoordinator {
     body: SplittableBody,
     /// The offset at which the first part begins, and at which the first transfer stops.
@@ -301,7 +301,7 @@ impl SplitCoordinator {
         }
     }
 
-    /// Handles that the first transfer has ended, or has stopped at the offset where a part begins.
+    /// Handles the end of the first transfer, or its stop at the offset where a part begins.
     fn on_first_finished(&self, state: &mut SplitState, first: Box<Transfer>, result: Result<()>) {
         self.update_first_stream(state);
         state.window.release_claim(state.first.id);

@@ -187,9 +187,9 @@ impl Transfer {
     }
 
     /// Returns the fields that contain the message signature (RFC 9421) of the next request.
-    /// Returns no fields if the options request no such signature, if the caller's secrets must not
-    /// be sent to the target, or if the caller sets these fields. `given` are the caller's fields
-    /// in the request.
+    /// Returns no fields if the options request no message signature, if the caller's secrets must
+    /// not be sent to the target, or if the caller sets these fields. `given` are the caller's
+    /// fields in the request.
     pub(super) fn message_signature(
         &self,
         callers: &CallerFields<'_>,

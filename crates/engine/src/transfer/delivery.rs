@@ -57,7 +57,7 @@ impl Transfer {
     }
 
     /// Returns true if the transfer has reached the offset at which another part of a split
-    /// download begins, so that the rest of the response is not needed.
+    /// download begins. The rest of the response is then not needed.
     #[must_use]
     pub fn has_reached_split_end(&self) -> bool {
         let is_delivered = matches!(self.response.disposition, BodyDisposition::Deliver);
@@ -139,9 +139,9 @@ impl Transfer {
         self.check_size(end.saturating_add(1))
     }
 
-    /// Returns the range of indices of those bytes that must be delivered, out of the next `bytes`
-    /// received bytes. The range excludes bytes that an earlier response delivered, and bytes after
-    /// the end of the transfer's range.
+    /// Returns the part of the next `bytes` received bytes that must be delivered, as a range of
+    /// indices. The range excludes bytes that an earlier response delivered, and bytes after the
+    /// end of the transfer's range.
     fn range_to_deliver(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.resume.skip.min(bytes);
         self.resume.skip -= start;

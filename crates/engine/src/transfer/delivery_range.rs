@@ -32,7 +32,8 @@ pub(super) struct DeliveryRange {
     pub(super) at: u64,
     /// The length of the representation in bytes. `None` before a response has announced it.
     pub(super) total: Option<u64>,
-    /// The strong validator of the representation. `None` before a response has announced one.
+    /// The strong validator of the representation. `None` before a response has announced a
+    /// validator.
     pub(super) validator: Option<Validator>,
     /// The content coding of the bytes delivered so far, empty for no coding. `None` before the
     /// first response.
@@ -50,7 +51,7 @@ pub(super) struct DeliveryRange {
 pub(super) enum RangeVerdict {
     /// The response is not related to a requested range. Its status decides.
     Ordinary,
-    /// The response contains exactly the requested bytes, so that the delivery continues with them.
+    /// The response contains exactly the requested bytes. The delivery continues with them.
     Continues,
     /// The response contains the same representation from its beginning. The field is the number of
     /// bytes to skip, since they were delivered before.
@@ -150,8 +151,8 @@ impl DeliveryRange {
         self.at - u64::from(self.requests_last_byte)
     }
 
-    /// Returns true if the request should be repeated from the last existing byte on, which happens
-    /// once at most. Apache and lighttpd send a 416 without the total length, despite RFC 9110
+    /// Returns true if the request should be repeated from the last existing byte on. This happens
+    /// at most once. Apache and lighttpd send a 416 without the total length, despite RFC 9110
     /// section 15.5.17. The response to the repeated request contains the length.
     pub(super) fn should_request_last_byte(&mut self, head: &ResponseHead) -> bool {
         let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();

@@ -35,7 +35,8 @@ pub(super) enum HostRefusal {
 }
 
 impl HostRefusal {
-    /// Returns the refusal that a response with this status expresses; `None` if it expresses none.
+    /// Returns the refusal that a response with this status expresses; `None` if the status
+    /// expresses no refusal.
     pub(super) fn from_status(status: u16, wants_pause: bool) -> Option<Self> {
         match status {
             503 if !wants_pause => Some(Self::Overload),
@@ -44,8 +45,8 @@ impl HostRefusal {
         }
     }
 
-    /// Returns the refusal that a failure before the response expresses; `None` if it expresses
-    /// none.
+    /// Returns the refusal that a failure before the response expresses; `None` if the failure
+    /// expresses no refusal.
     pub(super) fn from_error(error: &Error) -> Option<Self> {
         let is_lost = matches!(error.kind(), ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive);
         let is_refused = error.io_source().is_some_and(|source| {

@@ -43,7 +43,8 @@ impl std::fmt::Debug for TransferNegotiations {
 
 impl Transfer {
     /// Returns the schemes by which the transfer may authenticate to the current target. The
-    /// schemes do not include Negotiate if no token can be made, or if the server has rejected one.
+    /// schemes do not include Negotiate if no token can be made, or if the server has rejected a
+    /// token.
     pub(super) fn allowed_schemes(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {
         let allowed = self.options.auth.allowed_for(identity);
         let is_over = self.server_negotiation().is_some_and(|server| server.negotiation.sends_no_more_tokens());

@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind};
 /// 9110 section 10.1.1).
 const MIN_EXPECT_SIZE: u64 = 1 << 20;
 
-/// The maximum size of content, in bytes, of which a server is assumed to read everything even if
-/// it refuses the request.
+/// The maximum size of content, in bytes, that a server is assumed to read completely even if it
+/// refuses the request.
 const MAX_CONTENT_READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
@@ -93,9 +93,9 @@ impl Transfer {
     }
 
     /// Decides whether the next request has an `Expect` field. The request has it if the caller
-    /// sets that field, or if the content is large and `worth` is true: large content then waits
-    /// for the server's `100 Continue`. The request has no `Expect` field if the target has
-    /// rejected one before.
+    /// sets that field, or if the content is large and `worth` is true, which means that large
+    /// content should wait for the server's `100 Continue`. The request has no `Expect` field if
+    /// the target has rejected such a request before.
     pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
         match self.expectation {
             ExpectContinue::Rejected => ExpectContinue::Rejected,

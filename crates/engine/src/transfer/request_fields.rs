@@ -38,7 +38,7 @@ pub(super) struct CallerFields<'a> {
     secrets: SecretHandling,
     same_origin: bool,
     hands_on: bool,
-    /// True if the caller has set no fields, as in most requests, so that no search is needed.
+    /// True if the caller has set no fields, as in most requests. No search is then needed.
     is_empty: bool,
 }
 
@@ -306,9 +306,9 @@ impl Transfer {
     }
 
     /// Returns the value of the Cookie field that the engine sends: the cookies of the jar,
-    /// followed by the cookies of the options, as in curl. If `is_made` is false, the caller has
-    /// set a Cookie field, and the result is `None`, except in curl's mode: then the jar's cookies
-    /// are sent in a second field.
+    /// followed by the cookies of the options, as in curl. `is_made` is false if the caller has set
+    /// a Cookie field. The result is then `None`, except in curl's mode, which sends the jar's
+    /// cookies in a second field.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.curl_compat.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
@@ -336,8 +336,8 @@ fn is_connection(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
 }
 
-/// Returns true if a field with this name applies to the connection only (RFC 9110 section 7.6.1),
-/// so that a proxy may remove or replace it.
+/// Returns true if a field with this name applies to the connection only (RFC 9110 section 7.6.1).
+/// A proxy may remove or replace such a field.
 pub(super) fn is_hop_by_hop(name: &str) -> bool {
     const HOP_BY_HOP_FIELDS: [&str; 7] =
         ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];

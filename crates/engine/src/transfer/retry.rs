@@ -169,7 +169,7 @@ impl Transfer {
         }
     }
 
-    /// Schedules a retry if the status of the response requires one although its body was
+    /// Schedules a retry if the status of the response requires a retry although its body was
     /// delivered. Returns `None` if no retry is needed.
     fn retry_after_body(&mut self, now: Instant) -> Option<TransferStep> {
         let wait = self.response.retry_after_body.take()?;
@@ -311,8 +311,9 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Limits the time in which the target of a redirect must respond to a quarter of the remaining
-    /// time. Without this limit, a silent mirror would leave no time for a retry at another mirror.
+    /// Shortens the time limit for the target of a redirect: it must respond within a quarter of
+    /// the remaining time. Without this limit, a silent mirror would leave no time for a retry at
+    /// another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.total_deadline().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.has_original_method() && !self.has_content();
@@ -365,9 +366,9 @@ impl Transfer {
         TransferStep::Again(wait)
     }
 
-    /// Returns true if the transfer may wait for its retry without a slot. Returns false if it
-    /// keeps a decoder for the rest of the body, because transfers with a slot may wait for the
-    /// decoder's memory.
+    /// Returns true if the transfer may wait for its retry without a slot. Returns false if the
+    /// transfer keeps a decoder for the rest of the body, because transfers with a slot may wait
+    /// for the decoder's memory.
     pub(crate) fn may_give_up_slot(&mut self) -> bool {
         if !self.resume.has_begun {
             self.body.release_decoder();

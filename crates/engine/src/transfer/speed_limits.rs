@@ -201,7 +201,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Returns the maximum rate that all transfers share; `None` if there is none.
+    /// Returns the maximum rate that all transfers share; `None` if there is no such rate.
     pub(super) fn total(&self) -> Option<&TotalRateLimit> {
         self.total.as_ref()
     }

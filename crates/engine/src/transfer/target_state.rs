@@ -44,7 +44,7 @@ struct FollowedRedirects {
     first_target: Target,
     /// The caller's method.
     first_method: Cow<'static, str>,
-    /// The last targets before the current one, in order.
+    /// The last targets before the current target, in order.
     last_targets: VecDeque<Target>,
 }
 
@@ -81,8 +81,8 @@ impl TargetState {
         self.redirects.as_deref().map_or(&self.target, |redirects| &redirects.first_target)
     }
 
-    /// Makes the target of the redirect `hop` the current one. If `send_referer` is true, the URL
-    /// that redirected becomes the next request's Referer.
+    /// Makes the target of the redirect `hop` the current target. If `send_referer` is true, the
+    /// URL that redirected becomes the next request's Referer.
     pub(super) fn follow_redirect(&mut self, hop: RedirectedRequest, send_referer: bool) {
         self.hops += 1;
         if send_referer {

@@ -160,7 +160,7 @@ impl Transfer {
         if self.options.escape_head { escape_for_terminal(raw).into() } else { raw.into() }
     }
 
-    /// Handles the end of the current response, and its trailer fields if it has any.
+    /// Handles the end of the current response, and its trailer fields if the response has any.
     ///
     /// # Errors
     /// The sink's error, if trailers are delivered like heads; or the trace's error.

@@ -11,9 +11,9 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// Records the requests in progress.
     fn set_in_progress(&self, requests: RequestsInProgress);
 
-    /// Ends a round of the event loop: all events of a wake-up are handled, so that threads that
-    /// wait for results may be woken. Returns the time at which this must be called again even
-    /// without an event, if there is one.
+    /// Ends a round of the event loop, in which all events of a wake-up were handled. Threads that
+    /// wait for results may be woken now. Returns the time at which this method must be called
+    /// again even without an event, if there is one.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
 }
 
@@ -53,9 +53,9 @@ pub(crate) enum TimeoutScope {
 pub(crate) enum AdmissionRule {
     /// Any waiting request may start.
     Any,
-    /// Only the request with this id may start, regardless of the limits on concurrent requests. If
-    /// no request is running, any request that waits to be tried again may start. If none waits to
-    /// be tried again either, any request may start.
+    /// The request with this id may start, regardless of the limits on concurrent requests. Another
+    /// request may start only if no request is running: a request that waits to be tried again or,
+    /// if there is none, any request.
     Only(u64),
     /// No request may start.
     None,

@@ -38,7 +38,7 @@ pub(super) struct RequestExecutorState {
     pub(super) has_worker: bool,
     /// The thread that was started last, to be joined when the executor is closed.
     pub(super) thread: Option<JoinHandle<()>>,
-    /// True if the event loop must end. Another one may be started later.
+    /// True if the event loop must end. Another event loop may be started later.
     pub(super) is_over: bool,
     /// True if the executor is closed: no other event loop is started.
     pub(super) is_closed: bool,

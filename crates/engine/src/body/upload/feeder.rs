@@ -48,8 +48,7 @@ struct ContentQueueState {
     end: Option<io::Result<()>>,
     /// True once the event loop that sends the request has asked for content.
     is_wanted: bool,
-    /// True if the [`ContentFeeder`] was dropped, or if the stream failed, so that no more bytes
-    /// come.
+    /// True if no more bytes come, because the [`ContentFeeder`] was dropped or the stream failed.
     is_left: bool,
     /// The waker of the event loop that sends the request; `None` if the loop does not wait for
     /// content.

@@ -66,7 +66,7 @@ impl OneShotSource {
     }
 
     /// Makes a source that reads from a pipe, a terminal or a socket. While no data arrives from
-    /// it, haul can still receive the response, and time limits apply.
+    /// the source, haul can still receive the response, and time limits apply.
     #[must_use]
     pub fn file(file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|about| about.is_file());
@@ -120,8 +120,8 @@ impl OneShotSource {
             .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(ReaderPanicked))))
     }
 
-    /// Returns true if any of the content was read, so that it cannot be sent from the beginning
-    /// any more.
+    /// Returns true if any of the content was read. The content can then no longer be sent from the
+    /// beginning.
     pub(super) fn is_begun(&self) -> bool {
         self.0.is_begun.load(Ordering::Acquire)
     }

@@ -177,8 +177,8 @@ impl HttpConnection {
         any!(self, connection => &connection.key)
     }
 
-    /// Returns true if transfers run concurrently (HTTP/2 and HTTP/3), so that one connection is
-    /// enough for many.
+    /// Returns true if transfers run concurrently (HTTP/2 and HTTP/3). One connection is then
+    /// enough for many transfers.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         !matches!(self, Self::H1(_))

@@ -52,7 +52,7 @@ pub trait ProtocolMachine {
     /// (RFC 9113 section 8.2.2).
     fn supports_chunked_coding(&self) -> bool;
 
-    /// Returns the protocol version of its requests; `http10` selects HTTP/1.0.
+    /// Returns the protocol version of the machine's requests; `http10` selects HTTP/1.0.
     fn version(&self, http10: bool) -> ProtocolVersion;
 
     /// Returns the unsent output if it is HTTP/1 text. Default: `None`.
@@ -79,8 +79,8 @@ pub trait ProtocolMachine {
     fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
     /// Adds a piece of content. The function `read` writes it into a buffer of at most `room`
-    /// bytes, and returns its length. `room` must not exceed [`ProtocolMachine::content_credit`].
-    /// Returns the number of bytes added.
+    /// bytes, and returns the length of the piece. `room` must not exceed
+    /// [`ProtocolMachine::content_credit`]. Returns the number of bytes added.
     ///
     /// # Errors
     /// The content differs from the announced length.

@@ -74,7 +74,7 @@ impl ConnectionAttempts {
         self.fresh < MAX_UNANSWERED_ATTEMPTS
     }
 
-    /// Returns the time when the next attempt becomes late, or the next host silent.
+    /// Returns the time when the next attempt becomes late or the next host becomes silent.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }

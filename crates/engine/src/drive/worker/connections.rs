@@ -1,5 +1,6 @@
-//! The connections of a worker: finds one for a transfer, serves it, and handles the results of its
-//! transfers. A slot is a [`ConnectionSlot`]: a connection with the transfers that wait for it.
+//! The connections of a worker: finds connections for transfers, serves the connections, and
+//! handles the results of the transfers. A slot is a [`ConnectionSlot`]: a connection with the
+//! transfers that wait for it.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd};
@@ -32,8 +33,7 @@ const DESCRIPTOR_RETRY_DELAY: Duration = Duration::from_millis(20);
 /// transfer is active.
 const MAX_DESCRIPTOR_WAITS: u32 = 250;
 
-/// Returns true if the peer may support HTTP/2 or HTTP/3, so that transfers could share a
-/// connection.
+/// Returns true if the peer may support HTTP/2 or HTTP/3. Transfers could then share a connection.
 fn may_share_connection(key: &ConnectionKey) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwarding_hop().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());

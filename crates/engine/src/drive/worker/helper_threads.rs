@@ -10,11 +10,11 @@ use crate::threads;
 
 /// The duration of a measurement of the worker's sleep if bodies are expensive to process
 /// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that slept for less than a
-/// sixteenth of it gets a helper thread, but only if a core is idle: on two cores that a server
-/// shared, a second thread cost up to 40 % more CPU and gained nothing.
+/// sixteenth of this duration gets a helper thread, but only if a core is idle: on two cores that a
+/// server shared, a second thread cost up to 40 % more CPU and gained nothing.
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
 /// The duration of a measurement of the worker's sleep if bodies are cheap to process. The kernel
-/// does most of the work then, and a single thread is best for it.
+/// does most of the work then, and a single thread is best.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
 /// The helper threads of a worker, and the measurement that decides whether to start another.

@@ -26,12 +26,12 @@ pub(super) struct OutputFlushState {
 }
 
 impl OutputFlushState {
-    /// Records that the output is writable again, so that the next flush may succeed.
+    /// Records that the output is writable again. The next flush may then succeed.
     pub(super) fn on_output_writable(&mut self) {
         self.is_watched = false;
     }
 
-    /// Records that the worker has slept, so that another flush may succeed.
+    /// Records that the worker has slept. Another flush may then succeed.
     pub(super) fn on_wake_up(&mut self) {
         self.is_blocked = false;
     }

@@ -68,8 +68,8 @@ impl PeerProperties {
 }
 
 impl Worker {
-    /// Makes this peer receive one request at a time from now on. If it sent a response without a
-    /// request, each request uses a new connection, too.
+    /// Makes this peer receive one request at a time from now on. If the peer sent a response
+    /// without a request, each request uses a new connection, too.
     pub(super) fn stop_pipelining(&mut self, key: Arc<ConnectionKey>, has_extra_response: bool) {
         let mut idle = Vec::new();
         for token in self.slots.with_key(&key).to_vec() {

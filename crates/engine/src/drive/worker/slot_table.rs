@@ -29,7 +29,7 @@ pub(super) struct ConnectionSlotTable {
     shared: HashMap<SocketAddr, SmallVec<[usize; 2]>>,
     /// The slots that were changed since their timers were set.
     changed: Vec<usize>,
-    /// Timers of slots, the earliest at the top. A slot's timer is never later than its next
+    /// Timers of slots, the earliest at the top. A slot's timer is never later than the slot's next
     /// timeout.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<DescriptorBudget>,

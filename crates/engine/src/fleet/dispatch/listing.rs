@@ -90,7 +90,7 @@ impl NewJob {
 }
 
 impl Dispatcher {
-    /// Adds the page after `previous` to the queue. `next` is its target, or the error that
+    /// Adds the page after `previous` to the queue. `next` is the page's target, or the error that
     /// prevents its request. The page's body goes into the slot `slot` of its stage's window.
     pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
         let Some(listing) = &previous.listing else { return };

@@ -74,8 +74,8 @@ impl Dispatcher {
         state.numbers[stage] = next;
     }
 
-    /// Adds the transfer that a stage makes from a value. `recalled` is its saved request if an
-    /// earlier run queued it.
+    /// Adds the transfer that a stage makes from a value. `recalled` is the transfer's saved
+    /// request if an earlier run queued the transfer.
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,

@@ -56,7 +56,7 @@ pub(super) enum DeliveryOrder {
     Input,
     /// Bodies are output in the order of their completion, without mixing the bytes of two bodies.
     Whole,
-    /// Bytes are output as they arrive, so that the pieces of several bodies may mix.
+    /// Bytes are output as they arrive. The pieces of several bodies may mix.
     Free,
 }
 
@@ -226,7 +226,7 @@ impl OrderedWindow {
     }
 
     /// Returns the slot for which all other slots wait: the [head](Self::head), or the slot with
-    /// exclusive use of the sink. Returns `None` if there is none.
+    /// exclusive use of the sink. Returns `None` if no slot is awaited.
     #[must_use]
     pub(super) fn awaited_slot(&self) -> Option<u64> {
         let claimed = || Some(self.claimed.load(Ordering::Relaxed)).filter(|slot| *slot != NO_SLOT);
@@ -301,7 +301,7 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if this slot has exclusive use of the sink, so that all other slots wait.
+    /// Returns true if this slot has exclusive use of the sink. All other slots then wait.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == DeliveryOrder::Whole && self.lock().claimed == Some(slot)
     }
@@ -440,8 +440,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Returns true if all pages of a listing share one slot, so that no other body is output
-    /// between them. Otherwise, each page has its own slot.
+    /// Returns true if all pages of a listing share one slot. No other body is then output between
+    /// them. Otherwise, each page has its own slot.
     pub(super) fn pages_share_slot(&self) -> bool {
         self.order == DeliveryOrder::Input
     }

@@ -30,8 +30,8 @@ pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
     position: Option<MatchPosition>,
-    /// The number of bytes that the values take from the budget: as many as in memory. So a file
-    /// does not allow more bytes to be received.
+    /// The number of bytes for which the values count in the budget: the same number as in memory.
+    /// Storing values in a file thus does not allow more bytes to be received.
     cost: usize,
 }
 

@@ -45,9 +45,10 @@ pub(super) struct OrderedBodySlot {
     /// The number of bytes that the slot's body uses outside of the window, and that are taken from
     /// the budget.
     pub(super) outside: usize,
-    /// The number of the transfer whose content this is; `None` if the output has no observer.
+    /// The number of the transfer to which the content belongs; `None` if the output has no
+    /// observer.
     pub(super) transfer: Option<u64>,
-    /// The file for values beyond the budget; `None` if there were none.
+    /// The file for values beyond the budget; `None` if there were no such values.
     overflow: Option<OverflowFile>,
 }
 

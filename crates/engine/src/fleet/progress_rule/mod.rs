@@ -75,7 +75,7 @@ pub(super) struct QueueHead {
     pub(super) has_budget: bool,
     /// The queued transfer for which all other transfers of its stage wait: the head of the window,
     /// or the transfer with exclusive use of the sink. If several stages have such a transfer, this
-    /// is the transfer of the last of these stages. `None` if no stage has one.
+    /// is the transfer of the last of these stages. `None` if no stage has such a transfer.
     pub(super) awaited: Option<u64>,
     /// True if the last stage with outstanding transfers has a full queue, and none of its
     /// transfers has started.
@@ -87,7 +87,7 @@ pub(super) struct QueueHead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPermission {
     /// The priority of the transfer that may start even beyond the limits on concurrent transfers;
-    /// `None` if no transfer may.
+    /// `None` if no transfer may exceed them.
     pub(super) beyond_caps: Option<u64>,
     /// The priority below which transfers may start within the limits on concurrent transfers.
     pub(super) below: u64,

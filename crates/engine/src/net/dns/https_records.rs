@@ -50,8 +50,8 @@ impl Resolver {
     /// once, from another thread, when the lookup has ended.
     ///
     /// There are no HTTPS records for overrides, IP addresses, names in the hosts file, names
-    /// without a dot, and special names such as `localhost`. There are also none if the system's
-    /// resolver looks up addresses.
+    /// without a dot, and special names such as `localhost`. There are also no HTTPS records if the
+    /// system's resolver looks up addresses.
     pub fn https_records(&self, host: &str, port: u16, notify: impl FnOnce() + Send + 'static) -> HttpsLookupStatus {
         self.https_records_for(LookupWaiter::Worker, host, port, notify)
     }

@@ -6,7 +6,7 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 use super::cache::normalize_name;
 use crate::{Error, ErrorKind, Result};
 
-/// The table of overrides. An override for a host takes precedence over one for `*`.
+/// The table of overrides. An override for a host takes precedence over an override for `*`.
 #[derive(Default, Clone)]
 pub(super) struct DnsOverrides {
     hosts: HashMap<(String, u16), DnsOverride>,

@@ -59,8 +59,8 @@ impl ResolverInner {
         }
     }
 
-    /// Runs a helper thread: looks up queued names until there has been none for
-    /// [`THREAD_IDLE_TIMEOUT`].
+    /// Runs a helper thread: looks up queued names, and ends after [`THREAD_IDLE_TIMEOUT`] without
+    /// a name.
     fn run_thread(&self) {
         let mut state = self.lock();
         loop {

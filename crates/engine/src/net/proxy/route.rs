@@ -34,7 +34,8 @@ pub enum ProxyRoute {
 pub struct ProxyHop {
     /// The proxy, with the credentials to send to it.
     pub proxy: Proxy,
-    /// The SOCKS proxy through which this proxy is reached; `None` for a direct connection to it.
+    /// The SOCKS proxy through which this proxy is reached; `None` if this proxy is reached
+    /// directly.
     pub preproxy: Option<Proxy>,
     /// The TLS options for an https proxy; `None` for other proxies.
     pub tls: Option<TlsOptions>,
@@ -50,7 +51,7 @@ pub struct ProxyHop {
     pub fields: Vec<(String, Vec<u8>)>,
     /// The names of fields that haul must not add for the proxy.
     pub without: Vec<String>,
-    /// The User-Agent of CONNECT requests; `None` sends none.
+    /// The User-Agent of CONNECT requests; `None` sends no User-Agent.
     pub user_agent: Option<Vec<u8>>,
     /// The cache of the authentication that proxies require, shared with the [`ProxyOptions`].
     pub memory: ProxyAuthCache,

@@ -44,7 +44,7 @@ impl DatagramBufferPool {
         self.free.lock().ignore_poison().pop().unwrap_or_default()
     }
 
-    /// Returns buffers to the pool.
+    /// Puts buffers back into the pool.
     pub(super) fn put_buffers(&self, buffers: DatagramBuffers) {
         let mut free = self.free.lock().ignore_poison();
         if free.len() < MAX_FREE {

@@ -26,7 +26,7 @@ const HANDSHAKE_BUFFER: usize = 64 << 10;
 pub(crate) struct QuicWindows {
     /// The window of the connection.
     pub(crate) connection: u32,
-    /// The window of a stream after its sink has accepted bytes.
+    /// The window of a stream once its sink has accepted bytes.
     pub(crate) stream: u32,
     /// The initial window of a stream. It is at least a quarter of `stream`.
     pub(crate) first: u32,

@@ -269,8 +269,8 @@ impl QuicConnection {
         }
     }
 
-    /// Lets the system choose a new local address, because the current one can no longer be used,
-    /// and migrates the connection to it (RFC 9000 section 9).
+    /// Lets the system choose a new local address, because the current address can no longer be
+    /// used, and migrates the connection to the new address (RFC 9000 section 9).
     fn rebind(&mut self, now: Instant) {
         if std::mem::replace(&mut self.was_rebound, true) || self.socket.rebind().is_err() {
             return;

@@ -131,7 +131,7 @@ impl QuicSocket {
         if self.marks.is_some() { 1 } else { self.state.max_gso_segments() }
     }
 
-    /// Returns true if datagrams may be fragmented on the path, so that the path MTU cannot be
+    /// Returns true if datagrams may be fragmented on the path. The path MTU can then not be
     /// discovered.
     pub(super) fn may_fragment(&self) -> bool {
         self.state.may_fragment()

@@ -69,8 +69,8 @@ pub(super) fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) ->
     extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
 }
 
-/// The reason why a CA certificate (a trusted one or an intermediate) may not issue the next
-/// certificate on the path.
+/// The reason why a CA certificate (trusted or intermediate) may not issue the next certificate on
+/// the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaFault {
     Unreadable,

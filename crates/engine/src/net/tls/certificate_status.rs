@@ -220,7 +220,8 @@ impl CertificateId<'_> {
     }
 }
 
-/// Checks that the issuer has signed the response, or a responder that the issuer has certified.
+/// Checks that the response is signed by the issuer, or by a responder that the issuer has
+/// certified.
 fn check_signature(
     basic: &BasicResponse<'_>,
     signed: &[u8],

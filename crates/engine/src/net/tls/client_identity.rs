@@ -157,8 +157,8 @@ fn parse_identity(
     check_pair(provider, (chain, parsed), of_chain, of_key)
 }
 
-/// Makes the rustls resolver for a parsed certificate chain and its key, and checks that they
-/// match. Errors contain the paths.
+/// Makes the rustls resolver for a parsed certificate chain and its key, and checks that chain and
+/// key match. Errors contain the paths.
 fn check_pair(
     provider: &CryptoProvider,
     (chain, parsed): (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>),

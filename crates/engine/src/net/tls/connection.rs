@@ -56,8 +56,8 @@ pub enum HandshakeStatus {
 }
 
 impl TlsConnection {
-    /// Makes a connection to the server with this name or address. The server's certificate must
-    /// contain it.
+    /// Makes a connection to the server with this name or address. The server's certificate must be
+    /// valid for it.
     ///
     /// # Errors
     /// [`ErrorKind::TlsHandshake`] if this cannot be the name of a server.

@@ -82,7 +82,7 @@ pub struct TlsOptions {
     /// (`--capath`). The files are named by subject hash.
     pub ca_path: Option<PathBuf>,
     /// The certificates to trust, as PEM text in memory. Together with the file and the directory,
-    /// they replace the system's. Default: none.
+    /// they replace the system's certificates. Default: none.
     pub ca_pem: Option<Pem>,
     /// The client certificate, for servers that request one. Default: none. Hazard: after a
     /// redirect, the new server can request the certificate and receives it, too.

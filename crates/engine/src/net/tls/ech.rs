@@ -49,8 +49,8 @@ pub struct EchOptions {
     /// The server's keys: an ECHConfigList. Default: the keys in the origin's HTTPS record, if the
     /// resolver asks name servers and no proxy resolves the name.
     pub config_list: Option<Vec<u8>>,
-    /// True to connect once more if the server does not know the keys that were used, with the keys
-    /// that it sends instead. Default: false.
+    /// True to connect once more with the keys that the server sends, if the server does not know
+    /// the keys that were used. Default: false.
     pub retries: bool,
 }
 

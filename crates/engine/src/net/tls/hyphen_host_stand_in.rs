@@ -229,8 +229,8 @@ impl Context for RealNameHashContext {
 /// hyphens. For other connections, only the inner check applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check of everything except such a host name. It must check the name last: a name
-    /// mismatch then means that the certificate has no other fault.
+    /// The check of everything except a host name with outer hyphens. It must check the name last:
+    /// a name mismatch then means that the certificate has no other fault.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct QuicTls {
 
 impl QuicTls {
     /// Makes the TLS side of a connection to the server with this name or address. The server's
-    /// certificate must contain it. The server may send `first_window` bytes of each response
+    /// certificate must be valid for it. The server may send `first_window` bytes of each response
     /// before the first update of the response's window.
     ///
     /// # Errors

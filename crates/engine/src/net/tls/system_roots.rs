@@ -95,7 +95,7 @@ pub(super) fn certificates_in_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'st
 
 /// Parses a list of PEM certificates (RFC 7468 section 5), which may have other text between them.
 /// Returns `None` for any other input. The full parser, which takes ten times as long, must then
-/// parse it.
+/// parse the input.
 fn parse_plain_list(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(CERTIFICATE_BEGIN), memchr::memmem::Finder::new(CERTIFICATE_END));
     let mut certificates = Vec::new();

@@ -55,7 +55,7 @@ pub struct H1Connection {
     /// True if the connection is limited to one request, because the peer has sent an extra
     /// response before.
     is_one_request_only: bool,
-    /// True if the server sent an extra response, so earlier responses may belong to other
+    /// True if the server sent an extra response. Earlier responses may then belong to other
     /// requests.
     has_extra_response: bool,
     /// The maximum number of outstanding requests (more than one only with pipelining).
@@ -65,7 +65,7 @@ pub struct H1Connection {
     closing: bool,
     was_reset: bool,
     /// The error with which sending failed. Stays `None` if the peer had closed the connection
-    /// (`BrokenPipe`), because the next receive reports that.
+    /// (`BrokenPipe`), because the next receive reports the close.
     send_error: Option<io::Error>,
     breaks_pipelining: bool,
     /// True if the peer violated the protocol. Closing the connection too early is not a violation.

@@ -72,7 +72,7 @@ impl PipelinedResponses {
         self.idle_since = is_last.then_some(now);
     }
 
-    /// Records that another request is sent, so the pipeline does not end yet.
+    /// Records that another request is sent. The pipeline does not end yet.
     pub(super) fn on_next_request(&mut self) {
         self.idle_since = None;
     }

@@ -273,8 +273,8 @@ impl TlsRecordRanges {
 
 /// The received bytes that the HTTP/1 machine parses next, and where they are stored.
 enum H1MachineInput<'a> {
-    /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more,
-    /// so that a sink may keep the buffer.
+    /// Bytes in a read buffer. The flag is true if nothing else in the buffer is needed any more. A
+    /// sink may then keep the buffer.
     Buffer(&'a mut Buffer, bool),
     /// Bytes in the connection's own memory, which could not be parsed before more bytes arrived.
     Memory(&'a mut Vec<u8>),

@@ -70,7 +70,7 @@ pub struct H2Connection {
     /// True until the server's SETTINGS frame says how many concurrent requests it accepts.
     awaits_settings: bool,
     /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
-    /// it still had one to answer. The requests that it refused are then sent again.
+    /// it still had a request to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
@@ -90,8 +90,8 @@ struct ActiveStream {
     /// yet. One call delivers all of them.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
-    /// True if the request was sent before the server's SETTINGS frame, so the server may refuse
-    /// it.
+    /// True if the request was sent before the server's SETTINGS frame arrived. The server may then
+    /// refuse it.
     sent_before_settings: bool,
     /// The number of body bytes still to come; 0 if unknown.
     left: u64,

@@ -15,8 +15,8 @@ const MEASURED_BYTES: u64 = 1 << 20;
 const MIN_BULK_SPEED: f64 = 20e6;
 /// The longest pause. A longer pause would delay the sender, which waits for acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// The divisor of the socket's buffer size: a pause lasts until about this fraction of the buffer
-/// is full.
+/// A pause lasts until a part of the socket's buffer is full: about the size of the buffer divided
+/// by this number.
 const BUFFER_DIVISOR: usize = 8;
 
 /// The speed of a connection, and the pause that follows from it.

@@ -94,7 +94,7 @@ pub struct H3Connection {
     /// streams have been read.
     lost: Option<ConnectionError>,
     /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
-    /// it still had one to answer. The requests that it refused are then sent again.
+    /// it still had a request to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
     /// The code with which the connection is closed.
     close_code: H3ErrorCode,

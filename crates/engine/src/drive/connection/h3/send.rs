@@ -28,7 +28,8 @@ impl OwnStreams {
         }
     }
 
-    /// Returns the HTTP/3 machine's name for a QUIC stream on which the client sends.
+    /// Returns the value by which the HTTP/3 machine identifies a QUIC stream on which the client
+    /// sends.
     pub(super) fn to_send_stream(&self, id: StreamId) -> H3SendStream {
         match Some(id) {
             id if id == self.control => H3SendStream::Control,

@@ -51,8 +51,8 @@ pub(super) trait ConnectionStage: Send {
     fn name(&self) -> String;
 }
 
-/// Returns the stages of a connection. `tls` contains the TLS options for the origin. An impossible
-/// stage is an error here, before a connection is made.
+/// Returns the stages of a connection. `tls` contains the TLS options for the origin. A stage that
+/// can never succeed is reported as an error here, before a connection is made.
 ///
 /// # Errors
 /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy) for a name that SOCKS cannot express,

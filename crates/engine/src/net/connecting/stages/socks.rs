@@ -1,5 +1,5 @@
 //! The handshake with a SOCKS proxy (SOCKS 5: RFC 1928 and RFC 1929; SOCKS 4 and 4a). With the
-//! GSSAPI method (RFC 1961), it authenticates by Kerberos tickets.
+//! GSSAPI method (RFC 1961), haul authenticates by Kerberos tickets.
 
 use haul_policy::proxy::Proxy;
 use haul_policy::proxy::socks::{SocksDestination, SocksError, SocksHandshake, SocksStep};

@@ -124,7 +124,7 @@ pub(super) struct DnsClient<'a> {
     poll: Poll,
     inbox: &'a DnsInbox,
     servers: DnsServers,
-    /// The channel that carries the queries; `None` if sockets do.
+    /// The channel that carries the queries; `None` if sockets carry the queries.
     channel: Option<Box<dyn DnsChannel>>,
     /// The configuration of lookups whose queries are sent on the channel.
     channel_conf: Arc<ResolvConf>,
