@@ -347,7 +347,7 @@ fn windows_of_stacked_codings_share_one_limit() {
 }
 
 #[test]
-fn zstd_window_is_known_at_every_split() {
+fn zstd_window_size_is_found_at_every_split() {
     // A window of 8 MiB, one of 1.5 MiB; single segments of 5 and of 300 bytes.
     for (header, length, window) in [
         (&[0, 13 << 3][..], 4, 8 << 20),

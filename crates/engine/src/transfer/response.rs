@@ -220,8 +220,9 @@ impl Transfer {
         }
     }
 
-    /// Returns true if curl would accept the response as the remaining content. Its Content-Range
-    /// begins at the requested offset, but the field is invalid or the status is 200.
+    /// Returns true if curl would accept the response as the remaining content, although the
+    /// response does not match the range request. Its Content-Range begins at the requested offset,
+    /// but the field has no end or the status is 200.
     fn continues_without_validator(&self, head: &ResponseHead) -> bool {
         let offset = || {
             let range = head.get("content-range")?.trim_ascii().strip_prefix(b"bytes")?.trim_ascii_start();

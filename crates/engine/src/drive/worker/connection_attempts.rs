@@ -194,9 +194,10 @@ impl Worker {
         true
     }
 
-    /// Lends the host slots of transfers that wait for a late attempt or a silent host to other
-    /// transfers. Attempts through a proxy lend none, since a silent proxy affects all transfers. A
-    /// shared connection lends none, since its host has answered during the handshake.
+    /// Lends host slots to other transfers: the slots of transfers that wait for a late attempt or
+    /// a silent host. Attempts through a proxy lend no slots, since a silent proxy affects all
+    /// transfers. A shared connection lends no slots, since its host has answered during the
+    /// handshake.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAttemptState::Silent;

@@ -106,8 +106,8 @@ const NO_SLOT: u64 = u64::MAX;
 pub(super) struct OrderedWindow {
     order: DeliveryOrder,
     budget: usize,
-    /// The memory of the decoders, which is subtracted from this window's budget, and the number of
-    /// windows among which it is divided.
+    /// The memory of the decoders, and the number of windows that share the decoders. Each of these
+    /// windows subtracts an equal part of that memory from its budget.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
     /// The number of the next slot to reserve.
     next: AtomicU64,

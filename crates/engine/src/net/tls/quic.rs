@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn only_stream_window_transport_parameter_is_replaced() {
+    fn only_the_stream_window_parameter_is_replaced() {
         let window = VarInt::from_u32(0x3fff);
         // max_idle_timeout 9, the window 1, initial_source_connection_id without bytes.
         let encoded = [0x01, 1, 9, 0x05, 1, 1, 0x0f, 0];

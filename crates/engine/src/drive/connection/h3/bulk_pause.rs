@@ -72,7 +72,7 @@ mod tests {
     const INTERVAL: Duration = Duration::from_micros(250);
 
     #[test]
-    fn only_fast_large_bodies_pause_between_receives() {
+    fn receives_pause_only_for_fast_large_bodies() {
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(1 << 30), Some(MAX_PAUSE));
         assert_eq!(after(1 << 12, INTERVAL, 8 << 20).next(1 << 30), None);
         assert_eq!(after(1 << 15, INTERVAL, 8 << 20).next(MEASURED_BYTES - 1), None, "the end of a body");
