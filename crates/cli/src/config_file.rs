@@ -26,7 +26,8 @@ use std::io::{self, Read};
 /// reader.
 pub const LINE_MAX: usize = 10 * 1024 * 1024;
 
-/// The greatest depth of config files that name each other with `-K`, as in curl.
+/// The maximum nesting depth of config files: a config file may name another with `-K`. The limit
+/// is that of curl.
 pub const DEPTH_MAX: usize = 5;
 
 /// The initial size, in bytes, of the buffer of a config file's reader. The buffer doubles for a
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn config_reads_the_same_in_any_chunks() {
+    fn config_entries_do_not_depend_on_read_sizes() {
         let text = b"# c\nurl = \"http://h/\\\"a\\\\\"\r\n-o out put\n\n--next\nurl: \"unclosed\nlast = x";
         let whole = entries(&text[..]).expect("readable");
         assert_eq!(whole.len(), 5);

@@ -46,9 +46,9 @@ use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 use super::spawn;
 
-/// The greatest length, 64 KiB, of a body without a validator that stays in the pipe until it is
-/// complete. Every pipe can hold this much. If the agent dies first, no byte has reached the
-/// output, and the request can be repeated from the start.
+/// The maximum length, 64 KiB, of a body that stays in the pipe until it is complete. Only a body
+/// without a validator is held back in this way. Every pipe can hold this much. If the agent dies
+/// first, no byte has reached the output, and the request can be repeated from the start.
 const MAX_BYTES_HELD_BACK: u64 = 64 << 10;
 
 /// The maximum number of bytes that one call of splice(2) moves from the agent's pipe to the
@@ -359,7 +359,7 @@ impl PipeRelay<'_> {
 }
 
 /// Returns the identities of haul's executable and of the TLS files, such as CA certificates. The
-/// agent compares them with its own view of these files. Returns `None` if `SSLKEYLOGFILE` is set
+/// agent compares them with the files that it sees itself. Returns `None` if `SSLKEYLOGFILE` is set
 /// or a path is relative, because the agent cannot handle these.
 fn tls_file_identities(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
@@ -408,8 +408,8 @@ pub fn prepare_for_agent(mut options: RequestOptions) -> RequestOptions {
     options
 }
 
-/// Returns true if the descriptor is a regular file that is not open for appending, so that the
-/// agent can write to it ([`OutputDescriptor::File`]).
+/// Returns true if the descriptor is a regular file that is not open for appending. The agent can
+/// then write to it ([`OutputDescriptor::File`]).
 #[must_use]
 pub fn is_regular_file_of_user(fd: BorrowedFd<'_>) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};

@@ -42,8 +42,8 @@ use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 use crate::ftp::signify_blocks;
 
-/// The wait after the reader of an output pipe has read everything, before more of the body is
-/// fetched. In that time the reader checks what it has read, and may close the pipe.
+/// The time to wait, after the reader of an output pipe has read everything, before more of the
+/// body is fetched. In that time the reader checks what it has read, and may close the pipe.
 const READER_GRACE_TIME: Duration = Duration::from_millis(10);
 /// The longest interval between two checks whether the output pipe is empty. The pipe must be
 /// polled, because no event reports that it is empty.

@@ -39,8 +39,8 @@ pub(super) fn strong_validator(head: &ResponseHead) -> Option<Validator> {
     Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
-/// The bytes at the beginning of a body that the agent delivered before it died: their number,
-/// which the sink skips, and the validator of their content. The fetch fails if the new response
+/// The beginning of a body, which the agent delivered before it died: the number of bytes that the
+/// sink still has to skip, and the validator of the content. The fetch fails if the new response
 /// has another validator.
 pub(super) struct DeliveredPrefix {
     pub(super) left: u64,

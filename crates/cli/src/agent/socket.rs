@@ -272,8 +272,8 @@ impl AgentSocketPath {
 }
 
 /// The lock that a process holds while it starts or ends the agent; dropping it releases it. The
-/// lock file is never removed: another process that waits for the lock would then get a lock on the
-/// removed file.
+/// lock file is never removed. If it were, another process that waits for the lock would get a lock
+/// on the removed file.
 #[derive(Debug)]
 pub struct AgentStartLock {
     _file: rustix::fd::OwnedFd,

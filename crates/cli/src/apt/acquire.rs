@@ -122,7 +122,8 @@ impl<'a> AptRequestedFile<'a> {
 /// The meaning of a response for the file that apt requests. It follows from the status and the
 /// header fields of the response.
 enum AptResponseMeaning {
-    /// The response has the content of the requested file from the offset `start`, in bytes, on.
+    /// The response has the content of the requested file, beginning at the offset `start` (in
+    /// bytes).
     Content {
         start: u64,
     },

@@ -14,8 +14,8 @@
 use std::fmt::Write;
 use std::io::{self, BufRead, Read};
 
-/// The length limit of one message from apt, 4 MiB. A configuration with some thousand items is the
-/// longest that apt sends.
+/// The length limit of one message from apt, 4 MiB. The longest message of apt is a configuration
+/// with some thousand items.
 const MAX_MESSAGE: u64 = 4 << 20;
 
 /// A message that apt sends to an apt method such as haul, or that the method sends to apt.

@@ -68,8 +68,8 @@ impl PlanBuilder<'_> {
     }
 
     /// Returns the user and the password of `-u` or `-U`, and asks the user for a missing password.
-    /// Returns `None` if both are empty (`-u :`). The prompt contains the word `whose`, and error
-    /// messages name `option`.
+    /// Returns `None` if both are empty (`-u :`). `whose` is a word of the prompt, and `option` is
+    /// the option that error messages name.
     fn credentials(
         &mut self,
         parsed: ParsedUserOption,

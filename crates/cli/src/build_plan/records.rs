@@ -65,7 +65,8 @@ pub(super) fn take_record_args(
 }
 
 /// Returns true if the first stage has a query or content that is sent only to the origins of URLs
-/// on the command line. Data that contain a column's placeholder are sent to every origin.
+/// on the command line. This excludes data with a placeholder for a column, which are sent to every
+/// origin.
 fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
     let request = &group.stages[0].request;
     let is_bound = |options: &[ParsedDataOption]| {

@@ -50,7 +50,7 @@ const HAUL_OPTIONS: &[&str] = &[
     "with-url",
 ];
 
-/// The options that haul accepts without an effect, each with the reason for the page.
+/// The options that haul accepts without an effect, each with the reason that the page gives.
 const IGNORED_OPTIONS: &[(&str, &str)] = &[
     ("append", "concerns FTP only"),
     ("crlf", "meant for FTP and SMTP; content is sent unchanged, where curl 8.22 makes CRLF of LF over HTTP, too"),

@@ -1,4 +1,4 @@
-//! The option `--ech`: Encrypted Client Hello.
+//! The option `--ech`: sets whether connections use Encrypted Client Hello.
 
 use haul::net::tls::EchPolicy;
 

@@ -1,5 +1,4 @@
-//! The option `--trace-ids`: begins each line of a trace with the numbers of transfer and
-//! connection.
+//! The option `--trace-ids`: begins each line of a trace with the ids of transfer and connection.
 
 use super::prelude::*;
 

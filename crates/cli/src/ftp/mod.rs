@@ -61,7 +61,7 @@ pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 /// wait would surprise the user, who does not see the reason.
 const MAX_RETRY_WAIT: Duration = Duration::from_secs(60);
 
-/// The program that haul was called as.
+/// The program whose command line and messages haul uses in this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FtpProgram {
     /// OpenBSD's ftp(1).

@@ -204,11 +204,11 @@ fn truncated_or_extended_request_is_malformed() {
     assert!(AgentRequest::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
 }
 
-/// The seed of the fuzzer must be a request that this version can decode, or the fuzzer never
-/// reaches the fields. Run the test with `UPDATE=1` to write a new seed after a change of the
-/// encoding.
+/// Checks that the seed of the fuzzer is a request that this version can decode; otherwise the
+/// fuzzer would never reach the decoding of the fields. To write a new seed after a change of the
+/// encoding, run the test with `UPDATE=1`.
 #[test]
-fn fuzz_seed_is_a_request_of_this_version() {
+fn fuzz_seed_decodes_as_an_agent_request() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");
     if std::env::var_os("UPDATE").is_some() {
         let files = vec![FileIdentity { path: "/a b".into(), metadata: [1, 2, 3, u64::MAX] }];

@@ -35,7 +35,7 @@ fn user_option_yields_user_and_password() {
 }
 
 #[test]
-fn auth_scheme_options_accumulate() {
+fn auth_scheme_options_add_to_the_allowed_schemes() {
     let allowed = |args: &[&str]| stage(args).request.auth.allowed;
     let both = AllowedAuthSchemes::ANY;
     let any = AllowedAuthSchemes { negotiate: cfg!(feature = "negotiate"), ..both };

@@ -54,7 +54,7 @@ fn speed_limit_and_speed_time_imply_each_other() {
 }
 
 #[test]
-fn split_defaults_to_the_connections_of_a_host() {
+fn split_defaults_to_the_connection_limit_per_host() {
     let connections = |args: &[&str]| {
         let plan = plan(&[args, &["u"]].concat());
         plan.operations[0].stages[0].transfer.connections(&plan.global)

@@ -51,8 +51,8 @@ impl std::error::Error for DigestLookupError {}
 
 /// A parsed checksum list (SHA256SUMS), which can be searched for any number of files.
 ///
-/// Parsing takes memory proportional to the text, and the time of sorting its lines. A search takes
-/// a few comparisons.
+/// Parsing sorts the lines of the text, and takes memory proportional to its length. A search needs
+/// only a few comparisons.
 #[derive(Debug)]
 pub struct ChecksumList {
     /// The text of the checksum list. It is followed by the unescaped forms of those file names
@@ -190,8 +190,8 @@ struct ChecksumListEntry {
     sum: ListedChecksum,
 }
 
-/// Returns the strongest digest of these entries, which are for one file. Returns an error if two
-/// digests of one algorithm differ or all are MD5 sums. Returns `None` without entries.
+/// Returns the strongest digest of these entries, which all name one file. Returns an error if two
+/// digests of one algorithm differ, or if all are MD5 sums. Returns `None` if there are no entries.
 fn single_digest(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest, DigestLookupError>> {
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
@@ -211,7 +211,8 @@ fn single_digest(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest,
 
 /// A parsed line of a checksum list: a checksum, and the name of the file that it is for.
 struct ChecksumLine<'a> {
-    /// The name of the file; `None` for a checksum of standard input, or one without a name.
+    /// The name of the file; `None` if the line has no name, or if the checksum is that of standard
+    /// input.
     name: Option<Cow<'a, [u8]>>,
     sum: ListedChecksum,
 }
@@ -223,8 +224,8 @@ enum ListedChecksum {
 }
 
 impl ListedChecksum {
-    /// Parses the hexadecimal digits of a digest, whose algorithm follows from their number.
-    /// Returns `None` if they are no digest.
+    /// Parses a digest in hexadecimal digits. Their number determines the algorithm. Returns `None`
+    /// if no algorithm has digests of this length, or if a byte is not a hexadecimal digit.
     fn from_hex(hex: &[u8]) -> Option<ListedChecksum> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
             return Some(ListedChecksum::Md5);
