@@ -31,7 +31,7 @@ pub(crate) enum UrlRunState {
 pub(crate) struct KnownUrl {
     pub(crate) etag: Option<String>,
     pub(crate) last_modified: Option<String>,
-    /// The size of the file in bytes; `None` if it is not to be compared.
+    /// The size of the file in bytes; `None` if the size is not to be checked.
     pub(crate) size: Option<u64>,
     pub(crate) file: Option<PathBuf>,
 }
@@ -54,14 +54,14 @@ impl KnownUrl {
 /// A WARC archive that holds back the records of a transfer until the job commits the transfer.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no archive is held"))]
 pub(crate) trait HeldArchive: Send + Sync {
-    /// Appends the records with these numbers, in this order. Returns the payloads that are new in
-    /// the archive.
+    /// Appends the records with these ids, in this order. Returns the payloads that are new in the
+    /// archive.
     ///
     /// # Errors
     /// The archive cannot be written.
     fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>>;
 
-    /// Drops the records with these numbers, because their transfers will be repeated.
+    /// Drops the records with these ids, because their transfers will be repeated.
     fn discard(&self, records: &[u64]);
 
     /// Returns the end of the archive.

@@ -63,7 +63,7 @@ pub struct ParsedArgs {
     /// The arguments that end in a secret, such as a password. The secret is overwritten so that
     /// other users cannot see it in the process list.
     pub secrets: Vec<SecretArgumentPart>,
-    /// The options in the order in which they were given. `None` unless a job needs them.
+    /// The options in the order in which they were given. `None` if no job needs them.
     pub given: Option<Vec<GivenOption>>,
     /// The config file that the last `-K` named. The parser takes out the path and reads the file
     /// immediately.
@@ -174,8 +174,8 @@ impl NextOptionGroup {
         self.urls.len().max(self.outputs.len()).max(self.uploads.len())
     }
 
-    /// Returns true if `--remote-name-all` applies to the URL at this index, unless the URL has its
-    /// own `-o` or `-O`.
+    /// Returns true if `--remote-name-all` is in effect for the URL at this index. The URL's own
+    /// `-o` or `-O` takes precedence over it.
     pub fn is_remote_named(&self, index: usize) -> bool {
         self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
     }
@@ -319,7 +319,8 @@ pub struct ParsedRequestOptions {
     pub etag_follows_urls: bool,
     /// `--disallow-username-in-url`: refuses URLs with a user.
     pub no_user_in_url: bool,
-    /// `--follow`: follows redirects. A redirect changes the method of `-X` as RFC 9110 demands.
+    /// `--follow`: follows redirects. A redirect changes the method of `-X` only where RFC 9110
+    /// demands it.
     pub follow: bool,
     /// `-r`: the byte ranges to request.
     pub range: Option<String>,

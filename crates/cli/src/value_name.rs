@@ -20,7 +20,7 @@
 pub struct ValueName(String);
 
 impl ValueName {
-    /// Splits an expression into its optional name and the rest.
+    /// Splits an expression into its name, if it has one, and the text after the name.
     pub fn split(expression: &str) -> (Option<ValueName>, &str) {
         let Some((name, rest)) = expression.split_once('=') else { return (None, expression) };
         let is_start = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';

@@ -1,6 +1,6 @@
 //! The values that shells offer after an option: methods, versions, names of ciphers.
 
-/// The values that shells offer for options. Each entry has the long name of an option.
+/// The values that shells offer after options. Each entry has an option's long name and the values.
 const VALUES: &[(&str, &[&str])] = &[
     ("cert-type", &["PEM", "DER"]),
     ("checksum", &["sha256:", "sha384:", "sha512:", "sha1:"]),

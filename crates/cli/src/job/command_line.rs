@@ -75,8 +75,8 @@ fn stored_value(option: &GivenOption) -> Option<Vec<u8>> {
     option.value.clone().filter(|_| !option.is_secret)
 }
 
-/// Returns true if the options of a run contain none that a job stores. Secrets and limits, for
-/// example, are not stored.
+/// Returns true if a run gives no option that a job stores. Secrets and limits, for example, are
+/// not stored.
 pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
     unchangeable_options(given).iter().all(|option| option.is_secret)
 }

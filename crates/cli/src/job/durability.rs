@@ -29,7 +29,8 @@ use crate::job_interface::ArchivePosition;
 /// The time between two syncs. A loss of power costs at most the work of this time.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The number of pages (32 MiB) in the write-ahead log from which the log is restarted.
+/// The length of the write-ahead log, in pages, at which the log is restarted from its beginning.
+/// 8192 pages are 32 MiB.
 const MAX_LOG_PAGES: i64 = 8192;
 
 /// The maximum number of directories that are remembered, so that the file system of each is looked

@@ -43,7 +43,7 @@ pub(crate) struct JobRun {
     lists: GuardedStates,
     /// True if an earlier run of the job has committed anything.
     is_resumed: bool,
-    /// The number of the refresh; `None` if this run does not refresh.
+    /// The sequence number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
     /// For each stage, true if a refresh may make its requests conditional.
     conditional_stages: Vec<bool>,
@@ -167,7 +167,7 @@ impl JobRun {
         &self.values
     }
 
-    /// Returns the number of the refresh; `None` if this run does not refresh.
+    /// Returns the sequence number of the refresh; `None` if this run does not refresh.
     pub(super) fn refresh(&self) -> Option<u64> {
         self.refresh
     }

@@ -51,7 +51,8 @@ fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResul
     select.query_row(params![chunk_id(source, chunk)], |row| row.get(0)).optional()
 }
 
-/// Returns how much of a list earlier runs have copied. Adds the list to the job if it is new.
+/// Returns the number of chunks of a list that earlier runs have copied, and whether they are the
+/// whole list. Adds the list to the job if it is new.
 pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CopiedList> {
     let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
     connection.execute(note, params![source, name])?;
@@ -85,7 +86,7 @@ impl ListCopier {
     }
 
     /// Reads the lines that earlier runs have copied, and compares them with the copy. Returns the
-    /// number of the next line.
+    /// line number of the next line.
     fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {

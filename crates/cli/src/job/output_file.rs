@@ -88,9 +88,9 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
     prepare(file, identity, metadata.len(), true, earlier, &name)
 }
 
-/// Prepares a regular file to continue after the last recorded record: truncates the job's earlier
-/// file. If the file is another one, the output begins at its end if `appends` is true, else at its
-/// current position.
+/// Prepares a regular file for the output of a run. If earlier runs of the job wrote to this file,
+/// truncates it to the end of the last recorded record. In any other file, the output begins at the
+/// end of the file if `appends` is true, and else at its current position.
 fn prepare(
     mut file: File,
     identity: JobOutputIdentity,

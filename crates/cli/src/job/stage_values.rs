@@ -215,10 +215,10 @@ struct UnfinishedRows {
     connection: Result<Connection>,
     path: PathBuf,
     stage: usize,
-    /// The number of the next transfer to read.
+    /// The number, within the stage, of the next transfer to read.
     next: u64,
     rows: VecDeque<UnfinishedRow>,
-    /// The number of the refresh; `None` if this run does not refresh.
+    /// The sequence number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
     /// True if a refresh may make the requests of the stage conditional.
     is_conditional: bool,

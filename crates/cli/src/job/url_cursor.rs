@@ -24,7 +24,7 @@ pub(crate) struct UrlCursor {
     rows: VecDeque<(u64, Option<KnownUrl>)>,
     /// True if the job contains no further row after `rows`.
     is_at_end: bool,
-    /// The number of the refresh; `None` if this run does not refresh.
+    /// The sequence number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
 }
 
@@ -33,8 +33,8 @@ impl UrlCursor {
         Self { connection, path, rows: VecDeque::new(), is_at_end: false, refresh }
     }
 
-    /// Returns the state of the URL with this number. Each call must have a higher number than the
-    /// call before.
+    /// Returns the state of the URL with the index `number` in the lists. Each call must have a
+    /// higher index than the call before.
     ///
     /// # Errors
     /// The job's file cannot be read.
@@ -55,7 +55,8 @@ impl UrlCursor {
         })
     }
 
-    /// Reads a batch of rows, from this number on, whose URLs need no request or a conditional one.
+    /// Reads a batch of rows, from the URL with the index `from` on. Reads only rows whose URLs
+    /// need no request or a conditional one.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<KnownUrl>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \

@@ -115,8 +115,8 @@ pub(super) struct UrlRow {
     /// True if the end of the run interrupted the transfer, so that it does not count as requested
     /// by a refresh.
     is_interrupted: bool,
-    /// The numbers of the transfer's exchanges, which the archive holds back until the row is
-    /// committed.
+    /// The ids of the transfer's exchanges in the archive, which holds the exchanges back until the
+    /// row is committed.
     pub(super) records: Vec<u64>,
 }
 

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn man_page_has_every_flag_and_valid_requests() {
+    fn man_page_has_every_flag_and_valid_roff() {
         let page = page();
         for flag in FLAGS {
             assert!(page.contains(&format!("\\fB\\-\\-{}\\fR", escaped(flag.spec().long))), "{}", flag.spec().long);

@@ -88,10 +88,10 @@ fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Returns true for a word of the form `session=/dev/fd/N`, which is ignored. OpenBSD's pkg_add
-/// passes it as the value of `-S`, an option of ftp(1). haul's `-S` takes no value, so that the
-/// word would otherwise be a URL. No host can have this name. So pkg_add can call `haul -L -s -q
-/// -N`.
+/// Returns true for a word of the form `session=/dev/fd/N`, which haul ignores. OpenBSD's pkg_add
+/// passes it as the value of `-S`, an option of ftp(1). haul's `-S` takes no value, so that haul
+/// would fetch the word as a URL. No host can have this name. Ignoring the word lets pkg_add call
+/// `haul -L -s -q -N`.
 fn is_session_option(word: &str) -> bool {
     let number = word.strip_prefix("session=/dev/fd/");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))

@@ -80,7 +80,7 @@ fn no_prefix_turns_switches_off() {
 }
 
 #[test]
-fn urls_mix_with_options_until_two_dashes() {
+fn options_may_follow_urls_until_two_dashes() {
     let parsed = ok(&["a", "-s", "b", "--url", "c", "--", "-s", "--", "--next"]);
     let text = ["a", "b", "c", "-s", "--", "--next"];
     assert_eq!(urls(&parsed, 0), text.map(UrlSource::Argument));
@@ -247,7 +247,7 @@ fn then_requires_extract() {
 }
 
 #[test]
-fn config_files_are_read_in_place() {
+fn config_file_options_apply_at_their_position() {
     let text =
         "# list\nurl = \"http://h/1\"\n-o one\n\nurl=http://h/2\noutput: \"two\"\nno-location\n--max-time 4\n-sS\n";
     let parsed =

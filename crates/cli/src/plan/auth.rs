@@ -41,10 +41,10 @@ pub struct AuthArgs {
     /// not given, or if `-H` sets or removes `Authorization`.
     pub user: Option<Credentials>,
     /// `--oauth2-bearer`: a token (RFC 6750), which is sent only to the first origin. It is sent in
-    /// the first request if no other scheme is allowed, and after a challenge if one is.
+    /// the first request if no other scheme is allowed, and otherwise only after a challenge.
     pub bearer: Option<Secret>,
-    /// The schemes that may be used. The default is Basic alone, whose credentials are sent in the
-    /// first request. With any other set, they are sent after a challenge.
+    /// The schemes that may be used. The default is Basic alone: its credentials are sent in the
+    /// first request. With any other set of schemes, credentials are sent only after a challenge.
     pub allowed: AllowedAuthSchemes,
     /// `--aws-sigv4`: signs the requests with AWS Signature Version 4, in place of any other
     /// scheme.

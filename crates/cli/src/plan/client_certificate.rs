@@ -19,7 +19,7 @@ pub struct ClientCert {
     pub certificate: Option<PathBuf>,
     /// `--cert-type`: the format of the certificate.
     pub format: CertFormat,
-    /// `--key`: the file of the private key. `None` unless `certificate` is set.
+    /// `--key`: the file of the private key. Always `None` if `certificate` is `None`.
     pub key: Option<PathBuf>,
     /// `--key-type`: the format of the key.
     pub key_format: CertFormat,

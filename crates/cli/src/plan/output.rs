@@ -36,9 +36,9 @@ impl OutputArg {
     }
 }
 
-/// Returns true if a file name contains a placeholder for the value of a glob (`#1` or `#<name>`),
-/// or if `by_value` is true, for an extracted value (`{}`), or if `by_page` is true, for the number
-/// of a page (`{page}`).
+/// Returns true if a file name contains a placeholder. `#1` and `#<name>` (the value of a glob)
+/// always count, `{}` (an extracted value) counts if `by_value` is true, and `{page}` (the number
+/// of a page) counts if `by_page` is true.
 pub(super) fn has_placeholder(name: &[u8], by_value: bool, by_page: bool) -> bool {
     let is_hash = |pair: &[u8]| pair[0] == b'#' && (pair[1].is_ascii_digit() || pair[1] == b'<');
     name.windows(2).any(|pair| is_hash(pair) || by_value && pair == b"{}")

@@ -28,8 +28,9 @@ pub struct ProxyArgs {
     /// `-U`: the user name and password for the proxy. Credentials in the URL of the proxy take
     /// precedence.
     pub user: Option<Credentials>,
-    /// The schemes that may be used with the user and password. The default is Basic alone, whose
-    /// credentials are sent in the first request.
+    /// The schemes that may be used with the user and password. The default is Basic alone: its
+    /// credentials are sent in the first request. With any other set of schemes, credentials are
+    /// sent only after a challenge.
     pub allowed: AllowedAuthSchemes,
     /// `--proxy-service-name` and `--delegation`, for Negotiate.
     pub negotiate: NegotiateArgs,

@@ -33,7 +33,7 @@ impl RecordOutputFormat {
 pub struct RecordOutputArgs {
     /// The format of the records.
     pub format: RecordOutputFormat,
-    /// True if a record contains the body, unless the body goes to a file.
+    /// True if records contain bodies. A body that is written to a file is left out.
     pub keeps_bodies: bool,
     /// True if the body of at least one URL is written to a file.
     pub has_files: bool,

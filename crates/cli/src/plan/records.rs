@@ -9,8 +9,8 @@ pub struct RecordArgs {
     /// The format of the lines.
     pub format: RecordFormat,
     /// The URLs of the command line. For JSON lines it is at most one, to which the URLs of the
-    /// records are relative. For CSV they are templates with the names of columns. Only origins in
-    /// them may have the credentials of the command line.
+    /// records are relative. For CSV they are templates with the names of columns. Only the origins
+    /// of these URLs may receive the credentials of the command line.
     pub urls: Vec<String>,
     /// `--allow-body-files`: a record may name a file that is sent.
     pub allow_body_files: bool,

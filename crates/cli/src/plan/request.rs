@@ -11,7 +11,7 @@ use super::{AuthArgs, BodyArg, UploadArg};
 /// contains literally. `Debug` shows no value that may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestArgs {
-    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another one:
+    /// The request method, a valid token (RFC 9110 section 9.1). An upload may have another method:
     /// see [`RequestArgs::method_for`].
     pub method: String,
     /// True if the method comes from `-X`. Redirects then do not change it.
@@ -24,7 +24,7 @@ pub struct RequestArgs {
     /// `-H`: the fields to send, to leave out, or to send without a value. Names are tokens; values
     /// contain no CR, LF or NUL.
     pub fields: Vec<HeaderArg>,
-    /// The value of `User-Agent`. `None` sends none, unless `fields` contains one.
+    /// The value of `User-Agent`. If it is `None`, the field is sent only if `fields` contains it.
     pub user_agent: Option<Vec<u8>>,
     /// `-e`: the value of `Referer` in the first request.
     pub referer: Option<Vec<u8>>,
@@ -35,7 +35,7 @@ pub struct RequestArgs {
     pub cookie: Option<Vec<u8>>,
     /// The credentials for the servers.
     pub auth: AuthArgs,
-    /// The request body; `None` without one, and for uploads.
+    /// The request body. `None` for a request without content, and for an upload.
     pub body: Option<BodyArg>,
     /// The fields whose values contain placeholders: `{}` in a stage after `--then`, the names of
     /// columns with `--csv-in`. Each is a name and a value.
@@ -57,8 +57,8 @@ pub struct RequestArgs {
     pub query: Option<String>,
     /// `-r`: the value of `Range` without `bytes=`.
     pub range: Option<String>,
-    /// `-C`: requests the rest of the content and appends it to the output. `None` if `range` is
-    /// set, if `fields` contains `Range`, and if the stage extracts values.
+    /// `-C`: requests the rest of the content and appends it to the output. Always `None` if
+    /// `range` is set, if `fields` contains `Range`, or if the stage extracts values.
     pub continue_at: Option<ContinueAt>,
 }
 

@@ -18,7 +18,7 @@ pub struct TraceArgs {
     pub file: Option<PathBuf>,
     /// `--trace-time`: prints the time before each line.
     pub time: bool,
-    /// `--trace-ids`: prints the numbers of the transfer and of the connection before each line.
+    /// `--trace-ids`: prints the ids of the transfer and of the connection before each line.
     pub ids: bool,
 }
 

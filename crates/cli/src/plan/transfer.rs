@@ -177,8 +177,8 @@ impl TransferArgs {
         (!time.is_zero()).then_some(StallLimit { time, awaits_head: size == RunSize::ManyUrls })
     }
 
-    /// Returns the speed limit, or `None` unless both speed and time are set. A transfer that is
-    /// slower than this speed for this time fails with exit code 28.
+    /// Returns the speed limit; `None` if its speed or its time is zero. A transfer that is slower
+    /// than this speed for this time fails with exit code 28.
     pub fn min_speed(&self) -> Option<SpeedLimit> {
         Some(self.speed_limit).filter(|limit| limit.bytes_per_second > 0 && !limit.time.is_zero())
     }

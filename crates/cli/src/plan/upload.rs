@@ -26,8 +26,8 @@ pub enum UploadArg {
         /// being sent. False for `-`: the response is read after the input was sent.
         interleave: bool,
     },
-    /// A file name, which may be a glob unless `-g` is given or it is not UTF-8. Each file that the
-    /// glob stands for is uploaded to each URL of the source, as [`name_upload`] says.
+    /// A file name. Without `-g`, a name in UTF-8 may be a glob. Each file that the glob stands for
+    /// is uploaded to each URL of the source. [`name_upload`] returns the URL of an upload.
     File(OsString),
 }
 

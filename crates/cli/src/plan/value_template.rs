@@ -12,7 +12,7 @@
 use haul_policy::output_name::placeholder;
 use haul_policy::urlencode;
 
-/// The placeholder, which a value that `--extract` found replaces.
+/// The placeholder that is replaced by a value that `--extract` found.
 const PLACEHOLDER: &[u8] = b"{}";
 
 /// The form of the placeholders in a text.

@@ -81,8 +81,8 @@ pub enum RecordAuth {
     Bearer(Vec<u8>),
 }
 
-/// The error of a record: the key at which it is wrong, unless the whole line is not a JSON object,
-/// and the reason.
+/// The error of a record: the reason, and the key at which the record is wrong. There is no key if
+/// the whole line is not a JSON object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordError {
     key: Option<String>,

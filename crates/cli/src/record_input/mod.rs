@@ -25,7 +25,7 @@ pub use csv_rows::{CsvFault, CsvRow, CsvRows};
 pub use jsonl_request::{JsonlRequest, RecordAuth, RecordBody, RecordError};
 pub use output_path::{OutputPathFault, parse_output_path};
 
-/// The format of the `--input-file`s of a URL group that describe requests.
+/// The format of those input files of a URL group whose lines describe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordFormat {
     /// `--jsonl-in`: one JSON object per line.

@@ -83,7 +83,7 @@ fn reads_stdin(group: &UrlGroup) -> bool {
         }
 }
 
-/// The files that a group reads, or those that it writes, while it runs.
+/// The files that a group reads while it runs, or the files that it writes.
 #[derive(Default)]
 struct GroupFiles {
     /// The absolute paths of the files whose names are known before the run.

@@ -155,8 +155,9 @@ fn has_surplus_output(plan: &RunPlan, operations: &[UrlGroup]) -> bool {
     is_serial && operations.iter().any(|operation| operation.has_surplus_output)
 }
 
-/// Returns the function with which the engine ends its waits, after a signal or if the job's file
-/// can no longer be written. Returns `None` if the run has neither signals nor a job.
+/// Returns the function that the engine calls to learn whether it must end its waits: after a
+/// signal, or if the job's file can no longer be written. Returns `None` if the run has neither
+/// signals nor a job.
 fn interrupt_callback(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
     let Some(job) = job.map(Arc::clone) else { return signals.map(Signals::interrupt_callback) };
     let has_failed = move || job.has_failed();

@@ -170,8 +170,8 @@ impl ArchiveState {
         self.writer().payloads.get(payload).cloned()
     }
 
-    /// Appends the records of an exchange, or holds them back and returns their number. Later
-    /// records may refer to `payload`.
+    /// Appends the records of an exchange, or holds them back and returns their id. Later records
+    /// may refer to `payload`.
     ///
     /// # Errors
     /// The archive cannot be written, or an earlier write failed.

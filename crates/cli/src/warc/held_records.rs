@@ -57,7 +57,7 @@ impl HeldRecords {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the records of an exchange. Returns their number.
+    /// Adds the records of an exchange. Returns the id under which they are held.
     ///
     /// # Errors
     /// Neither memory nor disk space is left for the records.
@@ -85,7 +85,7 @@ impl HeldRecords {
         Ok(number)
     }
 
-    /// Removes the records with these numbers and returns them.
+    /// Removes the held records with these ids, and returns them.
     pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = HeldExchange> + 'a {
         numbers.iter().filter_map(|number| {
             let mut state = self.lock();

@@ -18,9 +18,9 @@ use super::gzip_member::{DEFLATER_MEMORY, Deflater, MemberText, encode_member, m
 use super::memory_budget::{ReservedMemory, WarcMemoryBudget};
 use super::record_head::RECORD_END;
 
-/// The maximum length, in bytes, of a message that is kept in memory, without its head.
+/// The maximum length, in bytes and without the head, of a message that is kept in memory.
 const MAX_IN_MEMORY: usize = 256 << 10;
-/// The number of bytes that the first piece of a message reserves at least.
+/// The minimum number of bytes that the first piece of a message reserves.
 const FIRST_RESERVED: usize = 4 << 10;
 /// The maximum number of idle compressors that are kept for later messages.
 const MAX_IDLE_DEFLATERS: usize = 8;

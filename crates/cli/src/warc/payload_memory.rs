@@ -49,7 +49,7 @@ impl RememberedPayloads {
         self.records.get(digest)
     }
 
-    /// Adds the record of a payload. If the payload already has a record, keeps that one.
+    /// Adds the record of a payload. If the payload already has a record, keeps the earlier record.
     pub fn insert(&mut self, digest: Sha1Digest, record: EarlierRecord) {
         if self.records.contains_key(&digest) {
             return;

@@ -33,7 +33,7 @@ const IDENTICAL_PAYLOAD_PROFILE: &str = "http://netpreserve.org/warc/1.1/revisit
 /// The types of records that haul writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordType {
-    /// Describes the archive file, whose first record it is.
+    /// The first record of an archive file, which describes the file.
     Warcinfo,
     /// A request.
     Request,

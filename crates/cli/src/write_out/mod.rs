@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn write_out_escapes_and_stray_percent_signs() {
+    fn write_out_decodes_escapes_and_keeps_stray_percents() {
         let facts = facts();
         assert_eq!(printed(r"a\tb\r\n\q\\", &facts).0, "a\tb\r\n\\q\\\\");
         assert_eq!(printed("100%% %z % %", &facts).0, "100% %z % %");
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn write_out_redirects_streams_and_onerror() {
+    fn write_out_stderr_and_onerror_select_printed_parts() {
         let format = "a%{stderr}b%{stdout}c%{onerror}d %{errormsg}";
         let failed = facts();
         let expected = "acd The requested URL returned error: 404".to_owned();

@@ -54,7 +54,8 @@ pub struct WriteOutValues<'a> {
     pub scheme: &'a str,
     /// The HTTP version of the last response, `1`, `1.1`, `2` or `3`; empty if there was none.
     pub http_version: &'a str,
-    /// The number of the last connection in this run; `None` if there was no connection.
+    /// The id of the last connection, counted from 0 in this run; `None` if there was no
+    /// connection.
     pub connection: Option<u64>,
     /// The IP address of the peer of the last connection; `None` if it is unknown.
     pub remote_ip: Option<IpAddr>,
@@ -70,7 +71,7 @@ pub struct WriteOutValues<'a> {
     pub local_port: Option<u16>,
     /// The number of the URL for `%{urlnum}`, from 0.
     pub url_number: u64,
-    /// The number of the transfer for `%{xfer_id}`, from 0.
+    /// The id of the transfer for `%{xfer_id}`, from 0.
     pub transfer_number: u64,
     /// The status code of a proxy's last response to `CONNECT`; 0 if there was none.
     pub connect_code: u16,
@@ -206,7 +207,7 @@ fn append_address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Resul
     }
 }
 
-/// Appends the number of a port to `into`, or -1 for `None`, as in curl.
+/// Appends a port number to `into`, or -1 for `None`, as in curl.
 fn append_port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }

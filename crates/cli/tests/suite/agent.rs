@@ -147,7 +147,7 @@ fn fifty_concurrent_calls_start_one_agent() {
 }
 
 #[test]
-fn agent_works_with_an_empty_environment() {
+fn agent_starts_in_an_empty_environment() {
     let origin = origin();
     let agent = TestAgent::new();
     for _ in 0..2 {

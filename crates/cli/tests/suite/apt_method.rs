@@ -435,7 +435,7 @@ fn apt_https_uses_the_http_proxy() {
 }
 
 #[test]
-fn cache_headers_and_path_encoding_follow_apt() {
+fn cache_headers_and_path_encoding_match_apt() {
     let peer = RawPeer::always(ok("x"));
     let asked = |items: &[&str], path: &str, fields: &[(&str, &str)]| {
         let mut method = AptMethodProcess::with(items);

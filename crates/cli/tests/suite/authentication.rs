@@ -18,7 +18,7 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn basic_and_digest_work_with_every_auth_option() {
+fn auth_options_authenticate_with_basic_and_digest() {
     let Some(apache) = ApacheServer::start("credentials") else { return };
     for (port, way) in apache.ways() {
         let version = if way[0].contains("http2") { "HTTP/2" } else { "HTTP/1.1" };

@@ -104,7 +104,7 @@ fn ends(dir: &Path, args: &[&str]) -> i32 {
 }
 
 #[test]
-fn stapled_response_decides_as_in_curl() {
+fn ocsp_response_gives_the_exit_code_of_curl() {
     if installed("openssl", "OCSP responses").is_none() {
         return;
     }

@@ -195,7 +195,7 @@ fn write_error_on_stdout_has_curls_message() {
 }
 
 #[test]
-fn error_for_bad_url_argument_names_it() {
+fn url_argument_error_names_option_or_argument() {
     let hint = "curl: try 'curl --help' or 'curl --manual' for more information\n";
     for (args, code, said) in [
         (&[""][..], 2, "curl: option : blank argument where content is expected\n"),

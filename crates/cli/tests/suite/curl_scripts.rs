@@ -73,7 +73,7 @@ fn version_output_looks_like_curls() {
 }
 
 #[test]
-fn json_is_piped_into_jq() {
+fn json_output_can_be_piped_into_jq() {
     if installed("jq", "curl … | jq").is_none() {
         return;
     }

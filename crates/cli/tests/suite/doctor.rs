@@ -93,7 +93,7 @@ fn doctor_report_shows_tls_session_and_certificates() {
 }
 
 #[test]
-fn doctor_probes_redirects_ranges_and_validators() {
+fn doctor_reports_redirects_compression_ranges_and_validators() {
     let reply = |head: &str| vec![ScriptStep::ReadHead, ScriptStep::send(head)];
     let found = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab";
     let moved = "HTTP/1.1 302 Found\r\nLocation: /new?token=hidden\r\nContent-Length: 0\r\n\r\n";

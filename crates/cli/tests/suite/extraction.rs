@@ -71,7 +71,7 @@ fn unique_keeps_first_occurrences_in_input_order() {
 }
 
 #[test]
-fn three_stages_use_a_capture_group() {
+fn capture_group_values_feed_the_third_stage() {
     let origin = origin(40);
     let (index, second, third) = (origin.url("/[1-3]"), origin.url("/{}"), origin.url("/small/{}"));
     let group = "[0-9.]{7,15}/([0-9]{1,2})";

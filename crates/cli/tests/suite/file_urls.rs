@@ -148,7 +148,7 @@ fn file_url_errors_name_the_cause() {
 
 /// A web page must not make haul read local files by a redirect.
 #[test]
-fn redirects_and_haul_refuse_file_urls() {
+fn haul_persona_and_redirects_refuse_file_urls() {
     let (dir, url) = fixture();
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);

@@ -204,7 +204,7 @@ fn http3_with_quicgo_shows_trailers() {
 }
 
 #[test]
-fn http3_with_quicgo_handles_retry_packet() {
+fn http3_with_quicgo_completes_after_retry_packet() {
     let files = BodyFiles::new(&SLICE);
     let Some((_server, base)) = start_quicgo(&files, &["-retry"]) else { return };
     let say = "'%{stderr}%{http_version} %header{connection-number} %header{retry-count}'";

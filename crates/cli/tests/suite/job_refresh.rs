@@ -166,7 +166,7 @@ fn refresh_fetches_missing_or_altered_files_completely() {
 }
 
 #[test]
-fn killed_refresh_continues() {
+fn killed_refresh_is_continued_by_next_run() {
     let (dir, site) = (tempfile::tempdir().unwrap(), VersionedSite::start(8));
     let dir = dir.path();
     site.list(dir);

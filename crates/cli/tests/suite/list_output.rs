@@ -22,8 +22,8 @@ const OWN: u64 = 36 << 10;
 const BUDGET: u64 = 64 << 10;
 
 /// A test server, and a list of URLs on it. The bodies of the URLs together exceed every memory
-/// limit in these tests. Each is a prefix of one pattern with another length, so that its end
-/// identifies it.
+/// limit in these tests. All bodies are prefixes of one pattern with different lengths, so that the
+/// end of a body identifies it.
 struct ListedBodies {
     origin: Origin,
     lens: Vec<usize>,

@@ -82,7 +82,7 @@ fn output_names_of_hostile_urls_stay_in_directory() {
 }
 
 #[test]
-fn two_urls_with_equal_generated_name_conflict() {
+fn second_url_with_equal_generated_name_is_refused() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let urls = [origin.url("/small/1?a"), origin.url("/small/1?b")];

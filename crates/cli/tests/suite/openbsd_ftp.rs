@@ -208,7 +208,7 @@ fn package_rest_comes_from_the_same_mirror() {
 }
 
 #[test]
-fn ftp_names_and_resumes_files() {
+fn ftp_saves_under_url_name_and_resumes_files() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let whole = origin.pattern().slice(0, 90_000);
@@ -301,7 +301,7 @@ fn ftp_copies_local_files() {
 }
 
 #[test]
-fn ftp_sets_and_compares_file_dates() {
+fn ftp_sets_file_date_and_skips_unmodified_file() {
     let date = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\n\r\nhi";
     let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(date), ScriptStep::Close]);
     let dir = tempfile::tempdir().unwrap();

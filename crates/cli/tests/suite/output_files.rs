@@ -493,7 +493,7 @@ fn requested_101_response_is_shown_with_its_data() {
 }
 
 #[test]
-fn resume_accepts_unknown_total_and_ranged_200() {
+fn resume_accepts_unknown_total_and_status_200_with_range() {
     let part = "HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/*\r\nContent-Length: 5\r\nConnection: close\r\n\r\n56789";
     let whole = "HTTP/1.1 200 O\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\nConnection: close\r\n\r\n56789";
     let other = whole.replace("5-9", "4-9");

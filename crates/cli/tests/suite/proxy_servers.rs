@@ -22,7 +22,7 @@ fn tunnel(way: &[String]) -> &'static [&'static str] {
 }
 
 #[test]
-fn squid_works_without_auth_with_basic_and_digest() {
+fn squid_forwards_requests_with_each_auth_scheme() {
     let Some(apache) = ApacheServer::start("squid") else { return };
     for asks in [SquidAuth::Nothing, SquidAuth::Basic, SquidAuth::Digest] {
         let Some(squid) = ProxyServer::squid("an HTTP proxy", asks) else { return };
@@ -128,7 +128,7 @@ fn proxy_header_is_sent_only_to_the_proxy() {
 }
 
 #[test]
-fn every_socks_version_works() {
+fn socks4_and_socks5_proxies_reach_the_server() {
     let Some(apache) = ApacheServer::start("SOCKS") else { return };
     let dante = ProxyServer::dante("SOCKS 4, 4a and 5");
     let open = ProxyServer::microsocks("SOCKS 5", false);

@@ -24,7 +24,8 @@ fn refusing(how: &str) -> Option<Command> {
     refusing_into(how, Path::new("/dev/null"))
 }
 
-/// Returns the same command as [`refusing`], which writes the report of strace to the file `report`.
+/// Returns a strace command like that of [`refusing`]. It writes the report of strace to the file
+/// `report`.
 fn refusing_into(how: &str, report: &Path) -> Option<Command> {
     if !can_trace("a system that refuses") {
         return None;
@@ -109,9 +110,8 @@ fn transfers_succeed_without_optional_system_calls() {
     }
 }
 
-/// Calls that only Linux has, or only its newer versions, and the arguments of a run that makes the
-/// call. A sandbox that does not know a call lets it fail with `EPERM`, an older kernel with
-/// `ENOSYS`.
+/// Makes calls fail that only Linux has, or only its newer versions. In a sandbox that does not
+/// know a call, the call fails with `EPERM`, and in an older kernel with `ENOSYS`.
 #[test]
 #[cfg(linux_calls)]
 fn transfers_succeed_without_newer_linux_system_calls() {
@@ -150,7 +150,7 @@ fn transfers_succeed_without_newer_linux_system_calls() {
 }
 
 #[test]
-fn no_clobber_holds_without_renameat2() {
+fn no_clobber_keeps_existing_file_without_renameat2() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
     fs::write(dir.join("out"), "old").unwrap();

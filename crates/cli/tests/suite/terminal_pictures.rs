@@ -63,7 +63,7 @@ fn is_shown(name: &str, title: &str, screen: &Screen) {
 }
 
 #[test]
-fn readme_shows_the_first_minute() {
+fn readme_picture_of_first_commands_is_current() {
     let commands = [
         "haul 'https://example.com/items/[1-3]' --extract '<h1>([^<]+)'",
         "haul -O 'https://example.com/items/[1-3]'",
@@ -73,7 +73,7 @@ fn readme_shows_the_first_minute() {
 }
 
 #[test]
-fn troubleshooting_guide_shows_errors() {
+fn troubleshooting_guide_picture_of_errors_is_current() {
     let commands = [
         "haul http://127.0.0.1:1/",
         "haul htp://example.com/items/1",
@@ -85,7 +85,7 @@ fn troubleshooting_guide_shows_errors() {
 }
 
 #[test]
-fn troubleshooting_guide_shows_doctor() {
+fn troubleshooting_guide_picture_of_doctor_is_current() {
     // The section before is about this machine.
     let commands = ["haul doctor https://example.com/items/1 | grep -A 99 ^TLS"];
     is_shown("doctor", "haul doctor", &session(&commands, None));

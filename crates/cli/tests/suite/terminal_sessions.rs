@@ -279,7 +279,7 @@ fn dumb_terminal_gets_plain_lines_only() {
 }
 
 #[test]
-fn errors_are_colored_unless_the_user_refuses() {
+fn errors_have_colors_except_with_no_color_or_curl() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("{REFUSED}/");
     let (code, screen) = start(dir.path(), &["--retry", "0", &url]).end();

@@ -8,7 +8,7 @@ use common::{origin, program, run, run_haul, servers};
 use testkit::unused_port::unused_port;
 
 #[test]
-fn certificates_are_verified() {
+fn untrusted_certificate_is_refused_before_the_request() {
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca.pem");

@@ -111,7 +111,7 @@ fn ssl_verify_result_is_set_even_when_accepted() {
 }
 
 #[test]
-fn write_out_certs_works_with_and_without_agent() {
+fn write_out_certs_is_equal_with_and_without_agent() {
     let identity = TestCertificates::generate();
     let shown = identity.chain_pem().replace('\r', "");
     let origin = Origin::builder().identity(identity).start().unwrap();

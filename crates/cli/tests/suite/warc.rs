@@ -476,7 +476,7 @@ fn killed_run_leaves_at_most_one_incomplete_record() {
 }
 
 #[test]
-fn archive_options_need_an_archive() {
+fn archive_options_without_warc_are_refused() {
     for (args, option) in [(&["--warc-max-size", "1G"][..], "--warc-max-size"), (&["--warc-secrets"], "--warc-secrets")]
     {
         let ran = run_haul([args, &["http://127.0.0.1:1/"]].concat());

@@ -94,7 +94,7 @@ fn write_out_shows_local_address_of_reused_connections() {
 }
 
 #[test]
-fn conn_id_numbers_the_connections() {
+fn conn_id_counts_connections_from_zero() {
     let closing = vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
@@ -141,7 +141,7 @@ fn write_out_names_the_unix_socket() {
 }
 
 #[test]
-fn unknown_ports_are_minus_one() {
+fn write_out_ports_are_minus_one_without_connection() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["-w", "%{remote_port} %{local_port}", "--unix-socket", "nosuch", "http://h/"];
     assert_eq!(as_curl(dir.path(), &args).stdout, b"-1 -1");

@@ -192,7 +192,7 @@ fn then_stage_inherits_no_credentials() {
 }
 
 #[test]
-fn connection_options_are_parsed_and_checked() {
+fn connection_options_reach_plan_and_invalid_values_fail() {
     let connect = |args: &[&str]| transfer(args).options.connect;
     let keepalive = |args: &[&str]| transfer(args).keepalive;
     assert_eq!(keepalive(&["--no-keepalive", "--keepalive-time", "5"]), None);

@@ -224,7 +224,7 @@ fn read_runs(connection: &Connection) -> DatabaseResult<Vec<(u64, u64)>> {
         .collect())
 }
 
-/// Returns the host of a URL with its port. Returns the beginning of a text that is not a URL.
+/// Returns the host of a URL with its port. For a text that is not a URL, returns its beginning.
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);

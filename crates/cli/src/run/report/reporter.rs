@@ -79,8 +79,8 @@ pub(crate) struct RunState {
     pub(crate) events: Option<Arc<EventLog>>,
     /// The archive of `--warc`; `None` without the option.
     pub(crate) archive: Option<Arc<dyn ExchangeRecorder>>,
-    /// The function with which the engine ends its waits after a signal; `None` if signals are not
-    /// caught.
+    /// The function that tells the engine to end its waits after a signal; `None` if signals are
+    /// not caught.
     pub(crate) interrupt: Option<InterruptCallback>,
     /// The job that keeps the state of the run; `None` without `--job`.
     pub(crate) job: Option<Arc<JobRun>>,
@@ -131,8 +131,8 @@ impl Reporter {
     }
 
     /// Returns an observer that announces long pauses before retries, and writes the events of
-    /// retries. Returns `None` if neither is needed: without `--events`, if `-s` is given or for
-    /// the curl persona, whose trace announces the pauses.
+    /// retries. Returns `None` if `--events` is not given and no pauses are announced: with `-s`,
+    /// and for the curl persona, whose trace announces them.
     pub(crate) fn retry_observer(reporter: &Arc<Self>) -> Option<Arc<dyn RetryObserver>> {
         let is_said = !reporter.is_silent && !reporter.persona.is_curl() || reporter.before.events.is_some();
         is_said.then(|| Arc::clone(reporter) as Arc<dyn RetryObserver>)
@@ -183,8 +183,8 @@ impl Reporter {
         self.before.pace.as_ref()
     }
 
-    /// Returns the function with which the engine ends its waits after a signal; `None` if signals
-    /// are not caught.
+    /// Returns the function that tells the engine to end its waits after a signal; `None` if
+    /// signals are not caught.
     pub(crate) fn interrupt(&self) -> Option<&InterruptCallback> {
         self.before.interrupt.as_ref()
     }

@@ -113,7 +113,7 @@ impl Tracer {
 
     /// Writes a response head to the file of `-D`. Does nothing if the option is not given.
     pub(crate) fn dump_head(&self, raw: &[u8]) {
-        let doubled = self.doubles_heads.then(|| double_line_ends(raw));
+        let doubled = self.doubles_heads.then(|| repeat_each_line(raw));
         let raw = doubled.as_deref().unwrap_or(raw);
         match &self.heads {
             Some(heads) if heads.is_terminal() => heads.write(&escape_for_terminal(raw)),
@@ -256,7 +256,7 @@ fn ignored_fields(head: &ResponseHead) -> String {
 }
 
 /// Returns the text with each of its lines repeated.
-fn double_line_ends(raw: &[u8]) -> Vec<u8> {
+fn repeat_each_line(raw: &[u8]) -> Vec<u8> {
     raw.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [line, line].concat()).collect()
 }
 

@@ -24,8 +24,8 @@ impl UrlNumberRange {
 }
 
 impl UrlNumbers {
-    /// Records that the transfer with this number comes from the source with this number. Transfers
-    /// are added in ascending order.
+    /// Records that the transfer with the index `transfer` comes from the source with the index
+    /// `source`. Transfers are added in ascending order.
     pub(crate) fn add(&self, transfer: u64, source: u64) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = runs.last_mut() {
@@ -39,7 +39,7 @@ impl UrlNumbers {
         runs.push(UrlNumberRange { first: transfer, source, step: 0 });
     }
 
-    /// Returns the number of the source from which the transfer with this number comes.
+    /// Returns the index of the source from which the transfer with the index `transfer` comes.
     pub(crate) fn source_of_transfer(&self, transfer: u64) -> u64 {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let at = runs.partition_point(|run| run.first <= transfer);

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-/// The maximum number of recent entries in memory. They are then written to a sorted run on disk.
+/// The number of recent entries in memory at which they are written to a sorted run on disk.
 const MAX_RECENT: usize = 64 << 10;
 /// The number of runs of the same level that are merged into one.
 const RUNS_PER_MERGE: usize = 8;
@@ -28,7 +28,7 @@ const FILTER_BITS_PER_ENTRY: usize = 10;
 /// The number of filter bits that an entry sets.
 const FILTER_PROBES: u32 = 6;
 
-/// An index from hashes to numbers, most of which are in temporary files.
+/// An index from hashes to numbers. Most of its entries are in temporary files.
 #[derive(Debug)]
 pub(super) struct HashIndex {
     recent: HashMap<u64, u64>,
@@ -83,7 +83,7 @@ impl HashIndex {
         self.merge()
     }
 
-    /// Merges the last runs while there are enough of the same level.
+    /// Merges the last runs as long as `RUNS_PER_MERGE` of them have the same level.
     fn merge(&mut self) -> io::Result<()> {
         while let Some(first) = self.runs.len().checked_sub(RUNS_PER_MERGE)
             && self.runs[first].level == self.runs[self.runs.len() - 1].level

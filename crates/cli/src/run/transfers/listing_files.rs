@@ -1,5 +1,5 @@
-//! The output files for the pages of a paginated listing, which `-O`, or `{page}` in the name of
-//! `-o` or of a record's `output`, distinguishes.
+//! The output files for the pages of a paginated listing. With `-O`, or with `{page}` in the name
+//! of `-o` or of a record's `output`, each page has its own file.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

@@ -34,10 +34,10 @@ pub(crate) struct RowRequests {
     /// The origins that the command line names.
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
-    /// The settings for requests to other origins: without credentials, and without content that
-    /// contains no column.
+    /// The settings for requests to other origins. They have no credentials, and have content only
+    /// if it contains the placeholder of a column.
     secretless: Arc<RequestOptions>,
-    /// The method for rows to which the content of the command line is not sent; `None` for the
+    /// The method of requests that do not get the content of the command line; `None` for the
     /// method in the options.
     bare_method: Option<&'static str>,
     /// The header fields whose values contain placeholders.

@@ -40,8 +40,8 @@ pub(crate) fn is_sequential(plan: &RunPlan, operation: &UrlGroup) -> bool {
 }
 
 /// Runs the transfers of a URL group one after the other. With the haul persona, returns the exit
-/// code of the first failure. With the curl persona, returns that of the last transfer or, with
-/// `-Z`, of the last failure.
+/// code of the first failure. With the curl persona, returns the exit code of the last transfer or,
+/// with `-Z`, of the last failure.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,

@@ -391,8 +391,10 @@ impl UrlItems {
         }
     }
 
-    /// Numbers an item of a job by its position in the list. Returns `Ok(None)` if the job has
-    /// already finished the item.
+    /// Applies the state that the job has stored for the item with the index `number`. Returns
+    /// `Ok(None)` if the job has already finished the item, or if the item is skipped. Otherwise
+    /// sets the number of the item, and makes its request conditional if an earlier run has fetched
+    /// the URL.
     fn apply_job_state(&mut self, number: u64, found: Result<Option<FleetItem>>) -> Result<Option<FleetItem>> {
         let Some(ListJob { job, cursor, .. }) = &mut self.job else { return found };
         let known = match cursor.state_of_url(number)? {

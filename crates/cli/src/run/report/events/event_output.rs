@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, Result};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 
-/// The number of buffered bytes from which the event lines are written.
+/// The number of buffered bytes at which the event lines are written to the output.
 const FLUSH_THRESHOLD: usize = 64 << 10;
 
 /// The output of `--events`, with lines that are not written yet.
@@ -65,7 +65,7 @@ impl EventOutput {
         self.is_read
     }
 
-    /// Adds an event line. Writes all buffered lines if they have many bytes.
+    /// Adds an event line. Writes all buffered lines once they have `FLUSH_THRESHOLD` bytes.
     ///
     /// # Errors
     /// The errors of [`EventOutput::flush`].
@@ -110,8 +110,8 @@ fn descriptor(number: &str) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// Duplicates a descriptor of this process. If the kernel does not allow this, opens it in
-/// `/dev/fd`, which cannot open sockets, and opens a file again with another offset.
+/// Duplicates a descriptor of this process. If the kernel does not allow this, opens the descriptor
+/// by its path in `/dev/fd`. This fails for a socket, and gives a file another offset.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;

@@ -544,7 +544,8 @@ impl ProgressReporter {
 }
 
 impl ProgressState {
-    /// Returns the counts of a stage, which are created as 0.
+    /// Returns the counts of the stage with this index. Creates them, as 0, if they do not exist
+    /// yet.
     fn stage(&mut self, number: usize) -> &mut StageFigures {
         if self.stages.len() <= number {
             self.stages.resize(number + 1, StageFigures::default());

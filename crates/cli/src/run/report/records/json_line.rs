@@ -48,8 +48,8 @@ pub(crate) struct StoredFile<'a> {
 
 impl<'a> StoredFile<'a> {
     /// Reads the size of a complete file. Computes its checksum, unless `checksum` already contains
-    /// it. `delivered` is the number of bytes that were written to the file; it is the size of a
-    /// device or pipe.
+    /// it. For a device or pipe, the size is `delivered`, the number of bytes that were written to
+    /// it.
     pub(crate) fn read(path: &'a Path, delivered: u64, checksum: Option<&[u8]>) -> Self {
         // A FIFO would wait for a writer when it is opened.
         let metadata = path.metadata().ok().filter(Metadata::is_file);

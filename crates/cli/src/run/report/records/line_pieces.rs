@@ -36,7 +36,7 @@ struct LinePieces {
     at: usize,
     /// The index of the name whose values are written next.
     name: usize,
-    /// True if the list for that name already contains a value.
+    /// True if the list of that name's values already contains a value.
     has_value: bool,
     is_over: bool,
 }

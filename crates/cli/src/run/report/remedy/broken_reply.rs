@@ -19,7 +19,7 @@ pub(super) fn broken_connection_remedy(cause: &str) -> &'static str {
 }
 
 /// Returns the remedy for a failed TLS handshake. It contains the versions that haul offered,
-/// because servers refuse an offer without a reason.
+/// because a server that refuses an offer gives no reason.
 pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow<'static, str> {
     if cause.starts_with("the proxy") {
         return PROXY_ORIGIN.into();
@@ -34,8 +34,8 @@ pub(super) fn handshake_remedy(cause: &str, settings: Option<&StageArgs>) -> Cow
     format!("{offer}{plain}{}'haul doctor URL' shows more", retry_remedy(cause, settings)).into()
 }
 
-/// Returns the advice which options change haul's offer in the TLS handshake. If the server refuses
-/// the offered TLS versions, only options for the TLS version help.
+/// Returns advice on the options that change haul's offer in the TLS handshake. If the server
+/// refuses the offered TLS versions, only options for the TLS version help.
 fn retry_remedy(cause: &str, settings: Option<&StageArgs>) -> &'static str {
     let Some(transfer) = settings.map(|stage| &stage.transfer) else { return "" };
     let is_version = cause.ends_with("ProtocolVersion");
