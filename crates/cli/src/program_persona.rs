@@ -35,7 +35,7 @@ pub enum ProgramPersona {
     /// haul itself: it follows redirects, fails on error statuses, and fetches URLs in parallel.
     #[default]
     Haul,
-    /// curl: scripts written for curl 8 get the same behaviour.
+    /// curl: haul behaves as curl 8 does, for scripts that were written for curl.
     Curl,
 }
 

@@ -185,7 +185,8 @@ impl UsageError {
         UsageError { place, reason, stderr: None }
     }
 
-    /// Returns this error with the file of `--stderr`, if the options before the error name one.
+    /// Returns this error, changed so that its message is written to the file `stderr`. `None` if
+    /// the options before the error do not contain `--stderr`.
     pub fn written_to(self, stderr: Option<PathBuf>) -> Self {
         UsageError { stderr: stderr.map(Box::new), ..self }
     }

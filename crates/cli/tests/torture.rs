@@ -101,8 +101,8 @@ fn wanted() -> Option<Range<usize>> {
     Some(number(from)..number(to))
 }
 
-/// Calls `torture` for each selected case, with its command line and the expected result, which is
-/// that of a run in which no resource is refused. Returns the number of selected cases.
+/// Calls `torture` for each selected case, with its command line and its expected result: the
+/// result of a run in which no resource is refused. Returns the number of selected cases.
 fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();

@@ -49,7 +49,8 @@ const READER_GRACE_TIME: Duration = Duration::from_millis(10);
 /// polled, because no event reports that it is empty.
 const MAX_READER_WAIT: Duration = Duration::from_millis(50);
 
-/// Fetches URLs through the agent if it can be used, and with `client`, in this process, if not.
+/// Fetches URLs through the agent. If the agent cannot be used, `client` fetches them in this
+/// process.
 pub(crate) struct AgentFetcher<'a> {
     client: &'a Client,
     session: Option<AgentConnection>,
@@ -407,8 +408,8 @@ fn unfinished_outcome(
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Adds the byte counts, the numbers of requests and the time of `more`, a further request for the
-/// same content, to `facts`.
+/// Adds the byte counts, the request counts and the time of `more` to `facts`. `more` is the
+/// outcome of a further request for the same content.
 fn add_facts(facts: &mut TransferFacts, more: &TransferFacts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;

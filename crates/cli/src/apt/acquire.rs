@@ -62,8 +62,8 @@ impl From<String> for UriFailureReason {
 }
 
 impl UriFailureReason {
-    /// Returns the failure for a file whose size is not the one that apt expects. `how` describes
-    /// the difference.
+    /// Returns the failure for a file whose size differs from the size that apt expects. `how`
+    /// describes the difference.
     fn wrong_size(how: &str) -> Self {
         let reason = Some("MaximumSizeExceeded".to_owned());
         Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }

@@ -14,8 +14,8 @@ use md5::{Digest as _, Md5};
 
 use super::message::AptMessage;
 
-/// The names of the digests that apt can require. Its request has one field `Expected-NAME` for
-/// each.
+/// The names of the digests that apt can require. A request of apt can have a field `Expected-NAME`
+/// for each of them.
 const DIGEST_NAMES: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
 /// The digests that cannot be forged, unlike MD5 and SHA-1.
@@ -66,7 +66,7 @@ pub(super) fn has_trusted_digest(asked: &AptMessage) -> bool {
 }
 
 /// Returns the value of the field `Expected-NAME` in apt's request: the expected size or digest.
-/// Returns `None` without such a field.
+/// Returns `None` if the request has no such field.
 fn expected_digest<'a>(asked: &'a AptMessage, name: &str) -> Option<&'a str> {
     asked.get(&format!("Expected-{name}"))
 }

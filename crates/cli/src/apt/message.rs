@@ -52,7 +52,7 @@ impl AptMessage {
     }
 
     /// Returns the value of the message's first field with this name, in any letter case. Returns
-    /// `None` without such a field.
+    /// `None` if the message has no field with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())

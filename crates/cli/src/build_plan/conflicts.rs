@@ -262,7 +262,7 @@ fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
 }
 
 /// Refuses options that would print other text between the records of `--jsonl` or `--csv`, and
-/// options that contradict such records. Refuses `--csv` and `--with-url` if the last stage
+/// options that cannot be combined with records. Refuses `--csv` and `--with-url` if the last stage
 /// extracts no values.
 pub(super) fn check_records(
     group: &NextOptionGroup,

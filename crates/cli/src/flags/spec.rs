@@ -43,7 +43,7 @@ pub struct FlagSpec {
 pub enum FlagSyntax {
     /// No value. The form with `--no-` turns the flag off.
     Switch,
-    /// No value, and no form with `--no-`.
+    /// The flag takes no value, and has no form with `--no-`.
     Once,
     /// A required value. The string is the name of the value in the help. If it is `file`, a value
     /// that begins with a dash causes a warning.

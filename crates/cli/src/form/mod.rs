@@ -135,8 +135,8 @@ impl ParsedFormPart {
 pub enum ParsedPartHeaders {
     /// The header line itself.
     Text(Vec<u8>),
-    /// `@file`: a file with one header line per line. A line that begins with a blank continues the
-    /// previous line, and a line that begins with `#` is a comment.
+    /// `@file`: a file with header lines. A line that begins with a blank continues the previous
+    /// line, and a line that begins with `#` is a comment.
     File(PathBuf),
 }
 
@@ -157,7 +157,7 @@ pub enum ParsedPartContent {
     List(Vec<ParsedFormPart>),
 }
 
-/// Splits the value of `-F` at the first `=` into the field's name and the rest.
+/// Splits the value of `-F` at the first `=` into the name of the field and the text after the `=`.
 pub(crate) fn split(text: &[u8]) -> Result<(&[u8], &[u8]), UsageErrorReason> {
     match text.iter().position(|&byte| byte == b'=') {
         Some(at) => Ok((&text[..at], &text[at + 1..])),

@@ -22,8 +22,8 @@ impl<'t> FormValueScanner<'t> {
         self.skip_prefix(prefix)
     }
 
-    /// Skips blanks of the `-F` value. Line ends are not skipped, because a content may begin with
-    /// one.
+    /// Skips blanks of the `-F` value. Line ends are not skipped, because the content may begin
+    /// with a line end.
     fn skip_blanks(&mut self) {
         let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
         self.rest = &self.rest[blanks..];

@@ -111,8 +111,7 @@ pub(super) fn to_json(command: &[GivenOption]) -> String {
     Value::Array(options.collect()).to_string()
 }
 
-/// Parses the JSON text that [`to_json`] returns. Returns `None` if the text is not such a command
-/// line.
+/// Parses the JSON text that [`to_json`] returns. Returns `None` for a text of any other form.
 pub(super) fn from_json(text: &str) -> Option<Vec<GivenOption>> {
     let Value::Array(options) = serde_json::from_str(text).ok()? else { return None };
     let option = |option: &Value| {
@@ -167,9 +166,9 @@ pub(super) fn continued_command_line(stored: &[GivenOption], given: &[GivenOptio
     Ok(arguments)
 }
 
-/// Returns the options of a run with absolute file names in those options that a job does not
-/// store. This is necessary because the run changes to the job's directory, to which the stored
-/// file names are relative.
+/// Makes the file names in those options of a run absolute whose values a job does not store. This
+/// is necessary because the run changes to the job's directory. The stored file names are relative
+/// to that directory.
 ///
 /// # Errors
 /// The working directory is unknown.
@@ -186,7 +185,8 @@ pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<
     given.iter().map(absolute).collect()
 }
 
-/// Returns true if two secrets belong to the same option, and have the same name or both no name.
+/// Returns true if two secrets belong to the same option and have the same name, or if neither of
+/// them has a name.
 fn is_same_secret(a: &GivenOption, b: &GivenOption) -> bool {
     (&a.name, &a.secret_name) == (&b.name, &b.secret_name)
 }

@@ -40,7 +40,7 @@ const MAX_DIRECTORIES: usize = 1024;
 /// The state of a job after a commit, which becomes durable when it is synced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DurableState {
-    /// The number of the last commit.
+    /// The sequence number of the last commit.
     pub(super) commit: u64,
     /// The offset in the output file of the end of the last committed output.
     pub(super) output: u64,
@@ -77,8 +77,7 @@ impl SyncTargets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the output file to sync. It must be a regular file, because only such an output needs a
-    /// sync.
+    /// Sets the output file to sync. It must be a regular file, because other outputs need no sync.
     pub(super) fn set_output(&self, output: OwnedFd) {
         self.lock().output = Some(Arc::new(output));
     }

@@ -99,7 +99,8 @@ impl EventQueue {
     }
 
     /// Moves all queued events to `events`, which must be empty. Waits for the first event, and
-    /// then until the time `earliest`, unless the queue is half full or the run has ended.
+    /// then until the time `earliest`. The second wait ends early if the queue is half full or the
+    /// run has ended.
     pub(super) fn wait_for_events(&self, events: &mut Vec<JobEvent>, earliest: Instant) {
         let mut state = self.lock();
         loop {

@@ -225,7 +225,8 @@ fn is_locked(path: &Path) -> bool {
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// Returns an error if the job is run in another directory than the one in which it was begun.
+/// Returns an error if the job was begun in a directory other than `directory`, in which it is run
+/// now.
 pub(super) fn check_same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
     if settings.directory == directory {
         return Ok(());

@@ -146,7 +146,7 @@ impl ListCopier {
     }
 
     /// Refuses URLs with credentials, which must not be stored. `line` is the line number of the
-    /// first line in `text`, and is advanced past it.
+    /// first line in `text`. The function advances it to the line after `text`.
     fn check_lines(&self, text: &[u8], line: &mut usize) -> Result<()> {
         for given in text.split_inclusive(|&byte| byte == b'\n') {
             let has_login = given.contains(&b'@')

@@ -182,7 +182,7 @@ pub(super) struct JobWriter {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
     pub(super) shared: Arc<JobShared>,
-    /// The number of the next commit.
+    /// The sequence number of the next commit.
     pub(super) commit: u64,
     /// The offset in the output file of the end of the last committed output.
     pub(super) output_end: u64,

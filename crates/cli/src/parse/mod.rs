@@ -100,7 +100,8 @@ fn is_session_option(word: &str) -> bool {
 struct CommandLineParser<'f> {
     args: ParsedArgs,
     files: &'f mut dyn FileAccess,
-    /// The number of open config files. Each of them was named with `-K` in the one before it.
+    /// The nesting depth of the open config files: each of them was named with `-K` in the previous
+    /// one.
     depth: usize,
     /// The option that named the outermost open config file; `None` for the default config file.
     opened_by: Option<Box<str>>,

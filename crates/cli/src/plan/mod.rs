@@ -161,7 +161,7 @@ pub struct GlobalArgs {
     /// `--summary` (true) or `--no-summary` (false); `None` prints a summary after many URLs if
     /// standard error is a terminal.
     pub summary: Option<bool>,
-    /// `--job`: the file with the state of the run; `None` for a run without one.
+    /// `--job`: the file with the state of the run; `None` if the run has no job.
     pub job: Option<JobArgs>,
     /// `--refresh`: requests the URLs of the job again, on the condition that they have changed.
     pub refresh: bool,
@@ -261,7 +261,7 @@ pub struct UrlGroup {
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.
-    /// [`UrlGroup::output_of_source`] also handles sources without one.
+    /// [`UrlGroup::output_of_source`] also returns the output of a source that has no entry here.
     pub outputs: Vec<OutputArg>,
     /// True if the options name more outputs than URLs.
     pub has_surplus_output: bool,
@@ -282,7 +282,7 @@ pub struct UrlGroup {
     pub remove_on_error: bool,
     /// `--fsync`: a transfer ends only when its file is on the disk.
     pub fsync: bool,
-    /// `-R`: sets the modification time of files to the one in the response (`Last-Modified`).
+    /// `-R`: sets the modification time of files to the time in the response's `Last-Modified`.
     pub remote_time: bool,
     /// `--xattr`: stores the URL and media type of files in extended attributes.
     pub xattr: bool,

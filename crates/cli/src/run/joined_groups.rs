@@ -44,8 +44,8 @@ pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[UrlGroup]) -> us
     count
 }
 
-/// Returns true if a group can run in parallel with others: it extracts no values, fetches no
-/// paginated listings and no local files with the curl persona, and has no state on which other
+/// Returns true if a group can run in parallel with other groups: it extracts no values, fetches no
+/// paginated listings, has no `file:` URL with the curl persona, and has no state on which other
 /// groups may depend.
 fn may_join(group: &UrlGroup) -> bool {
     let [stage] = group.stages.as_slice() else { return false };

@@ -431,8 +431,8 @@ fn check_first_globs(plan: &RunPlan, operations: &[UrlGroup]) -> haul::Result<()
     Ok(())
 }
 
-/// Prints the text of `-w` for the first URL of a group if its `-D` file cannot be opened, as curl
-/// does. Such an error ends the group before its first request.
+/// As curl does, prints the text of `-w` for the first URL of a group if its `-D` file cannot be
+/// opened. This error ends the group before its first request.
 fn write_out_unopened(
     plan: &RunPlan,
     operation: &UrlGroup,

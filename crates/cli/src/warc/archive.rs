@@ -202,7 +202,8 @@ impl ArchiveState {
         Ok(())
     }
 
-    /// Records an error after which the archive cannot be continued. Returns the first such error.
+    /// Records an error after which the archive cannot be continued. Returns the first error that
+    /// was recorded.
     pub(super) fn fail(&self, error: Error) -> Error {
         self.writer().failure.get_or_insert(error).duplicate()
     }

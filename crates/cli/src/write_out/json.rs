@@ -9,8 +9,8 @@ use crate::expand_variables::json_escape as escaped;
 use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 
-/// Appends the value of `%{json}` to `into`: a JSON object with all variables of `-w`. Unknown
-/// values are `null`, or an empty string if curl writes one.
+/// Appends the value of `%{json}` to `into`: a JSON object with all variables of `-w`. An unknown
+/// value is `null`, or an empty string where curl writes an empty string.
 pub(super) fn append_all_values(facts: &WriteOutValues<'_>, persona: ProgramPersona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in WriteOutVariable::NAMES {

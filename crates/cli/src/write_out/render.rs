@@ -103,8 +103,8 @@ pub struct WriteOutValues<'a> {
     pub time_redirect: Duration,
     /// The head of the last response; `None` if there was none.
     pub head: Option<&'a ResponseHead>,
-    /// The redirects that the transfer followed. Empty unless the format of `-w` prints their
-    /// header fields.
+    /// The redirects that the transfer followed. Always empty if the format of `-w` prints no
+    /// header fields of redirects.
     pub history: &'a [FollowedRedirect],
     /// The time at which `-w` is printed, since the start of 1970.
     pub now: Duration,

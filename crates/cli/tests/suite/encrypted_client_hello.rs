@@ -45,7 +45,7 @@ impl EchServer {
         self.dir.path().join("ca.pem")
     }
 
-    /// Runs haul with the words `persona` before the other arguments.
+    /// Runs haul with the arguments `persona`, which select a persona, followed by `args`.
     fn run(&self, persona: &[&str], args: &[&str], port: u16) -> CommandOutput {
         let (ca, route) = (self.ca().display().to_string(), format!("secret.example:{port}:127.0.0.1"));
         let url = format!("https://secret.example:{port}/");

@@ -222,8 +222,8 @@ fn exchanges(dir: &Path, archives: &[String]) -> Vec<String> {
     exchanges
 }
 
-/// Returns the maximum number of kills of one job. After it the job may complete, so that the next
-/// type of job is tested.
+/// Returns the maximum number of kills of one job. After that many kills, the job may complete, and
+/// the next type of job is tested.
 fn most_kills(kills: u64) -> u64 {
     if kills > 500 { 12 } else { 2 }
 }

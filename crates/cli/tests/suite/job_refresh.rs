@@ -26,7 +26,7 @@ struct SiteState {
     versions: Vec<u32>,
     /// The requests: the number of the page, the condition, and the status of the response.
     requests: Vec<(usize, Option<String>, u16)>,
-    /// The number of the first page whose responses are delayed; `None` if none is.
+    /// The number of the first page whose responses are delayed; `None` if no response is delayed.
     waits_from: Option<usize>,
 }
 

@@ -16,8 +16,8 @@ use testkit::packages::{Package, PackageCatalogue, PackageMirror, PackageReader,
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
-/// The maximum number of bytes of a package that the server may send beyond those that the reader
-/// needs before it stops.
+/// The maximum number of bytes of a package that the server may send in addition to the bytes that
+/// the reader needs before it stops.
 const WASTE: u64 = 64 << 10;
 
 /// A user ID that no user of the machine has. The tests give it to files of "another user".

@@ -235,8 +235,8 @@ fn large_pages_are_selected_with_bounded_memory() {
     }
 }
 
-/// Each page yields 29 MB of values at once. The values wait for those of the first page, whose
-/// response is delayed until another page is complete.
+/// Each page yields 29 MB of values at once. The values wait until the values of the first page are
+/// printed. The response for the first page is delayed until another page is complete.
 #[test]
 fn values_waiting_for_first_page_need_little_memory() {
     let dir = tempfile::tempdir().unwrap();

@@ -18,8 +18,8 @@ fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
     Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
 }
 
-/// Returns a strace command, to which the program to run must be added, that makes a system call
-/// fail. `how` describes the failure for strace. Returns `None` if strace does not work here.
+/// Returns a strace command that makes a system call fail. The caller must add the program to run.
+/// `how` describes the failure for strace. Returns `None` if strace does not work here.
 fn refusing(how: &str) -> Option<Command> {
     refusing_into(how, Path::new("/dev/null"))
 }

@@ -46,7 +46,7 @@ fn proxy() -> ProxyOptions {
 }
 
 /// Returns a request to the agent in which every encoded field of every option struct differs from
-/// its default. So a field that is lost in the encoding shows.
+/// its default. The tests therefore notice a field that is lost in the encoding.
 fn request() -> AgentRequest {
     let mut options = RequestOptions {
         method: "PUT".into(),

@@ -110,9 +110,9 @@ impl ChecksumList {
     /// local path or the path of a URL.
     ///
     /// Names are compared component by component from the end, because the list may have been made
-    /// in another directory. The entry with the most components in common with the path is used.
-    /// Among entries with equally many, one whose name has no further components is preferred, and
-    /// then the strongest algorithm.
+    /// in another directory. The entry with the most components in common with the path is used. If
+    /// several entries have equally many, an entry whose name has no further components is
+    /// preferred. If several are left, the strongest algorithm is preferred.
     ///
     /// # Errors
     /// [`DigestLookupError`] if the list has no digest for the file, or several digests that

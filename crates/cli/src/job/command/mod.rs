@@ -64,8 +64,8 @@ pub fn run(words: &[OsString]) -> u8 {
     }
 }
 
-/// Prints a text on standard output. Returns the exit code: 0, or that of a write error. A pipe
-/// that its reader has closed is not an error.
+/// Prints a text on standard output. Returns 0, or the exit code for a write error. A pipe that its
+/// reader has closed is not an error.
 fn print(text: &[u8]) -> u8 {
     match std::io::stdout().write_all(text).and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -108,9 +108,9 @@ fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
     !operation.in_place && operation.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
 }
 
-/// Returns the path of an output file. Changes it if a file of the run or on the disk has the name
-/// of one of its directories, or a directory has the name of the file. Only paths that URLs choose
-/// are changed.
+/// Returns the path of an output file, changed if it is blocked: by a file (of this run or on the
+/// disk) that has the name of one of its directories, or by a directory that has its name. Only
+/// paths that URLs choose are changed.
 pub(crate) fn avoid_blocked_path(
     operation: &UrlGroup,
     names: &OutputNames,
@@ -153,7 +153,7 @@ fn fill_globs(template: &OsStr, parts: &GlobValues) -> OsString {
 }
 
 /// Returns an error for `-C -` with request content if the output file `path` is not empty, because
-/// the rest of the response to such a request cannot be requested.
+/// haul cannot request only the rest of the response to such a request.
 fn refuse_to_resume(operation: &UrlGroup, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
     let has_content = request.body.is_some() && operation.upload_of_source(source).is_none();
@@ -272,8 +272,8 @@ pub(crate) fn record_options(global: &GlobalArgs, operation: &UrlGroup) -> Optio
     })
 }
 
-/// Returns the algorithm of the file checksum that records contain; `None` if no such records are
-/// printed.
+/// Returns the algorithm of the file checksum that records contain; `None` if the group prints no
+/// records with checksums.
 pub(crate) fn file_checksum(operation: &UrlGroup) -> Option<HashAlgorithm> {
     let records = operation.record_output()?;
     (records.format != RecordOutputFormat::Csv).then_some(HashAlgorithm::Sha256)

@@ -20,7 +20,7 @@ pub(crate) fn parse_target(stage: &StageArgs, url: &str) -> Result<Target> {
     Ok(target)
 }
 
-/// Returns an error if the scheme of the target is not one that `--proto` allows.
+/// Returns an error if `--proto` does not allow the scheme of the target.
 pub(crate) fn refuse_protocol(stage: &StageArgs, target: &Target) -> Result<()> {
     if stage.transfer.redirect.protocols.allows(target.scheme()) {
         return Ok(());

@@ -72,8 +72,8 @@ pub(crate) fn check_can_be_saved(operation: &UrlGroup, path: &Path) -> Result<()
 }
 
 /// Creates the missing parent directories of a file that is not a response body, such as a dump of
-/// heads, if `--create-dirs` is given. The directories get the same permissions as those of output
-/// files.
+/// heads, if `--create-dirs` is given. The directories get the same permissions as the directories
+/// of output files.
 pub(crate) fn make_directories(operation: &UrlGroup, path: &Path) -> std::io::Result<()> {
     let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)

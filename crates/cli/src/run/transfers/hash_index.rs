@@ -173,7 +173,7 @@ impl RunWriter {
         })
     }
 
-    /// Appends an entry, whose hash must be greater than those before it.
+    /// Appends an entry. Its hash must be greater than the hashes of all earlier entries.
     fn push(&mut self, (hash, number): (u64, u64)) -> io::Result<()> {
         if self.entries.is_multiple_of(ENTRIES_PER_BLOCK) {
             self.firsts.push(hash);

@@ -156,8 +156,8 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the option because of which the values of all responses go to a single output;
-    /// `None` if there is no such option.
+    /// Returns the option that makes the values of all responses go to a single output; `None` if
+    /// there is no such option.
     fn shared_by(&self) -> Option<&'static str> {
         match self.operation.stages.as_slice() {
             [stage] if stage.sort => Some("--sort"),

@@ -28,7 +28,8 @@ pub(crate) struct RecordRequests {
     base: Option<(String, Target)>,
     /// The method for records without a method; `None` if it depends on the content.
     method: Option<String>,
-    /// True if the command line has content, so that the method in `trusted` is one for content.
+    /// True if the command line has content. The method in `trusted` is then a method for requests
+    /// with content.
     has_content: bool,
     /// True if `-H` sets the `Content-Type` for all content.
     has_content_type: bool,
@@ -47,8 +48,8 @@ pub(crate) struct ListedRequest {
     pub(crate) is_trusted: bool,
 }
 
-/// The request options with the content of the command line, and those without it, for records that
-/// have their own content.
+/// Two variants of the request options: one with the content of the command line, and one without
+/// it, for records that have their own content.
 struct OptionVariants {
     whole: Arc<RequestOptions>,
     without_content: OnceLock<Arc<RequestOptions>>,

@@ -228,8 +228,8 @@ impl RowRequests {
         }
     }
 
-    /// Sets those header fields in the options whose values contain placeholders, with the values
-    /// of a row.
+    /// Inserts the values of a row into the header fields whose values contain placeholders, and
+    /// sets these fields in the options.
     fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
         let OwnFieldValues { user_agent, referer, cookie } = &self.own_values;
         if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {

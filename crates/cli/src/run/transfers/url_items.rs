@@ -53,7 +53,7 @@ pub(crate) struct UrlItems {
     /// separate destinations.
     listings: Option<Arc<UrlGroup>>,
     /// The origin of the last URL. If the next URL has the same origin, it shares the memory of
-    /// this one.
+    /// this value.
     near: Option<Origin>,
     /// The number of items created so far, including the items of earlier groups of the list.
     made: u64,
@@ -169,7 +169,7 @@ impl UrlItems {
         Self { counts, ..self }
     }
 
-    /// Makes the numbers of the items continue after those of `earlier`, the previous group of the
+    /// Makes the iterator number its items after the items of `earlier`, the previous group of the
     /// same list.
     pub(crate) fn numbered_after(self, earlier: &UrlItems) -> Self {
         let earlier_sources = earlier.earlier_sources + earlier.operation.urls.len() as u64;

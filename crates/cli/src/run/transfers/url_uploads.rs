@@ -27,7 +27,8 @@ pub(crate) fn is_glob(operation: &UrlGroup, index: usize) -> bool {
 pub(crate) enum UrlUpload {
     Nothing,
     Stdin,
-    /// The file at this path is uploaded. The values are those of the globs in the `-T` value.
+    /// The file at this path is uploaded. The second field has the values of the globs in the `-T`
+    /// value.
     File(OsString, GlobValues),
 }
 

@@ -47,7 +47,8 @@ struct ParallelFigures {
 }
 
 impl ParallelMeter {
-    /// Draws the meter, unless it was drawn shortly before. Always draws if `is_last` is true.
+    /// Draws the meter if more than [`INTERVAL`] has passed since the last drawing, or if `is_last`
+    /// is true.
     pub(super) fn draw(&mut self, counts: RunProgress, is_last: bool) {
         let spent = counts.elapsed;
         let is_due = self.drawn.is_none_or(|drawn| spent.saturating_sub(drawn) > INTERVAL);
@@ -62,8 +63,8 @@ impl ParallelMeter {
         let _ = std::io::stderr().write_all(format!("{titles}{}", meter_line(&figures, is_last)).as_bytes());
     }
 
-    /// Returns the speed, in bytes per second, over the last drawings: that of receiving or of
-    /// sending, whichever is higher.
+    /// Returns the speed over the last drawings, in bytes per second. This is the speed of
+    /// receiving or the speed of sending, whichever is higher.
     fn speed(&mut self, spent: Duration, received: u64) -> u64 {
         self.samples.push_back((spent, received, self.sent));
         let (since, before, sent_before) = match self.samples.len() > SPEED_SAMPLES {

@@ -7,8 +7,8 @@ use haul::{Error, ErrorKind, Result};
 
 use crate::plan::StageArgs;
 
-/// The maximum size, in bytes, of a page's rows that are formatted as one text. Larger rows are
-/// formatted in pieces of about the size [`PIECE`].
+/// The maximum total size, in bytes, of a page's rows that are formatted as one text. If the rows
+/// are larger, they are formatted in pieces of about the size [`PIECE`].
 const MAX_WHOLE_TEXT: usize = 256 << 10;
 const PIECE: usize = 64 << 10;
 

@@ -16,7 +16,7 @@ const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
 /// The last member of a line, which may be large.
 pub(super) enum LineContent {
-    /// The line has no such member.
+    /// The line has neither values nor a body.
     Nothing,
     /// `body`: the text of a body.
     Text(BodyText),
