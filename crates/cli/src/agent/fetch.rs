@@ -408,8 +408,8 @@ fn unfinished_outcome(
     TransferOutcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
-/// Adds the byte counts, the request counts and the time of `more` to `facts`. `more` is the
-/// outcome of a further request for the same content.
+/// Adds the byte counts, the request counts and the time of `more` to `facts`. `more` has the facts
+/// of a further request for the same content.
 fn add_facts(facts: &mut TransferFacts, more: &TransferFacts) {
     facts.body_bytes += more.body_bytes;
     facts.head_bytes += more.head_bytes;

@@ -102,9 +102,9 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     }))
 }
 
-/// Removes `--format` and its value from the command line, and replaces each word by an option
-/// without effect. The positions of all other words must not change, because secrets are removed
-/// later by their positions.
+/// Removes `--format` and its value from the command line, by replacing each of these words by an
+/// option without effect. The positions of all other words must not change, because secrets are
+/// removed later by their positions.
 fn split_off_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
     let mut format = PageFormat::Text;
     let mut args = Vec::with_capacity(words.len());

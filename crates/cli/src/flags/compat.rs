@@ -204,8 +204,8 @@ mod tests {
         crate::generated_files::assert_is(&path, &page());
     }
 
-    /// Runs `curl --help all`, if curl is installed. A newer version of curl may have options that
-    /// the page does not list.
+    /// Runs `curl --help all`, if curl is installed. The test fails if the installed curl is newer
+    /// and has options that the page does not list.
     #[test]
     fn compat_page_has_every_option_of_installed_curl() {
         let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };

@@ -240,8 +240,8 @@ impl FormOptionParser<'_> {
     }
 
     /// Parses one file name or content in the value of `-F`, and its parameters such as `;type=`.
-    /// If `listed` is true, a comma ends it. Returns the name or content, and a part with the
-    /// parameters.
+    /// If `listed` is true, a comma ends the file name. Returns the name or content, and a part
+    /// with the parameters.
     fn parse_part(&mut self, listed: bool) -> Result<(Vec<u8>, ParsedFormPart), UsageErrorReason> {
         let content = self.words.read_word(listed, &mut self.warnings);
         let mut part = ParsedFormPart::new(b"", ParsedPartContent::Bytes(Vec::new()));

@@ -185,8 +185,8 @@ pub(super) fn with_absolute_files(given: &[GivenOption]) -> std::io::Result<Vec<
     given.iter().map(absolute).collect()
 }
 
-/// Returns true if two secrets belong to the same option and have the same name, or if neither of
-/// them has a name.
+/// Returns true if two secrets belong to the same option, and either have the same name or both
+/// have no name.
 fn is_same_secret(a: &GivenOption, b: &GivenOption) -> bool {
     (&a.name, &a.secret_name) == (&b.name, &b.secret_name)
 }

@@ -230,8 +230,8 @@ impl UrlRow {
         self.file.as_deref()
     }
 
-    /// Writes the row with the number of its commit, with the statement [`UPSERT`]. If an earlier
-    /// run has stored a row for the URL, replaces it and adds its attempts.
+    /// Writes the row, which includes the sequence number `commit`, with the statement [`UPSERT`].
+    /// If an earlier run has stored a row for the URL, replaces it and adds its attempts.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64, round: u64) -> DatabaseResult<()> {
         let micros = |time: fn(&UrlTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();

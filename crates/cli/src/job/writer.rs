@@ -159,8 +159,8 @@ impl JobShared {
     }
 }
 
-/// Closes the writer's queue and ends all waits of other threads for the writer when it is dropped,
-/// even after a panic.
+/// When it is dropped, even after a panic, closes the writer's queue and ends the waits of other
+/// threads for the writer.
 struct WriterEndGuard<'a> {
     queue: &'a EventQueue,
     shared: &'a JobShared,

@@ -2,7 +2,7 @@
 
 use crate::record_input::RecordFormat;
 
-/// The settings of the input files of a URL group whose lines describe requests. `Debug` does not
+/// The settings of those input files of a URL group whose lines describe requests. `Debug` does not
 /// show the URLs, which may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RecordArgs {

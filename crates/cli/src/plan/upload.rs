@@ -31,8 +31,8 @@ pub enum UploadArg {
     File(OsString),
 }
 
-/// Returns the URL to which a file is uploaded. It is `url` itself if its path ends in a name or it
-/// has a query. If not, the file's name is appended.
+/// Returns the URL to which a file is uploaded. This is `url` itself if the path of `url` ends in a
+/// name, or if `url` has a query. Otherwise, the file's name is appended.
 ///
 /// As in curl, the directories of `file` are removed, and its name is percent-encoded.
 pub fn name_upload(url: &str, file: &OsStr) -> String {

@@ -145,8 +145,8 @@ impl JsonlRequest {
         Ok(record)
     }
 
-    /// Returns the `id` of a line, which may be wrong in other keys; `None` if the line is not a
-    /// JSON object or has no id.
+    /// Returns the `id` of a line, even if other keys of the line are wrong. Returns `None` if the
+    /// line is not a JSON object or has no id.
     pub fn parse_id(line: &[u8]) -> Option<Box<str>> {
         let members = JsonMembers::parse(str::from_utf8(line).ok()?).ok()?.0;
         members.into_iter().find(|(key, _)| key == "id").map(|(_, value)| value.get().into())

@@ -230,7 +230,7 @@ enum UrlComponent {
 }
 
 /// Returns the component of a URL that a variable such as `%{url.host}` prints; `None` for other
-/// variables. The flag is true for the URL of the last request, as in `%{urle.host}`.
+/// variables. The second value is true for the URL of the last request, as in `%{urle.host}`.
 fn url_part(variable: WriteOutVariable) -> Option<(UrlComponent, bool)> {
     Some(match variable {
         WriteOutVariable::UrlFragment => (UrlComponent::Fragment, false),

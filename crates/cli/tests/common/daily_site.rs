@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Returns the page for a request target on a day; `None` for a 404.
+/// A function that returns the page for a request target on a day; `None` for a 404.
 type DailyPage = dyn Fn(&str, usize) -> Option<String> + Send + Sync;
 
 /// A running server whose pages change from day to day. Its threads end with the test.

@@ -65,7 +65,7 @@ pub fn make_open(path: &Path) {
 }
 
 /// Returns `true` if the tests run as root. The configuration of a server must then name the user
-/// as which it runs.
+/// that the server runs as.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -107,8 +107,8 @@ fn interface_and_local_port_bind_the_socket() {
     assert!(got.contains(&format!(" 127.0.0.10:{first} ")), "{got}");
 }
 
-/// The requests must arrive with both options, whether or not the system supports them. strace
-/// shows whether the socket has them.
+/// The requests must arrive with `--mptcp` and with `--tcp-fastopen`, whether or not the system
+/// supports these options. strace shows whether the socket has them.
 #[test]
 fn socket_has_multipath_and_fast_open() {
     let traced = common::can_trace("options of sockets");

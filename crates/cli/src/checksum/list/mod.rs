@@ -279,7 +279,7 @@ fn parse_plain_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
 }
 
 /// Removes the backslash at the beginning of a line, with which sha256sum marks an escaped file
-/// name. Returns true if there was a backslash, and the rest of the line.
+/// name. Returns whether there was a backslash, and the line without it.
 fn strip_escape_mark(line: &[u8]) -> (bool, &[u8]) {
     match line.strip_prefix(b"\\") {
         Some(rest) => (true, rest),

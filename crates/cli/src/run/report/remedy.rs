@@ -25,7 +25,7 @@ pub(super) const UNKNOWN_ISSUER: &str = "no trusted certificate has signed it";
 /// The engine's message for a self-signed CA certificate that a server presents as its own.
 pub(super) const SELF_SIGNED: &str = "it is a CA's own and not a trusted one";
 
-/// The minimum duration of a failed transfer that an error message states.
+/// The minimum duration of a failed transfer whose error message states the duration.
 const MIN_SHOWN_DURATION: Duration = Duration::from_secs(1);
 
 /// Returns the remedy for an error, such as the name of an option that solves the problem. `failed`

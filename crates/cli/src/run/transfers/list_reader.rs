@@ -44,8 +44,8 @@ impl ListReader {
         Self { reader, name: name.to_owned(), line: 0 }
     }
 
-    /// Returns the URL in the next line that contains one, without surrounding blanks. Returns
-    /// `None` at the end of the list.
+    /// Returns the next URL of the list, without surrounding blanks. Skips lines without a URL.
+    /// Returns `None` at the end of the list.
     pub(crate) fn next_url(&mut self) -> Result<Option<String>> {
         while let Some(line) = self.next_line().map_err(|fault| self.error(fault))? {
             if let Some(text) = url_list::url_in_line(&line) {

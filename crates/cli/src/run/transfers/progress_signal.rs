@@ -59,8 +59,8 @@ impl SignalWaiter {
     }
 }
 
-/// Waits for blocked signals with a kqueue. `sigwait` never returns SIGINFO on these systems,
-/// because a process without a handler ignores it.
+/// Waits for blocked signals with a kqueue, on macOS and BSD. There, `sigwait` never returns
+/// SIGINFO, because a process without a handler ignores it.
 #[cfg(not(target_os = "linux"))]
 struct SignalWaiter(nix::sys::event::Kqueue);
 

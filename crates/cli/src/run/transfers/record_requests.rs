@@ -188,7 +188,7 @@ impl RecordRequests {
     }
 
     /// Removes the userinfo from a URL that has the same origin as the command line's URL, because
-    /// the userinfo may come from there.
+    /// the userinfo may be that of the command line's URL.
     fn without_userinfo_of_base(&self, url: String) -> String {
         if self.is_trusted(&url) { url_without_login(url, self.default_scheme) } else { url }
     }

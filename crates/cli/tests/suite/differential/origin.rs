@@ -15,8 +15,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The bytes of a request that the test server received, and the number of its connection. Numbers
-/// are counted from the last call of [`ScriptedOrigin::take`].
+/// The bytes of a request that the test server received, and the number of its connection.
+/// Connections are counted from the last call of [`ScriptedOrigin::take`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestBytes {
     pub(crate) connection: usize,

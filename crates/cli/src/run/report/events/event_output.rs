@@ -27,8 +27,8 @@ pub(super) struct EventOutput {
 }
 
 impl EventOutput {
-    /// Opens the output `place`: a file, which is truncated, the descriptor with this number, or
-    /// standard output for `-`.
+    /// Opens the output `place`: standard output for `-`, an open descriptor if `place` is its
+    /// number, and otherwise the file with this name, which is truncated.
     ///
     /// # Errors
     /// The file cannot be opened, or the descriptor is not open for writing.
@@ -111,7 +111,8 @@ fn descriptor(number: &str) -> io::Result<OwnedFd> {
 }
 
 /// Duplicates a descriptor of this process. If the kernel does not allow this, opens the descriptor
-/// by its path in `/dev/fd`. This fails for a socket, and gives a file another offset.
+/// by its path in `/dev/fd`. This fails for a socket. For a file, the new descriptor has a separate
+/// offset.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
