@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn curl_persona_keeps_names_and_values() {
+    fn curl_persona_keeps_header_names_and_values_unchanged() {
         let parse = |text: &[u8]| super::parse(text, ProgramPersona::Curl).unwrap();
         let set = |name: &str, value: &[u8]| Some(HeaderArg::Set { name: name.to_owned(), value: value.to_vec() });
         assert_eq!(parse(b"X-A: b; "), set("X-A", b"b; "));

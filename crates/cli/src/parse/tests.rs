@@ -334,7 +334,7 @@ fn file_names_that_look_like_flags_warn() {
 }
 
 #[test]
-fn flag_values_are_parsed() {
+fn flag_values_are_parsed_into_typed_settings() {
     let parsed = ok(&[
         "-bone=1",
         "-b",

@@ -8,7 +8,7 @@ use common::{HAUL, answering, curl, curl_quiet, program, received, reply_steps, 
 use testkit::h1_peer::RawPeer;
 
 #[test]
-fn cookie_jar_on_stdout_follows_each_transfer() {
+fn cookie_jar_is_printed_after_each_transfer() {
     let peer = RawPeer::start(vec![
         reply_steps("200 OK\r\nSet-Cookie: a=1", "ok"),
         reply_steps("200 OK\r\nSet-Cookie: b=2", "ok"),

@@ -247,7 +247,7 @@ fn values_of_later_stage_are_saved_per_page() {
 }
 
 #[test]
-fn output_naming_unknown_capture_is_refused() {
+fn output_name_with_unknown_capture_is_refused() {
     for output in ["#2", "#<other>"] {
         let ran = run_haul(["http://h/", "--extract", "(?<id>x)", "--then", "http://h/{}", "-o", output]);
         assert!(ran.failed(2).contains("behind --then, #1 and {} are the value"), "{}", ran.stderr);
@@ -269,7 +269,7 @@ fn values_with_equal_file_names_never_overwrite() {
 }
 
 #[test]
-fn write_out_of_feeding_stage_is_printed() {
+fn write_out_of_stage_before_then_is_printed() {
     let (index, pages) = index_and_pages();
     let args = [&*index.url("/index"), "-w", "[%{http_code} %{size_download}]\n", "--extract", VALUES, "--then"];
     let printed = run_haul(args.into_iter().chain([&*pages.url("/small/{}"), "-w", "\n%{http_code}\n"]));

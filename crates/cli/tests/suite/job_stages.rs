@@ -76,7 +76,7 @@ fn job_retry_repeats_stage_pages_with_their_values() {
 }
 
 #[test]
-fn job_refuses_order_options_it_cannot_resume() {
+fn job_refuses_sort_depth_and_unordered_pages() {
     let dir = tempfile::tempdir().unwrap();
     for (options, text) in [
         (&["--extract", "a", "--sort"][..], "a job sorts unique values; add --unique"),

@@ -59,7 +59,7 @@ fn killed_job_continues_its_archive() {
 }
 
 #[test]
-fn archive_revisits_payloads_of_earlier_runs() {
+fn payloads_of_earlier_runs_become_revisit_records() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let site = SmallSite::start(|target| (target != "/late").then(|| ("text/plain", b"the same\n".to_vec())));

@@ -186,7 +186,7 @@ fn broken_connection_is_retried_for_packages() {
 }
 
 #[test]
-fn package_rest_comes_from_the_same_mirror() {
+fn rest_of_package_comes_from_the_first_mirror() {
     let package: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let part = |from: usize, to: usize| {
         let range = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, package.len());

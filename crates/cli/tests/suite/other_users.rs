@@ -62,7 +62,7 @@ fn replaced_file_in_shared_directory_changes_owner() {
 }
 
 #[test]
-fn refusal_to_open_replaced_file_is_reported() {
+fn error_of_opening_unwritable_file_is_reported() {
     let Some(sleep) = installed("sleep", "a file that the kernel does not open for writing").filter(|_| is_root())
     else {
         return skipped("a file of another user that cannot be written: only root can make it");

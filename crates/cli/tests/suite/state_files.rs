@@ -21,7 +21,7 @@ fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn cookies_pass_between_runs_and_redirects() {
+fn cookies_are_sent_in_later_runs_and_redirects() {
     let Some(apache) = ApacheServer::start("cookies") else { return };
     let dir = tempfile::tempdir().unwrap();
     for (number, (port, way)) in apache.ways().into_iter().enumerate() {

@@ -115,7 +115,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
 }
 
 #[test]
-fn stats_phases_separate_failures_and_pauses() {
+fn stats_count_unanswered_wait_and_pauses_as_phases() {
     let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
     let ok = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

@@ -335,7 +335,7 @@ fn curl_persona_draws_one_meter_for_parallel_transfers() {
 }
 
 #[test]
-fn summary_is_printed_to_a_file_if_asked() {
+fn summary_option_prints_the_summary_to_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let site = GatedSite::start(9);
     let errors = dir.path().join("errors");

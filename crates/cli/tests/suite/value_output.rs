@@ -134,7 +134,7 @@ fn csv_and_with_url_require_extracted_values() {
 }
 
 #[test]
-fn selected_values_have_names() {
+fn name_prefix_names_selected_values() {
     let site = SmallSite::of(&[
         ("/1", "text/html", "<h1>Chair, <b>red</b></h1><a class=price href='/p?id=7'>10.50</a>"),
         ("/2", "text/html", "<h1>Table</h1><a class=price href='/p?id=8'>99</a>"),

@@ -65,7 +65,7 @@ fn verbose_http2_shows_connection_and_version() {
 }
 
 #[test]
-fn ssl_verify_result_is_set_even_when_accepted() {
+fn ssl_verify_result_is_set_even_with_insecure() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serve = |name: &str, identity: TestCertificates| {

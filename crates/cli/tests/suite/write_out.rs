@@ -167,7 +167,7 @@ fn glob_urls_share_one_urlnum() {
 }
 
 #[test]
-fn curl_numbering_continues_after_next() {
+fn curl_urlnum_and_xfer_id_continue_after_next() {
     let origin = origin();
     let (glob, other) = (origin.url("/small/[1-2]"), origin.url("/small/3"));
     let format = "%{urlnum} %{xfer_id}\\n";

@@ -76,7 +76,7 @@ fn then_stage_inherits_limits() {
 }
 
 #[test]
-fn clobber_options_decide_about_existing_files() {
+fn clobber_options_set_the_existing_file_policy() {
     let existing = |args: &[&str]| operation(&[args, &["-O", "u"]].concat()).existing;
     assert_eq!(existing(&["--clobber"]), ExistingFilePolicy::Replace);
     assert_eq!(existing(&["--no-clobber"]), ExistingFilePolicy::Number);

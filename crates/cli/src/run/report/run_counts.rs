@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_transfers_are_counted() {
+    fn run_counts_include_done_failed_and_skipped_urls() {
         let counts = RunCounts::new();
         counts.add(5, false);
         counts.add(7, true);

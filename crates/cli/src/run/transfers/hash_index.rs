@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_index_memory_grows_two_bytes_per_entry() {
+    fn hash_index_needs_two_bytes_memory_per_entry() {
         let mut index = HashIndex::with_memory(1 << 10);
         (0..200_000).for_each(|number| index.insert(hash(number), number).unwrap());
         let bytes: usize = index.runs.iter().map(|run| run.filter.0.len() * 64 + run.firsts.len() * 8).sum();

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_field_is_compared_with_the_url() {
+    fn host_field_differing_from_url_names_other_host() {
         let target = Target::parse("https://H.example/x").unwrap();
         for (value, expected) in [
             ("h.example", true),
