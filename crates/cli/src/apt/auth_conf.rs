@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn auth_conf_entry_matches_only_its_port_and_scheme() {
+    fn auth_conf_entry_requires_its_port_and_scheme() {
         assert_eq!(ask("machine h:8443 login u password p", "https://h:8443/"), login("u", "p"));
         assert_eq!(ask("machine h login u password p", "https://h:8443/"), login("u", "p"));
         assert_eq!(ask("machine h:8443 login u password p", "https://h/"), CredentialMatch::Nothing);

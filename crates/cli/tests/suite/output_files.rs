@@ -429,7 +429,7 @@ fn resume_never_mixes_two_responses() {
 }
 
 #[test]
-fn hidden_error_body_counts_zero_and_directories_are_private() {
+fn error_body_counts_zero_and_directories_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let ran = as_curl(dir.path(), &["-f", "-w", "%{size_download}", &origin.url("/status/404")]);
