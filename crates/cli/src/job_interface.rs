@@ -79,7 +79,8 @@ pub(crate) trait HeldArchive: Send + Sync {
 pub(crate) struct ArchivePosition {
     /// The number of the archive file that is being written.
     pub number: u32,
-    /// The length, in bytes, of that file.
+    /// The offset, in the archive file that is being written, of the end of the last complete
+    /// record.
     pub offset: u64,
 }
 

@@ -49,13 +49,13 @@ pub struct AgentFrameEncoder {
 }
 
 impl AgentFrameEncoder {
-    /// Returns the encoding of all values that were put into this writer.
+    /// Returns the bytes of all values that were encoded.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Appends the number of `bytes`, then `bytes` themselves.
+    /// Appends the length of `bytes`, and then `bytes` themselves.
     pub fn put_bytes(&mut self, bytes: &[u8]) {
         (bytes.len() as u64).encode(self);
         self.bytes.extend_from_slice(bytes);
@@ -70,7 +70,7 @@ pub struct AgentFrameDecoder<'a> {
 }
 
 impl<'a> AgentFrameDecoder<'a> {
-    /// Returns a reader of the content of one message, which [`AgentFrameEncoder`] encoded.
+    /// Creates a decoder for the content of one message, which [`AgentFrameEncoder`] encoded.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }

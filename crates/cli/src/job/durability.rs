@@ -42,7 +42,7 @@ const MAX_DIRECTORIES: usize = 1024;
 pub(super) struct DurableState {
     /// The sequence number of the last commit.
     pub(super) commit: u64,
-    /// The offset in the output file of the end of the last committed output.
+    /// The end of the last committed output, as an offset in the output file.
     pub(super) output: u64,
     /// The end of the job's archive.
     pub(super) archive: ArchivePosition,

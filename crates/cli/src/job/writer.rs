@@ -184,7 +184,7 @@ pub(super) struct JobWriter {
     pub(super) shared: Arc<JobShared>,
     /// The sequence number of the next commit.
     pub(super) commit: u64,
-    /// The offset in the output file of the end of the last committed output.
+    /// The end of the last committed output, as an offset in the output file.
     pub(super) output_end: u64,
     pub(super) run: i64,
     /// The number of refreshes that have begun.

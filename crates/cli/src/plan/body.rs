@@ -115,7 +115,7 @@ fn convert_parts(parts: &[FormPartArg], lengths: &[Option<u64>], next: &mut usiz
 /// A part of a form: its header fields and its content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FormPartArg {
-    /// The name of the field; `None` sends none.
+    /// The name of the field; `None` sends no name.
     pub name: Option<Vec<u8>>,
     /// The file name that is sent to the server.
     pub filename: Option<Vec<u8>>,

@@ -90,7 +90,7 @@ pub enum RunSize {
     /// The run sends one request at a time: it has a single URL, or uploads that run one after the
     /// other.
     OneUrl,
-    /// A list of URLs, a glob or stages.
+    /// The run may have many URLs, because it has a list of URLs, a glob or several stages.
     ManyUrls,
 }
 

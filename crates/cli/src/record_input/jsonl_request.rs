@@ -52,7 +52,7 @@ pub struct JsonlRequest {
     pub output: Option<PathBuf>,
     /// `id`: the JSON text that identifies the record.
     pub id: Option<Box<str>>,
-    /// `auth`: the credentials for the origin of this URL.
+    /// `auth`: the credentials for the origin of the record's URL.
     pub auth: Option<RecordAuth>,
     /// `timeout`: the time limit of the transfer.
     pub timeout: Option<Duration>,

@@ -107,7 +107,7 @@ impl GroupFiles {
         self.has_others |= other.has_others;
     }
 
-    /// Returns true if a file may be in both sets.
+    /// Returns true if a file may be in both `self` and `other`.
     fn may_share(&self, other: &GroupFiles) -> bool {
         let shares = || !self.known.is_disjoint(&other.known);
         !self.is_empty() && !other.is_empty() && (self.has_others || other.has_others || shares())

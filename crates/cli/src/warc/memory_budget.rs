@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of bytes that the messages may still reserve.
+/// The number of bytes that recorded messages may still reserve.
 #[derive(Debug)]
 pub(super) struct WarcMemoryBudget(AtomicUsize);
 

@@ -30,7 +30,7 @@ pub(super) struct FailureCause {
     pub(super) exit_code: u8,
     pub(super) status: Option<u16>,
     pub(super) count: u64,
-    /// The error message of one of these URLs, as an example.
+    /// The error message of one of the failed URLs, as an example.
     pub(super) error: String,
 }
 

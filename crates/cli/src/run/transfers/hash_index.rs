@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 
 /// The number of recent entries in memory at which they are written to a sorted run on disk.
 const MAX_RECENT: usize = 64 << 10;
-/// The number of runs of the same level that are merged into one.
+/// The number of runs of the same level that are merged into one run.
 const RUNS_PER_MERGE: usize = 8;
 /// The size, in bytes, of an entry in a run: its hash and its number.
 const ENTRY_SIZE: usize = 16;

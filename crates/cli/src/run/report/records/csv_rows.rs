@@ -40,7 +40,8 @@ pub(super) struct PageRows {
     values: MatchList,
     /// For each column, the indexes of its values.
     columns: Vec<Vec<u32>>,
-    /// The page's URL, which is the first column of each row; `None` without that column.
+    /// The page's URL, which is the first column of each row; `None` if the rows have no such
+    /// column.
     url: Option<String>,
     /// The number of rows.
     count: usize,
