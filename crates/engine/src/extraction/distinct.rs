@@ -90,8 +90,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run of the program has passed on. It counts as seen, even if
-    /// the memory is full.
+    /// Adds a value that an earlier run of the program has passed on. The filter remembers the
+    /// value even if the memory is full.
     pub fn recall_known(&mut self, value: &[u8]) {
         let fingerprint = self.fingerprint(value);
         let entry = self.known.entry(fingerprint as u64, |&known| known == fingerprint, |&known| known as u64);
@@ -100,8 +100,8 @@ impl Distinct {
         }
     }
 
-    /// Adds a value that an earlier run of the program deferred. It stays deferred even if there is
-    /// memory now, unless it was seen.
+    /// Adds a value that an earlier run of the program deferred. If the filter has seen the value
+    /// already, drops it. Otherwise defers it again, even if there is memory for it now.
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written.
@@ -186,7 +186,8 @@ pub struct DeferredValues {
 }
 
 impl DeferredValues {
-    /// Returns the values in these sorted records, in which each value follows a number of 8 bytes.
+    /// Makes a reader of the values in these sorted records. Each record is an 8-byte sequence
+    /// number and a value.
     pub(crate) fn numbered(records: SortedValues) -> Self {
         Self { sorted: Some(records) }
     }

@@ -25,8 +25,9 @@ pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The length in bytes up to which a match is found completely even if it spans several pieces. It
 /// applies to expressions that do not limit the length of their matches.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The length in bytes up to which a limit on the match length alone decides. For longer matches, a
-/// second expression finds the open positions.
+/// The maximum length of short matches in bytes. For short matches, the distance from the window's
+/// end decides which positions are open. For longer matches, a second expression finds the open
+/// positions.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule for deciding up to which start position in a window the matches are settled, i.e.

@@ -57,8 +57,8 @@ pub(super) struct SearchScratch {
 }
 
 impl SearchScratch {
-    /// The number of bytes without a match that may be examined in a body, in addition to as many
-    /// bytes as belonged to matches.
+    /// The number of bytes without a match that may always be examined in a body. For each examined
+    /// byte of a match, one more byte without a match may be examined.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {

@@ -18,8 +18,8 @@ pub(super) type ByteSet = [bool; 256];
 #[derive(Debug, Clone, Default)]
 pub(super) struct PatternShape {
     pub(super) pieces: Vec<PatternShapePiece>,
-    /// The range of indices of the pieces that group 1 consists of. `None` unless group 1 takes
-    /// part in every match exactly once.
+    /// The range of indices of the pieces that group 1 consists of. `None` if group 1 can be
+    /// missing from a match or occur in it several times.
     pub(super) group: Option<(usize, usize)>,
     /// True if the expression has assertions, such as `^` or `\b`.
     pub(super) has_assertions: bool,
@@ -37,7 +37,7 @@ pub(super) enum PatternShapePiece {
 #[derive(Debug, Clone)]
 pub(super) struct CharClassRun {
     /// The members of the class that are single bytes. `wide` says which other characters belong to
-    /// it.
+    /// the class.
     pub(super) set: Box<ByteSet>,
     pub(super) wide: NonAsciiCoverage,
     pub(super) min: usize,

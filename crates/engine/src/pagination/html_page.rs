@@ -55,8 +55,8 @@ impl HtmlPage {
         Self { query: query.clone(), search: None, found: None }
     }
 
-    /// Begins the search in a page. Does nothing if the search has begun already, since a page that
-    /// broke off is then continued.
+    /// Begins the search in a page. Does nothing if the search has begun already: an interrupted
+    /// transfer of the page then continues.
     pub(super) fn begin(&mut self, page: &PageInfo<'_>) {
         if self.search.is_some() || self.found.is_some() {
             return;

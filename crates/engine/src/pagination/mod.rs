@@ -200,8 +200,8 @@ impl Listing {
         self.chain.origin()
     }
 
-    /// Returns true if a response with this status shows that the current page does not exist
-    /// because the listing has ended before it.
+    /// Returns true if a response with this status means that the listing ended with the previous
+    /// page, because the current page does not exist.
     #[must_use]
     pub fn ends_at(&self, status: u16) -> bool {
         self.pagination.rules.ends_at(self.chain.page(), status)

@@ -68,9 +68,9 @@ pub struct CurlCompat {
     /// set, the host is sent in lower case, and the credentials name the request-target that the
     /// proxy receives (RFC 7616 section 3.4).
     pub spells_as_curl: bool,
-    /// True to use a user and password in the URL of a redirect to the caller's own origin, and,
-    /// once a server has asked for Basic, to send Basic credentials without a challenge to further
-    /// origins that may receive them. If not set, such a user and password are ignored, and each
-    /// origin must send a challenge first.
+    /// True to use a user and password in the URL of a redirect to the caller's own origin. Also,
+    /// once a server has asked for Basic, Basic credentials are sent without a challenge to all
+    /// origins that may receive them. If not set, a user and password in the URL of a redirect are
+    /// ignored, and each origin must send a challenge first.
     pub redirect_logins: bool,
 }

@@ -123,9 +123,9 @@ pub struct RequestOptions {
     pub body: Option<RequestBody>,
     /// The `Content-Type` of the content. It is sent only if there is content. Default: none.
     pub content_type: Option<String>,
-    /// The `Content-Range` of the request's content, such as `50-99/100`, if it is only a part of
-    /// the content to store (RFC 9110 section 14.5). Use this only for servers that are known to
-    /// support partial uploads. Default: none.
+    /// The `Content-Range` of the request's content, such as `50-99/100`, if the request sends only
+    /// a part of the content that the server will store (RFC 9110 section 14.5). Use this only for
+    /// servers that are known to support partial uploads. Default: none.
     pub content_range: Option<String>,
     /// The time to wait for a 100 (Continue) before sending content of more than 1 MiB or of
     /// unknown length (`Expect: 100-continue`). Default 1 s; zero sends no `Expect`.
@@ -181,14 +181,14 @@ pub struct RequestOptions {
     /// count. The time in which the source of the request's content has no bytes does not count
     /// either. Default: none.
     pub read_timeout: Option<Duration>,
-    /// The maximum time for which the server accepts no byte of the request. Default: none;
-    /// [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) then also apply to the
-    /// sending of the request.
+    /// The maximum time for which the server accepts no byte of the request. Default: none. If this
+    /// is not set, [`read_timeout`](Self::read_timeout) and [`stall`](Self::stall) also apply to
+    /// the sending of the request.
     pub write_timeout: Option<Duration>,
     /// The maximum time that the request spends in the queue of a [`Batch`](crate::batch::Batch) or
-    /// of [`send_async`](crate::Client::send_async): for a free connection under the limits on
-    /// concurrent requests, for the rate limits, or for a host that asked for a pause. Default:
-    /// none.
+    /// of [`send_async`](crate::Client::send_async). A request waits there for a free connection
+    /// under the limits on concurrent requests, for the rate limits, or for a host that asked for a
+    /// pause. Default: none.
     pub pool_timeout: Option<Duration>,
     /// The stall timeout: the transfer fails when no byte has moved in either direction for this
     /// time. Unlike [`read_timeout`](Self::read_timeout), it need not apply to the wait for the

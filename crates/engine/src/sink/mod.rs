@@ -241,7 +241,7 @@ pub trait Sink: Any + Send {
     }
 
     /// Removes and returns the content that the sink keeps for a record. Returns `None`, the
-    /// default, for other sinks.
+    /// default, if the sink keeps no content for a record.
     fn take_record(&mut self) -> Option<RecordContent> {
         None
     }

@@ -85,8 +85,9 @@ pub fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// Returns the common prefix of the names of a process's temporary files. Other processes recognize
-/// by it the files of a process that was killed. The names end in [`TEMPORARY_SUFFIX`].
+/// Returns the common prefix of the names of a process's temporary files. By this prefix, other
+/// processes recognize the files of a process that was killed. The names end in
+/// [`TEMPORARY_SUFFIX`].
 pub fn temporary_prefix(process: u32) -> String {
     format!(".haul-{process}-")
 }
@@ -156,8 +157,8 @@ pub(super) fn rename_file(from: &Path, target: &Path, clobber: ClobberMode) -> i
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns true if the error means that the system or the file system has no rename that never
-/// replaces a file. (A sandbox that does not know the call returns `PERM`.)
+/// Returns true if the error means that the system or the file system does not support a rename
+/// that fails if the new name exists. (A sandbox that does not know the call returns `PERM`.)
 fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP)
 }

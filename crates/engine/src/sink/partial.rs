@@ -68,8 +68,8 @@ struct CheckpointProgress {
     is_over: bool,
 }
 
-/// Returns a hash of the URL without its fragment and without credentials. A later run recognizes
-/// the source of the content by it.
+/// Returns a hash of the URL without its fragment and without credentials. By this hash, a later
+/// run recognizes the source of the content.
 fn target_hash(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());

@@ -37,8 +37,8 @@ pub struct SharedCookieJar(Arc<JarInner>);
 #[derive(Default)]
 struct JarInner {
     cookies: RwLock<cookie::CookieStore>,
-    /// The lock that is held while the jar is saved to a file. Without it, two saves could write
-    /// the same changes.
+    /// The lock that is held while the jar is saved to a file. Without the lock, two saves at the
+    /// same time could both write the same changes.
     saving: Mutex<()>,
 }
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The file itself is locked. After locking, the path must still refer to that file; otherwise, the
-//! lock is useless. The rejected alternative is a separate lock file. It would remain in the
-//! directory, and creating it would need the right to create files there even if none is renamed.
+//! lock is useless. The rejected alternative is a separate lock file. A lock file would remain in
+//! the directory, and could not be created in a directory that allows no new files.
 //!
 //! If no file can be renamed to the path (a mount point, a directory in which no file can be
 //! created), the file is written in place while it is locked.

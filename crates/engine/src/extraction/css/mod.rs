@@ -136,7 +136,7 @@ enum ValueRelation {
     Equals,
     /// `~=`: one of the words of the attribute's value is equal to the selector's value.
     HasWord,
-    /// `|=`: the attribute's value is equal, or continues with a hyphen.
+    /// `|=`: the attribute's value is the selector's value, either alone or followed by a hyphen.
     HasLanguage,
     /// `^=`.
     StartsWith,

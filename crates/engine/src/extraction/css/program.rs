@@ -31,14 +31,14 @@ pub(in crate::extraction) struct SelectorProgram {
     counts_types: bool,
 }
 
-/// A compound selector with its consequence for the whole selector.
+/// A compound selector, and what follows if an element matches it.
 struct SelectorStep {
     name: Option<(TagName, Box<[u8]>)>,
     conditions: Vec<StepCondition>,
     outcome: StepOutcome,
 }
 
-/// The consequence when a step matches an element.
+/// What follows if an element matches a step.
 enum StepOutcome {
     /// The element matches the query with this index.
     Query(usize),

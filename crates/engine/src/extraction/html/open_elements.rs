@@ -63,8 +63,8 @@ pub(super) enum ElementScope {
 /// The stack of open elements, the outermost first. The first entry is the document itself.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
-    /// The number of open elements in each bucket of names. So the check that an element is not
-    /// open mostly needs only one look-up.
+    /// The number of open elements in each bucket of names. If the number is 0, no element with a
+    /// name in the bucket is open.
     counts: [u16; 256],
     /// The number of open headings.
     headings: u16,
@@ -240,8 +240,8 @@ impl OpenElements {
         (1..self.stack.len()).rev().find(|depth| is_context(self.stack[*depth].name)).unwrap_or(0)
     }
 
-    /// Returns the depth of the open table, if no cell of it is open. In this case, the start tag
-    /// of another table closes it.
+    /// Returns the depth of the open table that the start tag of another table closes. Returns
+    /// `None` if a cell of the open table is open.
     pub(super) fn open_table_without_cell(&self) -> Option<usize> {
         if self.is_between_cells() { self.find_name_in_scope(ElementScope::Table, names::TABLE) } else { None }
     }

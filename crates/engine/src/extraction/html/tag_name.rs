@@ -88,7 +88,7 @@ pub(super) const HAS_START_TAG_RULES: u32 = 1 << 15;
 pub(super) const END_TAG_STOPS_AT_TABLE: u32 = 1 << 16;
 /// The end tag has special rules that the other properties do not express.
 pub(super) const HAS_END_TAG_RULES: u32 = 1 << 17;
-/// The element belongs to ruby text, and its start tag closes another such element.
+/// The element belongs to ruby text, and its start tag closes an open ruby text element.
 pub(super) const IS_RUBY_TEXT: u32 = 1 << 18;
 
 const BLOCK_PROPERTIES: u32 = IS_SPECIAL | CLOSES_P | SEPARATES_WORDS | END_TAG_CLOSES_ALL_INSIDE;

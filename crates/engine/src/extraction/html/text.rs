@@ -8,7 +8,7 @@ use memchr::memchr;
 
 use super::tag::is_space;
 
-/// The maximum length of a named character reference that may still turn out to be a known one.
+/// The maximum length of an incomplete named character reference. No known reference is longer.
 const MAX_NAMED_REFERENCE: usize = 40;
 
 /// The text of the outermost selected element that is open. The texts of the elements inside it are
@@ -191,8 +191,8 @@ fn digits_start(reference: &[u8]) -> Option<usize> {
     reference[start..].iter().all(is_digit).then_some(start)
 }
 
-/// The number of significant digits from which on a numeric character reference exceeds all
-/// characters.
+/// The number of digits, without leading zeros, with which a numeric character reference is larger
+/// than the code of any character.
 const MAX_DIGITS: usize = 8;
 
 /// Drops digits of an unfinished numeric character reference that do not affect the result: leading

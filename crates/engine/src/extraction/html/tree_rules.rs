@@ -66,7 +66,7 @@ impl TreeBuilder<'_, '_> {
     }
 
     /// Opens `<html>`, `<head>` and `<body>` before a tag, as the tag requires. Returns false if
-    /// the tag is completely handled by this.
+    /// the tag needs no further handling.
     fn enter_part(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {

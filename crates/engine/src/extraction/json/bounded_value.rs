@@ -28,7 +28,7 @@ pub(super) struct BoundedDocument {
 /// The shape of a document.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DocumentShape {
-    /// The number of values in the document, itself included.
+    /// The number of values in the document, including the document itself.
     pub(super) values: usize,
     /// The nesting depth: the number of objects and arrays around the innermost value.
     pub(super) depth: usize,

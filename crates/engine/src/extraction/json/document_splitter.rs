@@ -61,7 +61,7 @@ pub(super) struct DocumentSplitter {
     state: SplitterState,
     /// The beginning of a document that continues in the next piece.
     held: Vec<u8>,
-    /// The position of the document in `held`; without one, the position of the next byte.
+    /// The position of the document in `held`. If `held` is empty, the position of the next byte.
     position: TextPosition,
 }
 

@@ -85,8 +85,8 @@ impl JsonPathQuery {
     }
 }
 
-/// Returns true if the query has a wildcard, slice, filter or `..`, and returns the number of its
-/// `..`. Quoted names in the query are skipped.
+/// Returns whether the query has a wildcard, slice, filter or `..`, and the number of `..` in it.
+/// Quoted names in the query are skipped.
 fn multipliers(query: &str) -> (bool, u32) {
     let (mut selects_many, mut descents) = (false, 0);
     let mut quote = None;

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::ignore_poison::IgnorePoison;
 
-/// The total size in bytes from which the values of a document are large. See [`LARGE_VALUES`].
+/// The size limit for small documents. If the values of a document need more bytes, the document is
+/// large; see [`LARGE_VALUES`].
 const LARGE_DOCUMENT: usize = 1 << 20;
 
 /// The lock for large documents. Only one thread at a time may keep the values of a large document.
@@ -79,9 +80,9 @@ impl ValueBudget {
         self.left += bytes;
     }
 
-    /// Takes the parser's buffer for a text of `length` bytes from the budget. The parser copies
-    /// strings with escapes, and the digits of numbers. It reuses the buffer for later texts. The
-    /// buffer may have twice the size of the longest text.
+    /// Takes memory for the parser's buffer from the budget. The parser needs the buffer for a text
+    /// of `length` bytes. The parser copies strings with escapes, and the digits of numbers. It
+    /// reuses the buffer for later texts. The buffer may have twice the size of the longest text.
     pub(super) fn reserve_parser_copy(&mut self, length: usize) -> Result<(), OutOfBudget> {
         if length > self.copied {
             self.reserve(2 * (length - self.copied))?;

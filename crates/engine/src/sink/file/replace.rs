@@ -38,9 +38,9 @@ impl FileOwnership {
         Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
     }
 
-    /// Sets the owner, group and permissions of `file` to these, as far as this process may. Does
-    /// nothing if the file is foreign: otherwise, a user could put a file into a directory such as
-    /// /tmp and become the owner of what root downloads over it.
+    /// Gives this owner, this group and these permissions to `file`, as far as this process is
+    /// allowed to. Does nothing if the file is foreign: otherwise, a user could put a file into a
+    /// directory such as /tmp and become the owner of what root downloads over it.
     pub(super) fn apply_to(self, file: &File) {
         if self.is_foreign {
             return;
