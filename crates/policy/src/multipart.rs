@@ -276,9 +276,9 @@ impl MultipartWriter {
         Ok(())
     }
 
-    /// Appends `; name="value"`. CR, LF and NUL are percent-encoded with either [`FormNameEscape`].
-    /// curl does not encode them with [`FormNameEscape::Backslash`], so that a name could start new
-    /// header lines.
+    /// Appends `; name="value"`. CR, LF and NUL are always percent-encoded, whatever the
+    /// [`FormNameEscape`]: otherwise, a name could start new header lines. (curl does not encode
+    /// them with `--form-escape`.)
     fn push_parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
         head.extend_from_slice(format!("; {name}=\"").as_bytes());

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! Words are separated by white space; line ends matter only to comments and macros. A `#` in the
-//! position of a keyword begins a comment. A word that begins with `"` ends at the next one;
+//! position of a keyword begins a comment. A word that begins with `"` ends at the next `"`;
 //! inside, `\n`, `\r`, `\t` are control characters, and `\` makes any other character literal.
 //! `macdef` and its macro end at the first blank line. Unknown words are skipped, and so is a last
 //! keyword without a value.

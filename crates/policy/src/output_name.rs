@@ -38,8 +38,8 @@ pub const INDEX_FILE_NAME: &str = "index.html";
 const MAX_DEPTH: usize = 64;
 const MAX_PATH: usize = 3072;
 
-/// The largest length in bytes of a text after the last value of a component, such as a file
-/// extension, that is kept when the component is shortened.
+/// The largest length in bytes of an ending: the text after the last value of a component, such as
+/// a file extension. An ending of at most this length is kept when the component is shortened.
 const MAX_ENDING: usize = 32;
 
 /// The largest length in bytes of the name in a placeholder.

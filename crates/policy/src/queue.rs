@@ -80,7 +80,7 @@ pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
     /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
     adaptive_max: Option<usize>,
-    /// The time at which the caps of hosts are raised on which jobs wait and no job ends.
+    /// The next time at which to raise the caps of hosts on which jobs wait while no job ends.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostQueueSlot<T, K>>,
     free: Vec<u32>,
@@ -435,8 +435,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.host_at(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
 
-    /// Ends all pauses of hosts and waits of delayed jobs that are over at `now`: the jobs can
-    /// start.
+    /// Ends the pauses of hosts and the waits of delayed jobs whose time has come at `now`, so that
+    /// the jobs can start.
     pub fn end_expired_pauses(&mut self, now: MonotonicTime) {
         while let Some((_, place)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
             self.due.pop_first();

@@ -174,8 +174,8 @@ impl SharedBucket {
     }
 }
 
-/// The maximum delay of a start that later starts make up for. A wake-up is late by a fraction of a
-/// millisecond, on a busy machine by more. If this were not made up for, each late start would
+/// If a start is late by at most this time, later starts make up for the delay. A wake-up is late
+/// by a fraction of a millisecond, on a busy machine by more. Otherwise, each late start would
 /// lower the rate.
 const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 

@@ -30,7 +30,7 @@ pub struct RetryRules {
     /// `--retry-delay`: a fixed delay before each retry. `None`, the default, means exponential
     /// backoff with jitter.
     pub delay: Option<Duration>,
-    /// `--retry-max-time`: the time after the start of the first try after which no new try begins;
+    /// `--retry-max-time`: no new try begins later than this time after the start of the first try.
     /// `None`, the default, for no limit.
     pub max_time: Option<Duration>,
     /// `--retry-connrefused`: a refused connection counts as transient; default off.
@@ -39,7 +39,7 @@ pub struct RetryRules {
     /// be carried out twice.
     pub all_errors: bool,
     /// True if a connection that is reset before or within the response counts as a transient
-    /// failure; default on. In curl, which cannot resume, it is no transient failure.
+    /// failure; default on. In curl, which cannot resume, such a failure is permanent.
     pub resets: bool,
     /// True if only reset connections count as transient failures, for callers that retry other
     /// failures themselves; default off.

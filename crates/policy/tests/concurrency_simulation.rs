@@ -16,7 +16,7 @@ const SECOND: u64 = 1000 * MS;
 /// The delay before a refused request is repeated if fewer concurrent requests would not help.
 const RETRY_PAUSE: u64 = SECOND;
 
-/// The reaction of a host to a request when it already works on as many as it can.
+/// The reaction of a host to a request while the host works on as many requests as it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overload {
     Queue,

@@ -75,7 +75,7 @@ impl DynamicTable {
     }
 
     /// Returns the absolute index of the oldest entry that would remain after the insertion of an
-    /// entry of `size` bytes. `size` must not exceed that of the table.
+    /// entry of `size` bytes. `size` must not exceed the size of the table.
     pub(crate) fn first_index_after_insert(&self, size: usize) -> u64 {
         let mut index = self.inserted - self.entries.len() as u64;
         let mut kept = self.size;

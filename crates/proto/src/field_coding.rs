@@ -46,8 +46,8 @@ pub(crate) enum StaticTableMatch {
 }
 
 /// Appends a string literal (RFC 7541 §5.2), Huffman-coded if that is shorter. The length of the
-/// string has a prefix of `prefix` bits. The bit above the prefix tells whether the string is
-/// Huffman-coded, and `pattern` contains the bits above that bit.
+/// string is encoded as an integer with a prefix of `prefix` bits. The bit above the prefix says
+/// whether the string is Huffman-coded. `pattern` contains the bits above that bit.
 pub(crate) fn encode_string(text: &[u8], pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     let coded = huffman::encoded_len(text);
     if coded < text.len() {

@@ -185,7 +185,7 @@ fn decoding_while_reading_keeps_bombs_out_of_memory() {
 }
 
 #[test]
-fn only_fully_read_body_returns_its_connection() {
+fn connection_is_reused_only_after_complete_read() {
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("connections", move || {
@@ -295,7 +295,7 @@ fn builder_settings_appear_in_the_request() {
 }
 
 #[test]
-fn last_builder_call_wins_for_type_and_auth() {
+fn explicit_content_type_and_last_auth_take_effect() {
     let origin = start_origin();
     let client = Client::new();
     let url = origin.url("/echo");

@@ -101,7 +101,7 @@ fn distant_host_gets_up_to_fifty_connections() {
 }
 
 #[test]
-fn given_per_host_limit_does_not_adapt() {
+fn user_set_per_host_limit_is_not_adapted() {
     let origin = start_origin();
     let urls: Vec<_> = (0..100).map(|number| origin.url(&format!("/delay/30/small/{number}"))).collect();
     let got = fetch(FleetOptions { per_host: Some(6), ..one_thread() }, urls);

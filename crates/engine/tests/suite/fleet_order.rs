@@ -281,7 +281,7 @@ fn report_text_follows_the_body_of_its_transfer() {
 }
 
 #[test]
-fn parallel_and_per_host_limits_hold() {
+fn fleet_obeys_parallel_and_per_host_limits() {
     let origin = Origin::builder().threads(2).start().unwrap();
     for (per_host, parallel, most) in [(3, 64, 3), (64, 5, 5), (1, 1, 1)] {
         let fresh = Origin::builder().start().unwrap();

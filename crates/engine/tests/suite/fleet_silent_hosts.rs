@@ -84,7 +84,7 @@ fn silent_hosts_do_not_delay_other_hosts() {
 }
 
 #[test]
-fn many_urls_of_silent_host_block_no_others() {
+fn many_urls_of_silent_host_delay_no_others() {
     for count in [1, 2] {
         let origin = good_hosts();
         let silent = SilentServer::until(&origin, 50);

@@ -149,7 +149,7 @@ fn more_links_than_the_queue_holds_are_fetched() {
 }
 
 #[test]
-fn values_without_valid_url_fail_alone() {
+fn invalid_extracted_urls_do_not_affect_valid_ones() {
     let origin = start_origin();
     let index = RawPeer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
     let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };

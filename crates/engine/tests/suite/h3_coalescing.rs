@@ -58,7 +58,7 @@ fn coalesced_requests_send_no_alt_used() {
 }
 
 #[test]
-fn coalesced_failure_is_recorded_for_connections_origin() {
+fn failure_on_coalesced_connection_counts_for_first_host() {
     let identity = TestCertificates::for_names(&HOSTS);
     let peer = H3Peer::start_with(Http3Settings::new(), &identity, |number, conn| {
         conn.greet(&[])?;

@@ -48,7 +48,7 @@ fn every_cipher_suite_carries_data_both_ways() {
 }
 
 #[test]
-fn fragmented_handshake_and_small_records_work() {
+fn fragmented_handshake_and_small_records_are_received() {
     let authority = CertificateAuthority::new();
     for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
         let setup = ServerSetup {

@@ -15,7 +15,7 @@ use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
 use testkit::h1_peer::{RawPeer, ScriptStep};
 
 #[test]
-fn digest_proxy_auth_works_in_tunnels_and_forwarding() {
+fn digest_proxy_auth_succeeds_in_tunnels_and_forwarding() {
     let origin = start_origin();
     let (trusting, _file) = trusting_ca(origin.ca_pem());
     for driver in DRIVERS {

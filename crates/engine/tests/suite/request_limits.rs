@@ -122,10 +122,11 @@ fn client_waits_for_a_zero_stream_limit() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, MANY));
 }
 
-/// Checks a graceful shutdown by the server (RFC 9113 section 6.8). It sends a GOAWAY with the
-/// highest possible stream ID, and then a GOAWAY with the ID of the last stream that it has read.
+/// Checks a graceful shutdown by the server (RFC 9113 section 6.8). The server sends a GOAWAY with
+/// the highest possible stream ID, and then a GOAWAY with the ID of the last stream that the server
+/// has read.
 #[test]
-fn graceful_goaway_answers_all_requests_read() {
+fn graceful_goaway_loses_no_request() {
     const TAKES: usize = 100;
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[])?;

@@ -249,8 +249,8 @@ fn links_in_pages_get_no_secret() {
     assert!(strangers > 50, "{strangers}");
 }
 
-/// Returns the secret that the test stores for one of two hosts, in the cookie jar and in the netrc
-/// text. If `tls` is true, it is the host of all https origins, otherwise that of all http origins.
+/// Returns the secret that the test stores, in the cookie jar and in the netrc text, for the host
+/// of all https origins (if `tls` is true) or for the host of all http origins.
 fn mark_of(tls: bool) -> &'static str {
     if tls { "theirs-localhost" } else { "theirs-127" }
 }

@@ -284,8 +284,8 @@ impl AltSvcStore {
     }
 
     /// Records that an alternative of `target` could not be reached or does not serve the origin
-    /// (§2.4). [`find`](Self::find) skips it from then on. The file still contains it, because
-    /// other processes may be able to reach it.
+    /// (§2.4). From then on, [`find`](Self::find) skips the alternative. The file still contains
+    /// it, because other processes may be able to reach it.
     pub fn mark_failed(&mut self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {

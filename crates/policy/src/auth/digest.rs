@@ -235,9 +235,9 @@ impl DigestSession {
         }
     }
 
-    /// Returns `true` if a request that was answered and is challenged again should be answered
-    /// again: the old nonce was stale, and the new one differs. `false` means that the password is
-    /// wrong. The caller must limit repetitions.
+    /// Returns `true` if the challenge `new`, which refuses a request with an answer of this
+    /// session, should be answered: the session's nonce was stale, and the new nonce differs.
+    /// Returns `false` if the password is wrong. The caller must limit the number of repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }

@@ -120,7 +120,7 @@ pub enum GlobErrorKind {
     EmptySet,
     /// `[` is followed by neither a letter nor a digit.
     RangeSpecification,
-    /// A range is descending, has a step of zero or longer than the range, or lacks its `]`.
+    /// A range is descending or lacks its `]`, or its step is zero or longer than the range.
     Range,
     /// The last step of a range would exceed the largest number.
     RangeEnd,

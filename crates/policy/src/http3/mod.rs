@@ -44,7 +44,7 @@ pub const MAX_BROKEN_TIME: Duration = Duration::from_secs(2 * 24 * 3600);
 /// The number of endpoints that do not answer after which the network is assumed to drop UDP.
 pub const UDP_BLOCKED_AFTER_ENDPOINTS: u32 = 4;
 /// The largest number of endpoints whose failures are remembered. At the limit, the endpoint that
-/// may be tried again first is forgotten.
+/// may be tried again soonest is forgotten.
 pub const MAX_FAILURES: usize = 4096;
 
 /// The use of HTTP/3 that the user allows.
@@ -117,7 +117,8 @@ struct FailureRecord {
     count: u32,
     /// The earliest time at which the endpoint may be tried again.
     until: MonotonicTime,
-    /// True if the endpoint once sent no packet ([`Http3Failure::Silent`]) since it last worked.
+    /// True if the endpoint has sent no packet in some attempt ([`Http3Failure::Silent`]) since it
+    /// last worked.
     was_silent: bool,
 }
 

@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn byte_ranges_work_at_the_edges_of_u64() {
+    fn byte_ranges_are_correct_at_the_edges_of_u64() {
         let mut spans = ByteRanges::new();
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);

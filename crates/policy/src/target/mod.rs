@@ -74,8 +74,8 @@ impl Target {
         Target::parse_with(text, Scheme::Http, false)
     }
 
-    /// Parses a URL, which has `default_scheme` if it has no scheme. `path_as_is` keeps the dot
-    /// segments of this URL, but not those of references [joined](Target::join) to it.
+    /// Parses a URL. A text without a scheme gets the scheme `default_scheme`. `path_as_is` keeps
+    /// the dot segments of this URL, but not those of references [joined](Target::join) to it.
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
         if text.starts_with('\u{feff}') {

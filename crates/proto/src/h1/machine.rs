@@ -134,9 +134,9 @@ impl H1Machine {
         Ok(taken)
     }
 
-    /// Appends body bytes that `fill` writes into the output, at most `room` of them. Returns their
-    /// number, which is the result of `fill`. Apart from that, it does what
-    /// [`H1Machine::send_body`] does, without a copy.
+    /// Appends at most `room` body bytes, which `fill` writes directly into the output. Returns the
+    /// number of appended bytes, which is the result of `fill`. In all other respects, this is
+    /// [`H1Machine::send_body`] without a copy.
     pub fn fill_body(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<usize, RequestError> {
         let taken = self.sender.fill_body(room, fill).map_err(|error| self.closed_or(error))?;
         self.record_request_end();

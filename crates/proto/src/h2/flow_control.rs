@@ -165,8 +165,8 @@ impl ReceiveWindow {
         }
     }
 
-    /// Releases bytes of streams that have ended, at most as many as the driver has not released
-    /// before. Returns the increment for the connection, if any.
+    /// Releases bytes of streams that have ended, limited to the number of bytes that the driver
+    /// has not released before. Returns the increment for the connection, if any.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;

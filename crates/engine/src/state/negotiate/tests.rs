@@ -90,7 +90,7 @@ fn hostile_negotiate_tokens_are_errors() {
 }
 
 #[test]
-fn server_proof_of_identity_is_checked() {
+fn wrong_server_proof_is_refused_and_missing_accepted() {
     let check = |fields: &[&[u8]]| begun().check_proof(fields.iter().copied());
     assert_eq!(check(&[b"Negotiate ZG9uZQ=="]), Ok(()));
     assert_eq!(check(&[b"Basic realm=x, Negotiate ZG9uZQ=="]), Ok(()));

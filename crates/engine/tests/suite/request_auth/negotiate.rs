@@ -228,7 +228,8 @@ fn proxy_gets_the_strongest_scheme_it_offers() {
 }
 
 /// Returns the script of a SOCKS 5 proxy that chooses GSS-API. `level` is its answer about the
-/// level of protection, and `length` the number of bytes of the client's message about it.
+/// level of protection, and `length` is the length in bytes of the client's message about the
+/// level.
 fn socks_steps(level: &[u8], length: usize) -> Vec<ScriptStep> {
     vec![
         ScriptStep::ReadBytes(4),
