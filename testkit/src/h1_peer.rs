@@ -174,14 +174,14 @@ impl RawPeer {
     }
 
     /// Waits until the scripts of the first `connections` connections have ended. Returns `false`
-    /// if they have not ended after 30 seconds.
+    /// if that takes more than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
         let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
         self.0.shared.wait(done)
     }
 
     /// Waits until the bytes that the peer has read on the connection with this number contain
-    /// `needle`. Returns `false` if they do not after 30 seconds.
+    /// `needle`. Returns `false` if that takes more than 30 seconds.
     pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
         self.0.shared.wait(|state| {
             let received = state.received.get(connection);

@@ -87,7 +87,7 @@ impl<T> ScriptedPeerState<T> {
         self.changed.notify_all();
     }
 
-    /// Waits until `done` returns true for the state. Returns `false` if it has not after 30
+    /// Waits until `done` returns true for the state. Returns `false` if that takes more than 30
     /// seconds.
     pub(crate) fn wait(&self, done: impl Fn(&T) -> bool) -> bool {
         let end = Instant::now() + PATIENCE;

@@ -40,7 +40,7 @@ fn routes_answer_over_http3() {
 }
 
 #[test]
-fn content_and_trailers_work_in_both_directions() {
+fn content_and_trailers_arrive_in_both_directions() {
     let origin = start(Http3Settings::new());
     let client = connect(&origin).unwrap();
     let content = origin.pattern().slice(0, 500_000);

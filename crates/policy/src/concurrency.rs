@@ -75,8 +75,9 @@ const LOW_TEST_LIMIT: usize = 4;
 /// The minimum duration of a measurement, except for the first one. A shorter measurement would be
 /// falsified by the pauses of a busy machine.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// A test with a reduced limit shows a queue if the request rate stays high: if it exceeds the rate
-/// of a host without a queue by at least this share of the difference to a host with a queue.
+/// The threshold above which the request rate in a test with a reduced limit shows a queue. The
+/// value 0 stands for the rate of a host without a queue, which falls with the limit. The value 1
+/// stands for the rate of a host with a queue, which does not fall.
 const QUEUE_SHARE: f64 = 0.4;
 /// A test with a reduced limit shows no queue if the request rate is below this share of the best
 /// rate, however slow the last measurement was.
@@ -414,9 +415,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Lowers `base` after a jump if the first six requests on warm connections take much less
-    /// time. `base` is then the time of requests that were slow only because their connections were
-    /// new. These six requests reach the host before those on the connections that the jump opens.
+    /// Lowers `base` after a jump if the first six requests on warm connections take much less time
+    /// than `base`: the requests before were slow only because their connections were new. These
+    /// six requests reach the host before those on the connections that the jump opens.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;

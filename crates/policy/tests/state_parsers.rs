@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn any_challenge_field_is_parsed_safely(field in fieldish(&[
+    fn digest_answer_to_any_challenge_is_well_formed(field in fieldish(&[
         "Basic", "Digest", "Bearer", "NTLM", "Negotiate", " ", ",", "=", "\"", "\\", "realm=\"r\"", "nonce=n", "nonce=\"\\\"\"",
         "qop=\"auth\"", "qop=auth-int", "algorithm=SHA-256", "algorithm=MD5-sess", "userhash=true", "charset=UTF-8", "stale=true", "abc==",
         "opaque=\"\t\"", "domain=\"/a\"",
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn any_netrc_file_is_parsed_safely(text in fieldish(&[
+    fn netrc_entry_in_any_file_matches_the_login(text in fieldish(&[
         "machine ", "default ", "login ", "password ", "account ", "macdef ", "a ", "b ", "l ", "p ", "\n", "\n\n", "#", "\"", "\\",
     ])) {
         for host in ["a", "b"] {
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn any_hsts_and_alt_svc_text_is_safe(text in fieldish(&[
+    fn hsts_and_alt_svc_stores_survive_saving(text in fieldish(&[
         "*", ",", " ", ".", "a.example", "10.0.0.0", "/8", "/33", "::1", "[", "]", "/", "max-age=", "60", "\"", ";", "includeSubDomains",
         "h2=", ":443", "ma=1", "persist=1", "clear", "\n", "#", "20300101 00:00:00", "unlimited", "h1 ", "443 ", "%2F", "0 0",
     ])) {
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn any_socks_reply_is_parsed_safely(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
+    fn socks_result_does_not_depend_on_reply_pieces(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
         let kind = if four { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
         let me = Credentials::new("u", "p").unwrap();
         let play = |size: usize| {

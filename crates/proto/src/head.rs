@@ -84,8 +84,9 @@ impl ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Parses a response head from the bytes of [`ResponseHead::raw`], as after receiving them from
-    /// another process or reading them from a file. Returns `None` if they are not a head.
+    /// Parses a response head from the bytes of [`ResponseHead::raw`], for example after another
+    /// process has sent these bytes, or after they were read from a file. Returns `None` if the
+    /// bytes are not a head.
     pub fn from_raw(raw: &[u8]) -> Option<ResponseHead> {
         // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::parse_stored_head(raw))?

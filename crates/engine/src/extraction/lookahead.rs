@@ -22,8 +22,8 @@ use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKin
 /// The number of bytes that an assertion such as `\b` may examine on either side: the length of the
 /// longest UTF-8 character.
 pub(super) const ASSERTION_CONTEXT: usize = 4;
-/// The length in bytes up to which a match is found completely even if it spans several pieces. It
-/// applies to expressions that do not limit the length of their matches.
+/// The length in bytes up to which a match is found completely even if it spans several pieces.
+/// This limit applies to expressions that do not limit the length of their matches themselves.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
 /// The maximum length of short matches in bytes. For short matches, the distance from the window's
 /// end decides which positions are open. For longer matches, a second expression finds the open

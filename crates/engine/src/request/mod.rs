@@ -191,8 +191,8 @@ pub struct RequestOptions {
     /// pause. Default: none.
     pub pool_timeout: Option<Duration>,
     /// The stall timeout: the transfer fails when no byte has moved in either direction for this
-    /// time. Unlike [`read_timeout`](Self::read_timeout), it need not apply to the wait for the
-    /// response head. Default: none.
+    /// time. [`StallLimit::awaits_head`] decides whether the timeout also applies while the
+    /// response head is awaited. Default: none.
     pub stall: Option<StallLimit>,
     /// The maximum size of a body in bytes. It applies to the announced size and to the received
     /// size. Default: no limit.

@@ -27,7 +27,7 @@ type Reports = Arc<Mutex<Vec<(String, Option<Vec<u8>>)>>>;
 struct ChecksumReporter {
     reports: Reports,
     /// The file to truncate while it is being hashed, and the URL of the transfer whose report
-    /// triggers that.
+    /// triggers the truncation.
     truncates: Option<(PathBuf, String)>,
 }
 

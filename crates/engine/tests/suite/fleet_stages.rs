@@ -113,7 +113,7 @@ fn unordered_output_contains_the_same_values() {
 }
 
 #[test]
-fn three_stages_output_only_pages_of_the_last() {
+fn three_stage_fleet_outputs_only_last_stage_pages() {
     let peer = RawPeer::always(many_answers("a1 a2 a3 a2", 1));
     let second = RawPeer::always(many_answers("b7 b8", 8));
     let origin = start_origin();

@@ -63,7 +63,7 @@ fn broken_body_resumes_at_the_exact_byte() {
 }
 
 #[test]
-fn received_progress_restores_all_retries() {
+fn received_bytes_restore_all_retries() {
     let origin = origin();
     let plan = FaultPlan { breaks: vec![after(400 << 10)], ..FaultPlan::default() };
     let path = origin.serve("far", plan.clone());

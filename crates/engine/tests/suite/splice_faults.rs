@@ -30,7 +30,7 @@ fn within(limit: u64) -> RequestOptions {
 }
 
 #[test]
-fn early_close_is_partial_body_with_exact_prefix() {
+fn early_close_is_partial_body_error_with_exact_prefix() {
     for sent in [0, 1, 70_000, MIB + 17, 3 * MIB - 1] {
         let peer = Arc::new(RawPeer::start(vec![broken_off(sent, ScriptStep::Close)]));
         let (writer, reading) = pipe_read_by(read_all);

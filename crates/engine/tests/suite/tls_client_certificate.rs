@@ -121,7 +121,7 @@ fn refused_client_certificate_is_not_retried() {
 }
 
 #[test]
-fn certificate_refusal_as_response_is_a_tls_error() {
+fn certificate_refusal_after_the_handshake_is_a_tls_error() {
     let rig = ClientAuthServer::start();
     let client = Client::builder().options(|options| *options = rig.options(None, None)).build();
     let error = client.get(&rig.url).send().unwrap_err();

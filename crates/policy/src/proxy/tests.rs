@@ -331,7 +331,7 @@ fn socks_refusals_have_distinct_error_messages() {
 }
 
 #[test]
-fn socks_refuses_long_names_and_ipv6() {
+fn unsupported_socks_destinations_and_credentials_are_refused() {
     let new = |kind, destination, credentials: Option<&Credentials>| {
         SocksHandshake::new(kind, destination, 1, credentials).err()
     };

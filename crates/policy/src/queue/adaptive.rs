@@ -70,9 +70,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns false if caps may have to be raised because no job ends, and
-    /// [`next_wakeup`](JobQueue::next_wakeup) does not include the time of that increase. In that
-    /// case, call [`next`](JobQueue::next) after each push for a host that is full.
+    /// Returns true if caps do not adapt, or if the next time at which caps are raised because no
+    /// job ends is already known to [`next_wakeup`](JobQueue::next_wakeup). If this returns false,
+    /// call [`next`](JobQueue::next) after each push for a host that is full.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }

@@ -175,8 +175,8 @@ impl<'w> SecretsModel<'w> {
         taken
     }
 
-    /// Returns all secrets. The flag of each tells whether the current origin may receive the
-    /// secret; `None` means that it may or may not be sent.
+    /// Returns all secrets, each with a flag: true if the current origin must receive the secret,
+    /// false if it must not, and `None` if both are correct.
     fn of_origin(&self) -> Vec<(String, Option<bool>)> {
         let ModelUserOptions { user, url_user, bearer, netrc, .. } = *self.world;
         let is_first = self.peer == self.first;

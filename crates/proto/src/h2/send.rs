@@ -54,9 +54,9 @@ impl H2Machine {
         Ok(data.len())
     }
 
-    /// Lets `fill` write body bytes directly into the output: at most `room` bytes, and at most one
-    /// DATA frame. Returns their number, which is the result of `fill`. Apart from that, it does
-    /// what [`H2Machine::send_body`] does, without a copy.
+    /// Appends at most `room` body bytes, and at most one DATA frame. `fill` writes the bytes
+    /// directly into the output. Returns the number of appended bytes, which is the result of
+    /// `fill`. In all other respects, this is [`H2Machine::send_body`] without a copy.
     pub fn fill_body(
         &mut self,
         id: RequestId,

@@ -290,8 +290,9 @@ fn entry_at_relative_index(table: &DynamicTable, base: u64, index: u64) -> Resul
     absolute.and_then(|absolute| table.get_absolute(absolute)).ok_or(QpackFault::Index { index })
 }
 
-/// Appends the string at the front of `input` to `out`. The length of the string has a prefix of
-/// `prefix` bits; the bit above the prefix tells whether the string is Huffman-coded.
+/// Appends the string at the front of `input` to `out`. The length of the string is encoded as an
+/// integer with a prefix of `prefix` bits. The bit above the prefix says whether the string is
+/// Huffman-coded.
 fn string(input: &mut &[u8], prefix: u32, out: &mut Vec<u8>) -> Result<(), QpackFault> {
     let &first = input.first().ok_or(QpackFault::Truncated)?;
     let length = integer(input, prefix)?;

@@ -203,7 +203,7 @@ fn h2_acknowledgements_the_peer_does_not_read_are_bounded() {
 }
 
 #[test]
-fn reset_stream_has_no_larger_window() {
+fn data_after_reset_stays_within_the_old_window() {
     let config = H2Config { stream_window: 20_000, ..H2Config::default() };
     let mut conn = asked(config, &get(), 1);
     answer(&mut conn, &[headers(1, 0, OK)]);

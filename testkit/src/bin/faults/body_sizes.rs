@@ -73,9 +73,9 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
     Ok(out)
 }
 
-/// Downloads the source once under the conditions in `bits`: bit 4 means TLS, bit 2 a file instead
-/// of a pipe, bit 1 a single stream. If `reader` is given, it is the rate in bytes a second at
-/// which the pipe is read.
+/// Downloads the source once under the conditions in `bits`, which is a sum: 4 stands for TLS, 2
+/// for a file instead of a pipe, and 1 for a single stream. If `reader` is given, it is the rate in
+/// bytes a second at which the pipe is read.
 fn run_once(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<BodySizeRun> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));

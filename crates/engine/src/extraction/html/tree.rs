@@ -80,8 +80,9 @@ pub(super) struct PageTree {
     /// The number of open elements whose text is selected. An element that several queries select
     /// counts once for each of them.
     open_texts: usize,
-    /// The number of additional bytes that the waiting values need because they overlap: each byte
-    /// of the text before `counted` counts once for each value that contains it, except the first.
+    /// The number of additional bytes that the waiting values need because they overlap. A byte of
+    /// the text that n values contain counts n − 1 times. Only the text before `counted` is
+    /// included.
     repeated: usize,
     counted: usize,
     muted: Option<OpenSeparateText>,
@@ -134,8 +135,8 @@ impl PageTree {
         (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the number of additional bytes that the waiting values need because they overlap:
-    /// each byte of the text counts once for each value that contains it, except the first.
+    /// Returns the number of additional bytes that the waiting values need because they overlap. A
+    /// byte of the text that n values contain counts n − 1 times.
     fn repeated(&self) -> usize {
         let more = self.text.position() - self.counted;
         self.repeated + more * self.open_texts.saturating_sub(1)

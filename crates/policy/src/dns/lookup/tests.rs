@@ -153,7 +153,7 @@ fn server_failure_does_not_mean_not_found() {
 }
 
 #[test]
-fn options_use_vc_and_no_aaaa_are_followed() {
+fn resolver_options_use_vc_and_no_aaaa_are_obeyed() {
     let (lookup, transmits) = lookup("h", "nameserver 1.1.1.1\noptions use-vc no-aaaa\n");
     assert_eq!(transmits, [to(A, 0, true)]);
     // Nothing is lost over TCP: the next try is a new connection after the whole timeout.
