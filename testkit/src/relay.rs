@@ -251,7 +251,7 @@ impl RelayForwarder {
     }
 
     /// Relays one direction of a connection until the end of its data or the first error, and then
-    /// shuts down the write side of `to`. The opposite direction continues until it ends itself.
+    /// shuts down the write side of `to`. The opposite direction continues until its own end.
     async fn forward_one_way(
         &self,
         from: OwnedReadHalf,

@@ -202,7 +202,7 @@ enum LimitPhase {
         goes_on: bool,
     },
     /// The limit is raised by one, to find out whether more requests are served in the same time.
-    /// `usual` and `mean` are the limit and the mean time of a request before.
+    /// `usual` and `mean` are the limit and the mean time of a request before the probe.
     Probing {
         usual: usize,
         mean: u64,

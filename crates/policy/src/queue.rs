@@ -374,7 +374,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.caps
     }
 
-    /// Returns the number of waiting jobs, without the delayed ones.
+    /// Returns the number of waiting jobs. Delayed jobs do not count.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }

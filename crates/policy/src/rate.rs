@@ -112,7 +112,8 @@ impl TokenBucket {
     }
 }
 
-/// The longest time in advance for which a transfer gets a turn in a [`SharedBucket`].
+/// The longest time by which the queue of other transfers delays a transfer's turn in a
+/// [`SharedBucket`].
 const LONGEST_TURN: Duration = Duration::from_secs(5);
 
 /// A [`TokenBucket`] that many transfers share. Each waiting transfer gets the time of its turn.
@@ -230,7 +231,7 @@ const MAX_HOSTS: usize = 1 << 16;
 pub struct HostSchedules<K> {
     interval: Duration,
     hosts: HashMap<K, StartSchedule>,
-    /// The number of hosts at which the hosts whose next start time has passed are dropped.
+    /// When there are this many hosts, the hosts whose next start time has passed are dropped.
     sweep_at: usize,
 }
 

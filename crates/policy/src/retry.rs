@@ -52,7 +52,7 @@ pub struct RetryRules {
     /// `max_time` is compared with the start of the delay, or with its end if there is a
     /// Retry-After. Default off.
     pub waits_as_curl: bool,
-    /// The longest delay for a Retry-After. A longer one is reduced to this. Default 1 hour.
+    /// The longest delay for a Retry-After. A longer delay is reduced to this. Default 1 hour.
     pub cap: Duration,
 }
 

@@ -67,8 +67,8 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
     }
 
     /// Checks a count of useless frames that the caller keeps. Unlike the counts of
-    /// [`FloodCounts::count`], it is not reset after ten seconds, and progress does not raise its
-    /// limit.
+    /// [`FloodCounts::count`], this count is not reset after ten seconds, and progress does not
+    /// raise its limit.
     pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
         self.check(of, count, 0)
     }

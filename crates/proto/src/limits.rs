@@ -17,7 +17,7 @@ pub struct ResponseLimits {
     /// The largest number of bytes in all heads of one response together, interim heads included.
     ///
     /// Default 307,200 (300 KiB), which is also the most memory that an unfinished head occupies in
-    /// the driver's buffer; a finished one is copied once more. Hazard: below about 16 KiB real
+    /// the driver's buffer; a finished head is copied once more. Hazard: below about 16 KiB real
     /// sites with many cookies fail.
     pub head_bytes: usize,
     /// The largest number of fields in one response head.

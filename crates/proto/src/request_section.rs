@@ -228,7 +228,7 @@ fn is_omitted_in_http2(name: &str, value: &[u8]) -> bool {
 }
 
 /// Returns `true` if a Connection field names this field, which is then not sent in HTTP/2 and
-/// HTTP/3. TE is an exception: HTTP/1 requires Connection to name it, and it is sent.
+/// HTTP/3. TE is an exception: HTTP/1 requires Connection to name TE, but TE is sent.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields

@@ -33,7 +33,8 @@ fn partial(wire: &[u8], piece: usize) -> Option<ResponseHead> {
     machine.partial_head(&unused)
 }
 
-/// Checks that [`partial`] returns the same for every size of the pieces, and returns that as text.
+/// Checks that the result of [`partial`] is equal for every size of the pieces. Returns this result
+/// as text.
 fn raw(wire: &[u8]) -> Option<String> {
     let text = |head: ResponseHead| String::from_utf8_lossy(head.raw()).into_owned();
     let whole = partial(wire, wire.len().max(1)).map(text);

@@ -82,7 +82,7 @@ struct FaultySession<'a> {
     initial: i64,
     streams: BTreeMap<u32, FaultyStream>,
     highest: u32,
-    /// True as long as new streams are accepted. Sending a GOAWAY ends this.
+    /// True if new streams are accepted; false after a GOAWAY was sent.
     takes_more: bool,
 }
 

@@ -113,8 +113,8 @@ impl ReplyDraft {
     }
 }
 
-/// Returns a random body. Its length is often one at which programs change their behaviour, such as
-/// the size of a buffer.
+/// Returns a random body. Its length is often a length at which programs change their behaviour,
+/// such as the size of a buffer.
 pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     let length = match rng.below(8) {
         0 => 0,

@@ -11,7 +11,7 @@ use crate::rng::Rng;
 /// A frame to send: a description for the report, and the function that encodes it.
 type NamedFrame = (&'static str, fn() -> Vec<u8>);
 
-/// HTTP/2 frames that a server must not send during a response. When the client receives one, it
+/// HTTP/2 frames that a server must not send during a response. A client that receives such a frame
 /// must end the connection or the stream (RFC 9113 §5, §6).
 const BREACHES: &[NamedFrame] = &[
     ("a window raised by nothing", || window_update(0, 0)),

@@ -16,7 +16,7 @@ use super::{HostileProtocol, HostileReply, ReplyEnd, ReplyPiece};
 /// time the session ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The time for which the server waits for another request. Most replies give the client no reason
-/// to send one.
+/// to send another request.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The length of the preface of an HTTP/2 connection (RFC 9113 §3.4).
 const PREFACE: usize = 24;

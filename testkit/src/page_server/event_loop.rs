@@ -167,8 +167,8 @@ impl EventLoop {
         }
     }
 
-    /// Starts the next request of the connection in this slot, if no request is in progress and one
-    /// has arrived completely.
+    /// Starts the next request of the connection in this slot, if no request is in progress and the
+    /// next request has arrived completely.
     fn start_request(&mut self, place: usize) {
         let Some(Some(NumberedConnection { number, connection })) = self.connections.get_mut(place) else { return };
         if connection.phase != RequestPhase::Idle {

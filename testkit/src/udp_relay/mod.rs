@@ -47,7 +47,7 @@ pub enum DatagramVerdict {
     Pass,
     /// The datagram is dropped.
     Drop,
-    /// The given datagrams are relayed in place of the original one, without loss and delay.
+    /// The given datagrams are relayed in place of the original datagram, without loss and delay.
     Replace(Vec<Vec<u8>>),
 }
 

@@ -157,8 +157,8 @@ impl Distinct {
     }
 
     /// Writes a value to disk as the record (length, value, sequence number). After the records are
-    /// sorted, equal values are adjacent, the earliest first. Because of the length, no longer
-    /// value is sorted between two copies of a shorter one.
+    /// sorted, equal values are adjacent, the earliest first. Because each record begins with the
+    /// length, a longer value never comes between two copies of a shorter value.
     fn defer(&mut self, value: &[u8]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());

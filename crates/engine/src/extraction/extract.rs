@@ -37,7 +37,7 @@ const MAX_GATHERED: usize = 256 << 10;
 #[derive(Clone)]
 pub struct ExtractPattern {
     inner: Arc<[CompiledExpression]>,
-    /// True to pass on values of matches in which group 1 is empty or did not take part.
+    /// True to pass on the empty values of matches in which group 1 is empty or takes no part.
     keeps_empty: bool,
 }
 

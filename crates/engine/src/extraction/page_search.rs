@@ -73,7 +73,8 @@ impl PageQuery {
     }
 
     /// Makes a query for the values of HTML elements. Values are returned in the order in which
-    /// their elements begin in the page. For one element, the order of the queries decides.
+    /// their elements begin in the page. For values of the same element, the order of the queries
+    /// decides.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`](crate::ErrorKind::Setup) if there are too many selectors.

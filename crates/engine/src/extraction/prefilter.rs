@@ -46,8 +46,9 @@ pub(super) struct ByteTriple {
 }
 
 impl ByteTriple {
-    /// Returns the triples of byte sets for all pieces that can have one, without those whose hits
-    /// are too frequent to be useful. The triples with the rarest hits come first.
+    /// Returns the possible triples of byte sets, at most one for each piece of the shape. Leaves
+    /// out triples whose hits are too frequent to be useful. The triples with the rarest hits come
+    /// first.
     pub(super) fn all_in_shape(shape: &PatternShape) -> Vec<Self> {
         let mut triples: Vec<Self> = (0..shape.pieces.len())
             .filter_map(|piece| Self::at_piece(shape, piece))

@@ -127,7 +127,7 @@ fn store_first(found: &mut Option<String>, value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Makes the error for a page of which the search would have to keep more than [`MAX_KEPT`] bytes.
+/// Makes the error for a page if the search would have to keep more than [`MAX_KEPT`] bytes of it.
 fn too_large() -> Error {
     let message = format!("the value for the next page takes more than {} KiB of the page", MAX_KEPT >> 10);
     Error::new(ErrorKind::TooLarge, message)

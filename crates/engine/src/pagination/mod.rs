@@ -218,7 +218,7 @@ impl Listing {
     }
 
     /// Like [`Listing::next`], but for a page from which values were extracted: `has_values` is
-    /// true if there were any. With counted pages, a page without values is empty.
+    /// true if there were any values. With counted pages, a page without values is empty.
     ///
     /// # Errors
     /// The errors of [`Listing::next`].

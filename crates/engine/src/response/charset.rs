@@ -50,8 +50,8 @@ fn parse_parameter_value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// Decodes `bytes` as text. The encoding is that of the byte order mark, or else `charset`, or else
-/// UTF-8. Invalid bytes become U+FFFD.
+/// Decodes `bytes` as text. The byte order mark decides the encoding. Without such a mark,
+/// `charset` decides; without `charset`, the encoding is UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(&bytes);

@@ -161,8 +161,9 @@ impl Response {
         Ok(all)
     }
 
-    /// Returns the remaining body as text. The encoding is that of the byte order mark, or else
-    /// that in `Content-Type`, or else UTF-8. Invalid bytes become U+FFFD.
+    /// Returns the remaining body as text. The byte order mark decides the encoding. Without such a
+    /// mark, the charset in `Content-Type` decides; without a charset, the encoding is UTF-8.
+    /// Invalid bytes become U+FFFD.
     ///
     /// # Errors
     /// The errors of [`bytes`](Self::bytes).

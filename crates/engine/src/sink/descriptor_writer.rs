@@ -50,10 +50,10 @@ pub enum OutputReadiness {
     Full,
 }
 
-/// The number of bytes from which a single write is passed to the system immediately. Shorter
-/// writes are buffered.
+/// A write of at least this many bytes is passed to the system immediately. Shorter writes are
+/// buffered.
 const MAX_BUFFERED_WRITE: usize = 16 << 10;
-/// The number of buffered bytes at which all of them are written.
+/// When at least this many bytes are buffered, all of them are written.
 const FLUSH_THRESHOLD: usize = 64 << 10;
 /// The number of bytes at the beginning of an output that are searched for NUL, in order to
 /// recognize binary content, as in curl.
@@ -332,8 +332,8 @@ impl AsFd for DescriptorWriter {
 pub struct BlockingOutputSink {
     output: DescriptorWriter,
     deadline: Option<Instant>,
-    /// The earlier one of two deadlines: that of the current attempt, and that of the whole output.
-    /// `None` if neither is set.
+    /// The deadline of the current attempt or the deadline of the whole output, whichever is
+    /// earlier. `None` if neither is set.
     until: Option<Instant>,
     written: bool,
 }

@@ -34,9 +34,9 @@ pub struct MatchList {
     pub place: Option<MatchPosition>,
 }
 
-/// The position of an extracted value in the order of the input. It consists of the numbers of the
-/// transfers that led to the value, one for each stage of a [fleet](crate::fleet), and the number
-/// of the value in its body.
+/// The position of an extracted value in the order of the input. For each stage of a
+/// [fleet](crate::fleet), it contains the number of the transfer that led to the value. The last
+/// component is the number of the value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MatchPosition {
     /// The number of the transfer in each stage of the fleet. The body of the last of these

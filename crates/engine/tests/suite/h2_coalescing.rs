@@ -39,7 +39,8 @@ fn answering() -> (FramePeer, TestCertificates) {
     (peer, identity)
 }
 
-/// Makes a client whose resolver returns for each host in `hosts` the address in the same pair.
+/// Makes a client with a resolver. Each pair in `hosts` is a host and the address to which it
+/// resolves.
 fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
     let client = Client::new();
     for (host, address) in hosts {

@@ -68,7 +68,7 @@ fn retry_after_delay_is_honoured_and_capped() {
 }
 
 /// Checks that a response without a head (HTTP/0.9) is accepted only on a new connection. On a
-/// reused one, the bytes may be the rest of another response.
+/// reused connection, the bytes may be the rest of another response.
 #[test]
 fn headless_response_is_accepted_only_on_new_connections() {
     for driver in DRIVERS {
@@ -168,7 +168,7 @@ fn body_that_always_breaks_off_exhausts_retries() {
     assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
 }
 
-/// Fetches a URL as the second one of a fleet. The body of the first URL is streamed to the output,
+/// Fetches a URL as the second URL of a fleet. The body of the first URL is streamed to the output,
 /// while the body of the second URL is buffered and can be restarted.
 fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome {
     let slow = RawPeer::start(vec![vec![

@@ -50,8 +50,8 @@ pub enum NetrcLookup<'g> {
     Required(&'g [u8]),
 }
 
-/// The credentials with which a request may answer a challenge, or which it may send without one.
-/// `Debug` shows no secret.
+/// The credentials with which a request may answer a challenge, or which it may send without a
+/// challenge. `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestCredentials {
     /// The user name and password for Basic and Digest, or `None`.

@@ -24,8 +24,8 @@ use crate::calendar::CalendarTime;
 const FILE_HEADER: &[u8] = b"#LWP-Cookies-";
 const COOKIE_LINE_PREFIX: &[u8] = b"Set-Cookie3:";
 
-/// Parses a cookie file of LWP. `now` is in seconds since 1970. Returns `None` if the first line is
-/// not that of an LWP file.
+/// Parses a cookie file of LWP. `now` is in seconds since 1970. Returns `None` if the text does not
+/// begin with the first line of an LWP file.
 pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     if !lines.next()?.starts_with(FILE_HEADER) {

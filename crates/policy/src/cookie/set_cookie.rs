@@ -56,7 +56,7 @@ pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<Se
     Ok(cookie)
 }
 
-/// The length in bytes from which an Expires value is ignored, as in curl.
+/// An Expires value of at least this many bytes is ignored, as in curl.
 const CURL_MAX_DATE: usize = 80;
 
 /// Returns the value without a double quote at its start and at its end.

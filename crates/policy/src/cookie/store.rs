@@ -61,7 +61,7 @@ struct StoredCookie {
 pub enum SetCookieOutcome {
     /// The cookie was added; no cookie had the same key.
     Added,
-    /// The cookie replaced a stored one that had another value or other attributes.
+    /// The cookie replaced a stored cookie that had another value or other attributes.
     Replaced,
     /// The cookie had already expired, so the stored cookie with its key was removed.
     Removed,
@@ -330,8 +330,8 @@ impl CookieStore {
         SetCookieOutcome::Added
     }
 
-    /// Returns `true` if a cookie from an insecure peer would shadow a Secure one of the same name
-    /// for the same hosts and paths (§5.7, step 18).
+    /// Returns `true` if a cookie from an insecure peer would shadow a Secure cookie of the same
+    /// name for the same hosts and paths (§5.7, step 18).
     fn shadows_secure_cookie(&self, new: &Cookie) -> bool {
         let new = new.parts();
         self.sites.get(scope::registrable_domain(&new.domain)).into_iter().flatten().any(|entry| {

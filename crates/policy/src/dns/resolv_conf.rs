@@ -91,7 +91,7 @@ pub struct ResolvConf {
     pub timeout: Duration,
     /// The number of times that a query is sent to each server. Default 2, at most 5.
     pub attempts: u32,
-    /// True to rotate the servers: each lookup begins with the next one.
+    /// True to rotate the servers: each lookup begins with the next server.
     pub rotate: bool,
     /// True to announce a receive buffer for larger responses (EDNS, RFC 6891).
     pub edns0: bool,

@@ -99,8 +99,8 @@ fn number_of_remembered_http3_failures_is_bounded() {
 }
 
 proptest::proptest! {
-    /// Checks, against a model, that an endpoint is tried if and only if its last failure is old
-    /// enough, and that it gets no head start after it was silent until it works again.
+    /// Compares the history with a model. An endpoint is tried if and only if its last failure is
+    /// old enough. After an endpoint was silent, it gets no head start until it works again.
     #[test]
     fn http3_failure_history_agrees_with_a_model(steps in proptest::collection::vec((0u8..3, 0u64..2_000), 1..60)) {
         let mut memory = Http3FailureHistory::default();

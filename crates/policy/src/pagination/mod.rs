@@ -165,12 +165,12 @@ pub enum ListingEnd {
     ErrorStatus(u16),
     /// The listing has reached the user's maximum number of pages.
     MaxPages,
-    /// The URL of the next page is one that the listing already contains.
+    /// The listing already contains a page with the URL of the next page.
     KnownUrl {
         /// The URL of the known page.
         url: String,
     },
-    /// The page was redirected to one that the listing already contains.
+    /// The page was redirected to a page that the listing already contains.
     RedirectedToKnownUrl {
         /// The URL of the known page.
         url: String,
@@ -286,8 +286,8 @@ impl PageChain {
         Ok(PageStep::Next(next))
     }
 
-    /// Returns the reason for which a listing with a counted number ends at the current page.
-    /// `None` if there is another page.
+    /// Returns the reason why a listing whose page number is counted up ends at the current page.
+    /// Returns `None` if there is another page.
     fn end_of_counting(&mut self, rules: &PaginationRules, page: &FinishedPage<'_>) -> Option<ListingEnd> {
         if rules.ends_at(self.page, page.status) {
             return Some(ListingEnd::NotFound);

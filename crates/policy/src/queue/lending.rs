@@ -44,7 +44,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Lowers the total cap to one less than the number of running jobs without lent slots, because
-    /// there are no descriptors for more.
+    /// there are no descriptors for more jobs.
     pub fn shrink(&mut self) {
         self.set_total(self.running.saturating_sub(self.lent + 1));
     }

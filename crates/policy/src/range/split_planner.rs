@@ -48,13 +48,13 @@ const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
 /// The time allowed for new connections to open. After it, the measurement begins without the
 /// connections that are not open.
 const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
-/// The rate of one stream, in bytes a second, from which more connections would cost more than they
-/// gain.
+/// A stream of at least this rate, in bytes a second, is not split: more connections would cost
+/// more than they gain.
 const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
-/// The rate of one stream, in bytes a second, from which the processor may be its limit.
+/// If one stream has at least this rate, in bytes a second, the processor may be its limit.
 const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
-/// The total rate of several connections, in bytes a second, from which the processor may be their
-/// limit.
+/// If several connections together have at least this rate, in bytes a second, the processor may be
+/// their limit.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
 /// The interval at which several connections are judged after the first measurement.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);

@@ -97,7 +97,7 @@ impl Validator {
     /// validator.
     ///
     /// Only the field from which this validator was made is compared. An entity-tag is compared
-    /// byte for byte, so a weak or malformed one always differs (strong comparison, RFC 9110
+    /// byte for byte, so a weak or malformed entity-tag always differs (strong comparison, RFC 9110
     /// §8.8.3.2). Dates are compared as points in time, in any format.
     pub fn compare(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> ValidatorMatch {
         let same = if self.is_entity_tag() {

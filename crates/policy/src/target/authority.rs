@@ -132,8 +132,8 @@ fn parse_name_or_ipv4(text: &str) -> Result<Host, TargetError> {
 }
 
 /// Checks the characters of a host name: letters, digits, `-`, `_`, `~` and single dots. A list of
-/// allowed characters cannot miss a dangerous one, as curl's list of forbidden characters misses
-/// `|`.
+/// allowed characters cannot miss a dangerous character. (curl has a list of forbidden characters,
+/// which misses `|`.)
 fn check_name(name: &str) -> Result<(), TargetError> {
     let mut after_dot = true;
     for b in name.bytes() {

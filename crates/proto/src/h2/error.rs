@@ -98,7 +98,7 @@ pub enum FrameFault {
     StreamZero,
     /// The frame is on a stream, but its type belongs to the connection (stream 0).
     NotStreamZero,
-    /// The frame is on a stream that the client has not opened, or on one with an even number.
+    /// The frame is on a stream that the client has not opened, or on a stream with an even number.
     IdleStream,
     /// The frame is on a stream that had ended already.
     ClosedStream,

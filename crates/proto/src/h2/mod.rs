@@ -129,7 +129,8 @@ pub struct H2Config {
     /// The size in bytes of the dynamic table with which the peer compresses heads (RFC 7541
     /// §2.3.2).
     ///
-    /// Default 4,096. Worst case of memory: twice that, and as much again for offsets.
+    /// Default 4,096. Worst case of memory: twice this size for names and values, and the same
+    /// amount again for offsets.
     pub header_table_size: u32,
     /// The largest number of open requests, if the peer allows as many. Default 1,000; each open
     /// request costs about 200 bytes.

@@ -19,9 +19,9 @@ pub struct H3FloodLimits {
     pub go_away: u32,
     /// The number of CANCEL_PUSH frames. Default 16.
     pub cancel_push: u32,
-    /// The number of instructions on the peer's QPACK encoder stream. Default 200,000; one can make
-    /// the client copy a table entry of 4 KiB, so that all of them cost up to 0.1 s of CPU. Hazard:
-    /// a server that inserts ten entries for each small response.
+    /// The number of instructions on the peer's QPACK encoder stream. Default 200,000. One
+    /// instruction can make the client copy a table entry of 4 KiB, so this many instructions cost
+    /// up to 0.1 s of CPU. Hazard: a server that inserts ten entries for each small response.
     pub table_change: u32,
     /// The number of Stream Cancellation instructions on the peer's QPACK decoder stream. Default
     /// 1,000.

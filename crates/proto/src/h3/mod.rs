@@ -113,7 +113,7 @@ pub struct H3Config {
     /// The largest capacity in bytes of the dynamic table with which the peer compresses heads (RFC
     /// 9204 §3.2.3).
     ///
-    /// Default 4,096. Worst case of memory: ten times that.
+    /// Default 4,096. Worst case of memory: ten times this capacity.
     pub qpack_table_capacity: u32,
     /// The number of responses that may wait for the QPACK table at a time (RFC 9204 §2.1.2).
     ///

@@ -27,9 +27,9 @@ struct SourceContent {
 /// The result of comparing haul's whole output with the contents that the source may have had.
 pub(crate) struct ContentCheckResult {
     pub(crate) sha256: Digest,
-    /// True if the output is one of the contents, or a prefix of one.
+    /// True if the output is a prefix of a possible content, or that whole content.
     pub(crate) prefix: bool,
-    /// True if the output is one of the contents, complete.
+    /// True if the output is the whole of a possible content.
     pub(crate) whole: bool,
 }
 

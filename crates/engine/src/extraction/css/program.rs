@@ -143,8 +143,8 @@ impl SelectorProgram {
         }
     }
 
-    /// Decides at the start tag of an element which queries it matches. `parent` is the open
-    /// element that contains it. `is_root` is true if no element contains it. `full_name` is the
+    /// Decides at the start tag of an element which queries the element matches. `parent` is the
+    /// open element around it. `is_root` is true if no element is around it. `full_name` is the
     /// name as written in the tag. It may be `None` if `name` alone identifies the element's name.
     /// Returns the matching queries, and the step bits for the element's own children.
     pub(in crate::extraction) fn start_element(

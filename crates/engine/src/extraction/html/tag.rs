@@ -141,7 +141,7 @@ impl TagParser {
     /// the name. Returns the index after the tag's `>`. Returns `None` for a tag with another
     /// syntax, and for an incomplete one.
     ///
-    /// Most tags have this syntax. It can be parsed without a state machine.
+    /// Most tags have this syntax, which can be parsed without a state machine.
     pub(super) fn parse_common_tag(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
         self.attributes.clear();
         self.is_self_closing = false;

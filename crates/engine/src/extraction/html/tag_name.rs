@@ -52,8 +52,8 @@ impl TagName {
 
 /// The element has no content and no end tag.
 pub(super) const IS_VOID: u32 = 1;
-/// The element is in HTML's category "special": an end tag of another name inside it does not close
-/// it.
+/// The element is in HTML's category "special": an end tag with another name does not close the
+/// element.
 pub(super) const IS_SPECIAL: u32 = 1 << 1;
 /// The element is in the category "formatting": its end tag does not close the elements inside it.
 pub(super) const IS_FORMATTING: u32 = 1 << 2;

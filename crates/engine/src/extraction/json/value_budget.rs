@@ -22,7 +22,7 @@ static LARGE_VALUES: Mutex<()> = Mutex::new(());
 const OBJECT_ENTRY_SIZE: usize = size_of::<(u64, String, Value)>();
 /// The number of bytes that the hash table of an object needs in addition to its slots.
 const TABLE_OVERHEAD: usize = 16;
-/// The size in bytes from which a list grows by a quarter. A smaller list doubles.
+/// A list of at least this size in bytes grows by a quarter. A smaller list doubles.
 const LONG_LIST: usize = 64 << 10;
 
 /// Returns the number of bytes that an allocator takes for a block of `size` bytes.
@@ -141,7 +141,7 @@ impl ObjectCapacity {
     }
 }
 
-/// The number of bytes from which the parser's copy of a number's digits counts in the budget.
+/// If a number has at least this many bytes, the parser's copy of its digits counts in the budget.
 const LONG_NUMBER: usize = 64 << 10;
 
 /// Returns the length in bytes of the longest number in a text; 0 if none has [`LONG_NUMBER`]

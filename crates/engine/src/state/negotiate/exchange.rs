@@ -20,7 +20,8 @@ pub(crate) struct Negotiation {
     /// The token for the next request on the same connection, if the last challenge contained a
     /// token.
     next_token: Option<Vec<u8>>,
-    /// True if no token can be made, or if the peer has refused one. No further tokens are sent.
+    /// True if no token can be made, or if the peer has refused a token. No further tokens are sent
+    /// then.
     is_over: bool,
 }
 
@@ -89,8 +90,8 @@ impl Negotiation {
         Err(NegotiateError::Refused("the server's last token does not prove its identity".to_owned()))
     }
 
-    /// Returns true if no further tokens are sent, because none can be made or the peer has refused
-    /// one.
+    /// Returns true if no further tokens are sent, because no token can be made or the peer has
+    /// refused a token.
     pub(crate) fn sends_no_more_tokens(&self) -> bool {
         self.is_over
     }
