@@ -303,7 +303,7 @@ fn stall_ends_after_its_time_or_on_disconnect() {
 }
 
 #[test]
-fn rate_limits_hold_for_bodies_and_parts() {
+fn bodies_and_parts_are_sent_at_limited_rates() {
     let origin = origin();
     let path = origin.serve("a", small(FaultPlan { range_rate: Some(1_000_000), ..FaultPlan::default() }));
     let start = Instant::now();

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn outcome_and_method_decide_a_retry() {
+    fn retry_depends_on_outcome_and_method() {
         let rules = RetryRules { connrefused: true, ..RetryRules::default() };
         let table = [
             (AttemptOutcome::Status(503), true, false),

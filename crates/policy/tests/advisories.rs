@@ -41,7 +41,7 @@ fn cve_2018_1000007_fields_stay_with_the_host() {
 }
 
 #[test]
-fn cve_2022_27774_port_and_scheme_bind_secrets() {
+fn cve_2022_27774_secrets_stay_with_port_and_scheme() {
     for to in ["https://a.example:444/", "http://a.example/", "http://a.example:443/"] {
         assert_eq!(sent(hop("https://a.example/", to).secrets), ["Accept"], "{to}");
     }

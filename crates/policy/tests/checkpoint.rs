@@ -110,7 +110,7 @@ fn forged_checkpoints_with_valid_checksum_are_refused() {
 }
 
 #[test]
-fn newest_valid_checkpoint_counts() {
+fn newest_valid_checkpoint_is_used() {
     let (old, new) = (checkpoint(), Checkpoint { done: spans(&[(0, 1000)]), ..checkpoint() });
     let bad = vec![0xff; SIZE];
     let (first, second) = (old.encode(7), new.encode(8));

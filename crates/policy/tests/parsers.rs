@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn suggested_file_names_are_harmless(value in prop_oneof![
+    fn suggested_file_names_have_no_separators_or_controls(value in prop_oneof![
         vec(any::<u8>(), 0..60),
         "(attachment|); *filename\\*?=(\"|utf-8''|)([a-z./\\\\\"; %]|%2[eEfF]|%00|\u{202e}){0,20}".prop_map(String::into_bytes),
         ".{0,300}".prop_map(|name| [b"a;filename=", name.as_bytes()].concat()),

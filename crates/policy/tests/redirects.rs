@@ -21,7 +21,7 @@ fn next(rules: &RedirectRules, status: u16, method: &str) -> (String, bool) {
 }
 
 #[test]
-fn redirect_status_decides_the_next_method() {
+fn method_after_redirect_depends_on_the_status() {
     let rules = RedirectRules::default();
     let table = [
         (301, "GET", "GET", true),

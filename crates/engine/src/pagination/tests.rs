@@ -84,7 +84,7 @@ fn pagination_errors_name_the_url_without_password() {
 
 #[cfg(feature = "select")]
 #[test]
-fn json_value_types_decide_the_page_value() {
+fn page_value_depends_on_the_json_type() {
     let pagination = Pagination::by_json("$.a.next").unwrap();
     let cases = [
         ("", PageValue::None),

@@ -157,7 +157,7 @@ fn http1_is_used_when_h2_is_not_offered() {
 }
 
 #[test]
-fn redirects_cross_between_http1_and_http2() {
+fn redirects_between_http1_and_http2_are_followed() {
     let (two, one) = (http2_origin(100), start_origin());
     // The client trusts the authorities of both servers.
     let (first, _a) = trusting_ca(&format!("{}{}", two.ca_pem(), one.ca_pem()));

@@ -482,7 +482,7 @@ fn tls_context_reads_its_ca_file_once() {
 }
 
 #[test]
-fn session_tickets_depend_on_port_and_connect_to() {
+fn session_tickets_are_separate_by_port_and_connect_to() {
     let mut options = RequestOptions::default();
     let key =
         |url: &str, options: &RequestOptions| ConnectionKey::new(&Target::parse(url).unwrap(), options).session_key();

@@ -19,7 +19,7 @@ fn last(origin: &Origin) -> (String, String, Option<String>) {
 }
 
 #[test]
-fn redirect_status_decides_method_and_body() {
+fn method_and_body_after_redirect_depend_on_status() {
     let origin = start_origin();
     for driver in DRIVERS {
         for (status, method, kept) in

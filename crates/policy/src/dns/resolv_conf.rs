@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn last_search_or_domain_line_counts() {
+    fn last_search_or_domain_line_replaces_earlier_lines() {
         assert_eq!(ResolvConf::parse("search a b\ndomain c.\n").search, ["c"]);
         assert_eq!(ResolvConf::parse("domain c\nsearch A. .b\nsearch\n").search, Vec::<String>::new());
     }

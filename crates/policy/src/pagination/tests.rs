@@ -127,7 +127,7 @@ fn next_link_to_a_known_page_ends_listing() {
 }
 
 #[test]
-fn first_next_link_of_the_page_itself_counts() {
+fn first_next_link_of_the_page_itself_is_followed() {
     let step = |links: &[NextLink<'_>]| {
         let rules = PaginationRules::new(NextPageSource::LinkHeader);
         let at = url("http://h/a?b#c");

@@ -67,7 +67,7 @@ fn too_many_qpack_blocked_streams_end_the_connection() {
 }
 
 #[test]
-fn reset_of_a_qpack_blocked_stream_cancels_it() {
+fn reset_of_qpack_blocked_stream_sends_cancellation() {
     let mut conn = asked(H3Config::default(), &get(), 1);
     assert!(answer(&mut conn, 0, &[dynamic_head()], true).is_empty());
     conn.on_stream_reset(Timestamp(0), 0, H3ErrorCode::INTERNAL_ERROR).expect("no fault");
