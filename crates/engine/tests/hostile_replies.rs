@@ -2,7 +2,7 @@
 //! sends each to both drivers. Nothing may panic or hang, memory is bounded, and the result must be
 //! the one that the generator predicts.
 //!
-//! `HAUL_HOSTILE_REPLIES=10000` tests more of them (`make hostile`).
+//! `HAUL_HOSTILE_REPLIES=10000` tests more responses (`make hostile`).
 
 mod common;
 

@@ -417,7 +417,7 @@ impl ConcurrencyLimit {
 
     /// Lowers `base` after a jump if the first six requests on warm connections take much less time
     /// than `base`: the requests before were slow only because their connections were new. These
-    /// six requests reach the host before those on the connections that the jump opens.
+    /// six requests reach the host before the requests on the connections that the jump opens.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;

@@ -160,7 +160,7 @@ impl<T, K> QueuedHost<T, K> {
     }
 
     /// Returns the time until which the host is remembered without jobs: the end of its pause, or
-    /// of the memory of its cap.
+    /// the time until which its cap is remembered.
     fn paused_or_held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.remembered_until)
     }
@@ -325,8 +325,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Prevents jobs from starting on `host` before `until`, because of the caller's request start
-    /// rate. Unlike a [pause](JobQueue::pause_host_until), this is forgotten with the last job of
-    /// the host.
+    /// rate. Unlike a [pause](JobQueue::pause_host_until), this limit is forgotten with the last
+    /// job of the host.
     pub fn hold_host_until(&mut self, host: HostId, until: MonotonicTime) {
         let Some(index) = self.host_index(host) else { return };
         self.host_at(index).next_start = Some(until);

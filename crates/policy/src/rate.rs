@@ -176,8 +176,8 @@ impl SharedBucket {
 }
 
 /// If a start is late by at most this time, later starts make up for the delay. A wake-up is late
-/// by a fraction of a millisecond, on a busy machine by more. Otherwise, each late start would
-/// lower the rate.
+/// by a fraction of a millisecond, on a busy machine by more. Without this rule, each late start
+/// would lower the rate.
 const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 
 /// The longest interval between starts, 136 years: every clock can represent the resulting time.

@@ -44,15 +44,16 @@ pub struct RetryRules {
     /// True if only reset connections count as transient failures, for callers that retry other
     /// failures themselves; default off.
     pub only_resets: bool,
-    /// True to retry methods that are not idempotent, too, after transient failures. They are then
-    /// also sent again if a reused HTTP/1.1 connection was lost, as curl does. Default off. Hazard:
-    /// a POST may be carried out twice.
+    /// True to retry methods that are not idempotent, too, after transient failures. Requests with
+    /// these methods are then also sent again if a reused HTTP/1.1 connection was lost, as curl
+    /// does. Default off. Hazard: a POST may be carried out twice.
     pub any_method: bool,
-    /// True to wait like curl: a Retry-After replaces the computed delay even if it is shorter. And
-    /// `max_time` is compared with the start of the delay, or with its end if there is a
-    /// Retry-After. Default off.
+    /// True to wait like curl: a Retry-After replaces the computed delay even if the Retry-After is
+    /// shorter. Also, `max_time` is compared with the start of the delay, or with its end if there
+    /// is a Retry-After. Default off.
     pub waits_as_curl: bool,
-    /// The longest delay for a Retry-After. A longer delay is reduced to this. Default 1 hour.
+    /// The longest delay for a Retry-After. A longer delay is reduced to this length. Default 1
+    /// hour.
     pub cap: Duration,
 }
 

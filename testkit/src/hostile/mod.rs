@@ -101,8 +101,8 @@ impl HostileReply {
         draft.finish()
     }
 
-    /// Returns `true` if the server may leave the connection open after the reply, so that only its
-    /// time limit ends the client's wait.
+    /// Returns `true` if the server may leave the connection open after the reply, so that only the
+    /// client's time limit ends its wait.
     pub fn may_stall(&self) -> bool {
         self.end == ReplyEnd::Stall
     }

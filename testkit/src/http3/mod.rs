@@ -67,7 +67,8 @@ impl Http3Settings {
 
     /// Derives the tokens of stateless resets from `key`, and drops all connections without a
     /// CONNECTION_CLOSE when the server is dropped. A second server on the same port with the same
-    /// key then answers their packets with stateless resets. Default: a random key.
+    /// key then answers packets of the dropped connections with stateless resets. Default: a random
+    /// key.
     pub fn reset_key(mut self, key: [u8; 64]) -> Http3Settings {
         self.reset_key = Some(key);
         self

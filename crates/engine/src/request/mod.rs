@@ -147,7 +147,7 @@ pub struct RequestOptions {
     /// [`include_head`](Self::include_head). Default: false.
     pub escape_head: bool,
     /// True to receive only the head of the response, regardless of the method: the body is neither
-    /// delivered nor read. HEAD requests do not need it. Default: false.
+    /// delivered nor read. HEAD requests do not need this option. Default: false.
     pub head_only: bool,
     /// True to fail if the status is 400 or above, and deliver no body. Default: false.
     pub fail: bool,

@@ -99,7 +99,7 @@ impl OriginsAndProxies {
     }
 
     /// Returns the requests that the proxies have received since the last call, each with the
-    /// number of its proxy. `seen` stores how many were returned before.
+    /// number of its proxy. `seen` stores the numbers of requests returned before.
     fn received(&self, seen: &mut [[usize; 2]; 2]) -> Vec<(usize, Vec<String>)> {
         let mut all = Vec::new();
         for (number, pair) in self.proxies.iter().enumerate() {

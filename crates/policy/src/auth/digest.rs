@@ -122,7 +122,8 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
 }
 
 /// The state for answers to one challenge. Keep one `DigestSession` for the lifetime of the
-/// server's nonce, because it counts the requests made with the nonce. `Debug` shows no secret.
+/// server's nonce, because the session counts the requests made with the nonce. `Debug` shows no
+/// secret.
 #[derive(Clone)]
 pub struct DigestSession {
     challenge: DigestChallenge,

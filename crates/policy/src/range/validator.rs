@@ -35,8 +35,8 @@ const FIRST_WEB_SERVER_TIME: u64 = 631_152_000;
 /// `==` compares the text; to compare with a later response use [`compare`](Validator::compare).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
-    /// The value as received. Its first byte tells the two kinds apart, as in If-Range: only an
-    /// entity-tag begins with a quote.
+    /// The value as received. As in If-Range, its first byte tells an entity-tag from a date: only
+    /// an entity-tag begins with a quote.
     value: Vec<u8>,
 }
 

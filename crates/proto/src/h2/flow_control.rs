@@ -33,7 +33,7 @@ use crate::time::Timestamp;
 use core::time::Duration;
 
 /// The smallest increment of the connection's receive window, in bytes, that is worth a
-/// WINDOW_UPDATE frame. It does not apply if the peer's window is 0.
+/// WINDOW_UPDATE frame. This minimum does not apply if the peer's window is 0.
 const MIN_WINDOW_UPDATE: u64 = 4 * 1024;
 
 /// The receive window of one HTTP/2 stream.

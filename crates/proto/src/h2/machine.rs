@@ -234,7 +234,8 @@ impl H2Machine {
     }
 
     /// Records that the caller has consumed `n` bytes of the response's body. The bytes no longer
-    /// count against the receive windows. WINDOW_UPDATE frames announce that in large steps.
+    /// count against the receive windows. WINDOW_UPDATE frames announce the released bytes in large
+    /// steps.
     ///
     /// Release every byte of every [`H2Event::Body`] eventually, even after the response is
     /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.

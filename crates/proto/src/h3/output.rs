@@ -152,8 +152,9 @@ impl H3Machine {
         if self.has_failed_or_ended() { None } else { self.outputs.next_output() }
     }
 
-    /// Records that QUIC accepted the first `n` bytes of this stream's output. If that is all of
-    /// it, and [`H3Output::fin`] was true, the driver has also finished the stream.
+    /// Records that QUIC accepted the first `n` bytes of this stream's output. If these are all
+    /// bytes of the output, and [`H3Output::fin`] was true, the driver has also finished the
+    /// stream.
     pub fn advance_output(&mut self, stream: H3SendStream, n: usize) {
         match stream {
             H3SendStream::Request(RequestId(id)) => self.outputs.advance_request(id, n),
