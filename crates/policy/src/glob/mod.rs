@@ -23,12 +23,15 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use core::fmt::{self, Write};
+use core::fmt;
 use std::sync::Arc;
 
 use crate::filename;
 
-/// A parsed URL with its globs; cheap to clone.
+/// The largest number of decimal digits that a `u64` has.
+const MAX_DIGITS: usize = 20;
+
+/// A parsed glob; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct UrlGlob {
     pieces: Arc<[GlobPiece]>,
@@ -138,7 +141,7 @@ impl UrlGlob {
 
     /// Iterates over all expansions, which are made on demand. The iterator owns its data.
     pub fn iter(&self) -> GlobExpansions {
-        GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
+        GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false, length: 0 }
     }
 
     /// Returns the number of expansions; `None` if it does not fit into a `u64`.
@@ -182,14 +185,25 @@ impl GlobPiece {
             GlobKind::Set(elements) => out.push_str(&elements[index as usize]),
             GlobKind::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
             GlobKind::Numbers { from, step, width, .. } => {
-                // Not `{:0width$}`, which panics if a hostile list asks for more than 65,535 zeros.
-                let start = out.len();
-                write!(out, "{}", from + index * step).expect("a String takes all");
-                let zeros = width.saturating_sub(out.len() - start);
-                out.insert_str(start, &"0".repeat(zeros));
+                push_number(out, from + index * step, *width);
             }
         }
     }
+}
+
+/// Appends a number, padded with zeros to `width` digits.
+fn push_number(out: &mut String, number: u64, width: usize) {
+    let (mut digits, mut begin, mut rest) = ([b'0'; MAX_DIGITS], MAX_DIGITS, number);
+    loop {
+        begin -= 1;
+        digits[begin] += (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend(core::iter::repeat_n('0', width.saturating_sub(MAX_DIGITS - begin)));
+    out.extend(digits[begin..].iter().map(|digit| char::from(*digit)));
 }
 
 /// An iterator over the expansions of a [`UrlGlob`]; the last glob varies fastest.
@@ -198,9 +212,34 @@ pub struct GlobExpansions {
     pieces: Arc<[GlobPiece]>,
     at: Vec<u64>,
     done: bool,
+    /// The length of the last URL. The next one probably has the same length.
+    length: usize,
 }
 
 impl GlobExpansions {
+    /// Returns the URL of the next expansion, without the values of its globs.
+    pub fn next_url(&mut self) -> Option<String> {
+        self.expand(|_, _| {})
+    }
+
+    /// Returns the URL of the next expansion. Calls `on_value` with each glob and its value.
+    fn expand(&mut self, mut on_value: impl FnMut(&GlobPiece, &str)) -> Option<String> {
+        if self.done {
+            return None;
+        }
+        let mut url = String::with_capacity(self.length + 1);
+        for (piece, at) in self.pieces.iter().zip(&self.at) {
+            let start = url.len();
+            piece.append_value(*at, &mut url);
+            if !matches!(piece.kind, GlobKind::Text(_)) {
+                on_value(piece, &url[start..]);
+            }
+        }
+        self.length = url.len();
+        self.advance();
+        Some(url)
+    }
+
     fn advance(&mut self) {
         for (piece, at) in self.pieces.iter().zip(&mut self.at).rev() {
             if *at < piece.last_index() {
@@ -217,24 +256,14 @@ impl Iterator for GlobExpansions {
     type Item = GlobExpansion;
 
     fn next(&mut self) -> Option<GlobExpansion> {
-        if self.done {
-            return None;
-        }
-        let mut expansion = GlobExpansion { url: String::new(), parts: GlobValues::default() };
-        for (piece, at) in self.pieces.iter().zip(&self.at) {
-            let start = expansion.url.len();
-            piece.append_value(*at, &mut expansion.url);
-            if matches!(piece.kind, GlobKind::Text(_)) {
-                continue;
-            }
-            let part = expansion.url[start..].to_owned();
+        let mut parts = GlobValues::default();
+        let url = self.expand(|piece, value| {
             if let Some(name) = &piece.name {
-                expansion.parts.named.push((name.clone(), part.clone()));
+                parts.named.push((name.clone(), value.to_owned()));
             }
-            expansion.parts.numbered.push(part);
-        }
-        self.advance();
-        Some(expansion)
+            parts.numbered.push(value.to_owned());
+        })?;
+        Some(GlobExpansion { url, parts })
     }
 }
 
