@@ -31,18 +31,20 @@
 //! head has been printed. The head may therefore start above both caps. It may not start on a
 //! paused host, since that would answer a Retry-After with a busy loop.
 //!
-//! **Cost.** A waiting or delayed job is in two ordered maps; a host with a job that may start is in
+//! **Cost.** A waiting job is in two lines or ordered maps, a delayed job in two ordered maps; a host with a job that may start is in
 //! one ordered set. Every operation is O(log n); none visits all hosts. A host is dropped as soon as no
 //! job waits or runs there and it is not paused, so memory depends on the jobs in the queue, not on
 //! the number of hosts ever seen.
 
 mod adaptive;
 mod lending;
+mod waiting_jobs;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 pub use adaptive::JobEnd;
+use waiting_jobs::WaitingJobs;
 
 use crate::concurrency::ConcurrencyLimit;
 use crate::target::Origin;
@@ -88,7 +90,7 @@ pub struct JobQueue<T, K = Origin> {
     /// The index of the host of the last push. The next push is likely to be for the same host.
     last: u32,
     /// All waiting jobs, each with the index of its host.
-    waiting: BTreeMap<JobPosition, u32>,
+    waiting: WaitingJobs<u32>,
     /// Hosts that may start a job now, each with the position of its first job.
     ready: BTreeSet<(JobPosition, u32)>,
     /// The hosts of `ready` that have no running job.
@@ -118,7 +120,7 @@ struct HostQueueSlot<T, K> {
 #[derive(Debug)]
 struct QueuedHost<T, K> {
     key: K,
-    waiting: BTreeMap<JobPosition, T>,
+    waiting: WaitingJobs<T>,
     running: usize,
     /// The number of delayed jobs.
     delayed: usize,
@@ -177,7 +179,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             free: Vec::new(),
             by_key: HashMap::new(),
             last: 0,
-            waiting: BTreeMap::new(),
+            waiting: WaitingJobs::default(),
             ready: BTreeSet::new(),
             ready_idle: BTreeSet::new(),
             paused: BTreeSet::new(),
@@ -269,7 +271,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
             return None;
         }
         let over_cap = state.running > state.cap.unwrap_or(self.caps.per_host);
-        let first = *self.host_at(index).waiting.first_key_value()?.0;
+        let (first, _) = self.host_at(index).waiting.first()?;
         let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
         let ready_idle = self.running >= self.total_cap_with_lent()
             && self.ready_idle.first().is_some_and(|(place, _)| *place < first);
@@ -288,11 +290,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Removes and returns the first waiting job with this number, or else the first delayed job
     /// with this number.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
-        let all = (seq, 0)..=(seq, u64::MAX);
-        let (index, item) = if let Some((&place, &index)) = self.waiting.range(all.clone()).next() {
+        let (index, item) = if let Some((place, &index)) = self.waiting.first_with_number(seq) {
             (index, self.remove_at(place, index))
         } else {
-            let (&place, _) = self.delayed.range(all).next()?;
+            let (&place, _) = self.delayed.range((seq, 0)..=(seq, u64::MAX)).next()?;
             let (until, index, item) = self.delayed.remove(&place)?;
             self.due.remove(&(until, place));
             self.host_at(index).delayed -= 1;
@@ -346,7 +347,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// Returns the numbers of the jobs that wait on `host`.
     pub fn waiting_jobs_of_host(&self, host: HostId) -> impl Iterator<Item = u64> {
         let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
-        state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
+        state.into_iter().flat_map(|state| state.waiting.positions().map(|(seq, _)| seq))
     }
 
     /// Returns the earliest time at which a pause of a host with waiting jobs, or the wait of a
@@ -391,7 +392,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
 
     /// Returns `true` if a job with this number waits. Delayed jobs do not count.
     pub fn contains(&self, seq: u64) -> bool {
-        self.waiting.range((seq, 0)..=(seq, u64::MAX)).next().is_some()
+        self.waiting.first_with_number(seq).is_some()
     }
 
     /// Returns the number of running jobs.
@@ -420,19 +421,19 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
 
     /// Returns the lowest number of a waiting job; `None` if no job waits.
     pub fn first_seq(&self) -> Option<u64> {
-        self.waiting.first_key_value().map(|(place, _)| place.0)
+        self.waiting.first().map(|(place, _)| place.0)
     }
 
     fn startable_head(&self, head: Option<u64>) -> Option<(JobPosition, u32)> {
         let head = head?;
-        let (place, index) = self.waiting.range((head, 0)..=(head, u64::MAX)).next()?;
+        let (place, index) = self.waiting.first_with_number(head)?;
         let is_held = self.hosts[*index as usize].host.as_ref()?.held_until().is_some();
-        (!is_held).then_some((*place, *index))
+        (!is_held).then_some((place, *index))
     }
 
     fn remove_at(&mut self, place: JobPosition, index: u32) -> T {
-        self.waiting.remove(&place);
-        self.host_at(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
+        self.waiting.remove(place);
+        self.host_at(index).waiting.remove(place).expect("a place in `waiting` is in its host's too")
     }
 
     /// Ends the pauses of hosts and the waits of delayed jobs whose time has come at `now`, so that
@@ -473,7 +474,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
         let host = QueuedHost {
             key: key.clone(),
-            waiting: BTreeMap::new(),
+            waiting: WaitingJobs::default(),
             running: 0,
             delayed: 0,
             paused_until: None,
@@ -512,7 +513,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     fn update_host_state(&mut self, index: u32) {
         let per_host = self.caps.per_host;
         let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
-        let first = state.waiting.first_key_value().map(|(place, _)| *place);
+        let first = state.waiting.first().map(|(place, _)| place);
         let activity = if state.running == 0 { HostActivity::Idle } else { HostActivity::Busy };
         let held_until = state.held_until();
         let is_idle = first.is_none() && activity == HostActivity::Idle && state.delayed == 0;
