@@ -11,7 +11,7 @@ use haul_policy::http3::{Http3Choice, Http3Policy, QuicEndpoint};
 use super::RequestOptions;
 use crate::ErrorKind;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PooledConnection};
-use crate::net::proxy::ProxyRoute;
+use crate::net::proxy::{ProxyOptions, ProxyRoute};
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 use crate::state::auth::NegotiateOptions;
 
@@ -19,9 +19,11 @@ impl ProxyRoute {
     /// Returns the route through proxies for a request to this target with these options.
     #[must_use]
     pub fn for_request(target: &Target, options: &RequestOptions) -> Self {
-        let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
-            return Self::Direct;
+        let is_used = |given: &&ProxyOptions| {
+            let is_given = given.proxy.is_some() || given.preproxy.is_some();
+            (is_given || given.environment.has_proxy_for(target.scheme())) && options.connect.unix_socket.is_none()
         };
+        let Some(given) = options.proxy.as_ref().filter(is_used) else { return Self::Direct };
         let own = (target.host_text(), target.port());
         Self::select(given, target, options.connect_host_and_port(own.0, own.1) != own, options.user_agent.as_deref())
     }

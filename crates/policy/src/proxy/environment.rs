@@ -48,7 +48,16 @@ impl ProxyEnvironment {
         value.filter(|_| !no_proxy.matches(target))
     }
 
-    /// Returns `true` if one of the variables names an https proxy.
+    /// Returns `true` if there is a proxy for URLs with this scheme whose hosts `no_proxy` does not
+    /// name.
+    pub fn has_proxy_for(&self, scheme: Scheme) -> bool {
+        match scheme {
+            Scheme::Http => self.http.is_some(),
+            Scheme::Https => self.https.is_some(),
+        }
+    }
+
+    /// Returns `true` if one of the proxies is reached over TLS.
     pub fn has_https_proxy(&self) -> bool {
         let is_https = |url: &String| Proxy::parse(url).is_ok_and(|proxy| proxy.kind() == ProxyKind::Https);
         [&self.http, &self.https].into_iter().flatten().any(is_https)
