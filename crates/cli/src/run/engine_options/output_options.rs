@@ -178,11 +178,12 @@ pub(crate) fn options_for(
     names: Option<&OutputNames>,
 ) -> FileOptions {
     let existing = operation.existing_file_policy(output);
-    let is_checked = !operation.in_place && existing != ExistingFilePolicy::Number;
+    let named_by_response = is_named_by_response(operation, output);
+    let is_checked = named_by_response && !operation.in_place && existing != ExistingFilePolicy::Number;
     FileOptions {
         create_dirs: operation.create_dirs,
         beneath: chosen_below(operation, output),
-        named_by_response: is_named_by_response(operation, output),
+        named_by_response,
         name_check: names.filter(|_| is_checked).map(|names| names.path_check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {
             ExistingFilePolicy::ReplaceOwn => {
@@ -244,6 +245,25 @@ pub(crate) fn claims_name(
         true => Ok(operation.existing_file_policy(output) != ExistingFilePolicy::Skip || !file.exists()),
         false => claim_name(operation, names, output, file, url),
     }
+}
+
+/// Returns true if all URLs with this output are written to `path` with the same options, and no URL
+/// reserves the name: a device that `-o` names without a placeholder, such as `/dev/null`.
+pub(crate) fn is_common_output(operation: &UrlGroup, names: &OutputNames, output: &OutputArg, path: &Path) -> bool {
+    let has_one_name = match output {
+        OutputArg::Null => true,
+        OutputArg::File(name) => !name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')),
+        _ => false,
+    };
+    has_one_name
+        && operation.stages[0].request.continue_at.is_none()
+        && match operation.existing_file_policy(output) {
+            ExistingFilePolicy::Skip => false,
+            ExistingFilePolicy::Number => true,
+            ExistingFilePolicy::Replace | ExistingFilePolicy::ReplaceOwn => {
+                operation.in_place || names.is_known_device(path)
+            }
+        }
 }
 
 /// Returns true if the response chooses the name of the output file (`-J` with `-O`).

@@ -19,7 +19,9 @@ use crate::checksum::ChecksumList;
 use crate::job::{JobRun, KnownUrl, UrlCursor, UrlRunState};
 use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordFormat;
-use crate::run::engine_options::output_options::{avoid_blocked_path, claims_name, options_for, output_file_path};
+use crate::run::engine_options::output_options::{
+    avoid_blocked_path, claims_name, is_common_output, options_for, output_file_path,
+};
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
 use crate::run::report::run_counts::RunCounts;
@@ -55,7 +57,10 @@ pub(crate) struct UrlItems {
     /// The origin of the last URL. If the next URL has the same origin, it shares the memory of
     /// this value.
     near: Option<Origin>,
-    /// The number of items created so far, including the items of earlier groups of the list.
+    /// The index of the last source, and the destination that all its URLs have. `None` if the
+    /// destinations differ.
+    common: Option<(usize, BodyDestination)>,
+    /// The number of items made so far, including the items of earlier groups of the list.
     made: u64,
     /// The number of sources of earlier groups of the list.
     earlier_sources: u64,
@@ -152,6 +157,7 @@ impl UrlItems {
             requests,
             listings: ListingFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
             near: None,
+            common: None,
             made: 0,
             earlier_sources: 0,
             numbers,
@@ -224,6 +230,9 @@ impl UrlItems {
         parts: &GlobValues,
         columns: &ColumnLookup<'_>,
     ) -> Result<Option<BodyDestination>> {
+        if let Some(common) = self.common_destination(source) {
+            return Ok(Some(common.clone()));
+        }
         let output = self.operation.output_of_source(source);
         let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
@@ -231,6 +240,7 @@ impl UrlItems {
                 let message = "a list of checksums requires a file for each body; use -O or -o with #1";
                 return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage_error::shown_url(url)));
             }
+            self.common = Some((source, BodyDestination::Output));
             return Ok(Some(BodyDestination::Output));
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why
@@ -254,12 +264,22 @@ impl UrlItems {
                     let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
                     let of_list = || self.is_named_by_list(source, output).then(|| path.parent().map(Path::to_owned));
                     let beneath = options.beneath.or_else(|| of_list().flatten());
-                    BodyDestination::File { path, options: FileOptions { append, beneath, ..options } }
+                    let is_common = list.is_none() && is_common_output(&self.operation, &self.names, output, &path);
+                    let destination =
+                        BodyDestination::File { path, options: FileOptions { append, beneath, ..options } };
+                    self.common = is_common.then(|| (source, destination.clone()));
+                    destination
                 }
                 None => BodyDestination::Output,
             },
             Err(_) => BodyDestination::Output,
         }))
+    }
+
+    /// Returns the destination that all URLs of the source at this index have, once the first of them
+    /// has shown that they have one.
+    fn common_destination(&self, source: usize) -> Option<&BodyDestination> {
+        self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }
 
     /// Returns true if the URLs of a list choose the names of their files by `-O`. The curl persona
@@ -434,9 +454,14 @@ impl UrlItems {
     /// is open, and `Some(Ok(None))` for a URL that is skipped.
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
+        // The values of globs are for the names of files and for `--upload-file`.
+        let needs_values = self.common_destination(source).is_none() || self.listings.is_some();
         let next = match &mut self.current {
             OpenUrlSource::None => return None,
             OpenUrlSource::Rows(_) => return self.next_row_item(source),
+            OpenUrlSource::Glob(expansions) if !needs_values => {
+                Ok(expansions.next_url().map(|url| (url, GlobValues::default())))
+            }
             OpenUrlSource::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
             OpenUrlSource::File(list) => list.next_url().map(|url| url.map(|url| (url, GlobValues::default()))),
             OpenUrlSource::Records(list) => match list.next_record() {
