@@ -273,8 +273,9 @@ impl Worker {
         let before = Instant::now();
         let may_sleep = self.turn.ready_again.is_empty() && self.inbox.try_sleep();
         let timeout = if may_sleep {
-            self.next_timeout().map(|at| at.saturating_duration_since(before))
+            self.next_wakeup(before).map(|at| at.saturating_duration_since(before))
         } else {
+            self.slots.set_timers();
             Some(Duration::ZERO)
         };
         match self.poll.poll(events, timeout) {
@@ -287,8 +288,8 @@ impl Worker {
         Ok(())
     }
 
-    fn next_timeout(&mut self) -> Option<Instant> {
-        let slots = self.slots.next_timeout();
+    fn next_wakeup(&mut self, before: Instant) -> Option<Instant> {
+        let slots = self.slots.next_wakeup(before);
         // The time passed on is the time of the last `Scheduler::next`. A pause that has ended
         // since then must still wake the worker. While there are too many attempts, it is not
         // asked: the next timeout of an attempt comes soon.

@@ -169,7 +169,18 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns the earliest timeout of all slots.
+    /// Returns a time to sleep until: the time of the next timeout of all slots, or an earlier time
+    /// after `now`. A timer is often older than its slot's next timeout, which each received byte may
+    /// put off. So this asks no slot before a timer has expired.
+    pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
+        self.set_timers();
+        match self.timers.peek() {
+            Some(Reverse((at, _))) if *at > now => Some(*at),
+            _ => self.next_timeout(),
+        }
+    }
+
+    /// Returns the time of the next timeout of all slots.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         self.set_timers();
         while let Some(Reverse((at, token))) = self.timers.peek().copied() {
@@ -190,9 +201,13 @@ impl ConnectionSlotTable {
         None
     }
 
-    /// Returns the slots whose timeout has expired.
+    /// Returns the slots whose timeout has expired. The slots that were changed since the last sleep are
+    /// asked before the next one, which then ends at once if the timeout of one has expired.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
+        if self.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
+            return due;
+        }
         while self.next_timeout().is_some_and(|at| at <= now)
             && let Some(Reverse((_, token))) = self.timers.pop()
         {
@@ -208,7 +223,9 @@ impl ConnectionSlotTable {
         due
     }
 
-    fn set_timers(&mut self) {
+    /// Asks the slots that were changed for their next timeouts, and sets their timers. Each turn of the
+    /// event loop calls this.
+    pub(super) fn set_timers(&mut self) {
         while let Some(token) = self.changed.pop() {
             let Some(entry) = self.slots.get_mut(token) else { continue };
             if std::mem::take(&mut entry.is_changed)
