@@ -10,6 +10,7 @@
 //! Each worker thread keeps the connections for which it has requests. The pool keeps connections
 //! between runs, and passes them from one thread to another.
 
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ use crate::state::auth::NegotiateOptions;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same
 /// connection.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionKey {
     /// The host name for DNS and TLS. With a proxy that forwards requests, this is the proxy's
     /// host, since requests to any origin may use the connection.
@@ -67,6 +68,15 @@ pub struct ConnectionKey {
     pub negotiate: Option<NegotiateOptions>,
     /// The route of the connection through proxies.
     pub via: ProxyRoute,
+}
+
+impl Hash for ConnectionKey {
+    // Keys with the same host and ports seldom differ in other settings. Hashing all settings would
+    // take most of the time of a search.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.host.hash(state);
+        (self.port, self.dial.1).hash(state);
+    }
 }
 
 impl ConnectionKey {
