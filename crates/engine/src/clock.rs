@@ -6,6 +6,7 @@
 //! assert!(haul::clock::to_timestamp(now) <= haul::clock::to_timestamp(now + std::time::Duration::from_secs(1)));
 //! ```
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -47,8 +48,20 @@ pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Converts an instant to nanoseconds. A driver converts the same instant several times, so the last
+/// result is kept.
 fn nanoseconds(now: Instant) -> u64 {
-    u64::try_from(now.saturating_duration_since(start_of_process()).as_nanos()).unwrap_or(u64::MAX)
+    thread_local! {
+        static LAST: Cell<Option<(Instant, u64)>> = const { Cell::new(None) };
+    }
+    if let Some((last, time)) = LAST.get()
+        && last == now
+    {
+        return time;
+    }
+    let time = u64::try_from(now.saturating_duration_since(start_of_process()).as_nanos()).unwrap_or(u64::MAX);
+    LAST.set(Some((now, time)));
+    time
 }
 
 fn start_of_process() -> Instant {

@@ -243,10 +243,10 @@ impl SpeedLimits {
     /// Returns the number of bytes that may be received now under the maximum rate. The result is
     /// at most `credit`, the number of bytes that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
-        let time = clock::to_monotonic_time(now);
+        let time = || clock::to_monotonic_time(now);
         let allowed = match &self.rate {
             Some(bucket) if credit > 0 => {
-                let mut bucket = bucket.lock().ignore_poison();
+                let (mut bucket, time) = (bucket.lock().ignore_poison(), time());
                 match bucket.available(time) {
                     0 => ReceiveCredit::Until(clock::to_instant(bucket.ready_at(time, credit))),
                     tokens => ReceiveCredit::Bytes(credit.min(tokens)),
@@ -257,7 +257,7 @@ impl SpeedLimits {
         };
         let allowed = match (&self.total, allowed) {
             (Some(total), ReceiveCredit::Bytes(credit)) => {
-                match total.lock_receive_bucket().request_bytes(credit, time) {
+                match total.lock_receive_bucket().request_bytes(credit, time()) {
                     Ok(bytes) => ReceiveCredit::Bytes(bytes),
                     Err(turn) => ReceiveCredit::Until(clock::to_instant(turn)),
                 }
@@ -273,9 +273,9 @@ impl SpeedLimits {
     /// wait for the rate limit of all transfers, which would otherwise have no effect on small
     /// bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
-        let time = clock::to_monotonic_time(now);
+        let time = || clock::to_monotonic_time(now);
         if let Some(total) = &self.total {
-            let asked = total.lock_receive_bucket().request_bytes(credit.max(1), time);
+            let asked = total.lock_receive_bucket().request_bytes(credit.max(1), time());
             self.set_paused(asked.is_err(), now);
             match asked {
                 Ok(bytes) => credit = credit.min(bytes),
@@ -283,7 +283,7 @@ impl SpeedLimits {
             }
         }
         if let Some(bucket) = &self.rate {
-            credit = credit.min(bucket.lock().ignore_poison().available(time));
+            credit = credit.min(bucket.lock().ignore_poison().available(time()));
         }
         ReceiveCredit::Bytes(credit.max(1))
     }

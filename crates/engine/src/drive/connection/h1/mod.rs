@@ -281,7 +281,7 @@ impl H1Connection {
                 transfer.on_upload_progress();
             }
         };
-        let looks_at = Instant::now() + RESPONSE_CHECK_INTERVAL;
+        let mut looks_at = None;
         let mut pumped = sending::send_output(
             stream,
             conn,
@@ -297,7 +297,8 @@ impl H1Connection {
                         transfer.on_moved_content(n);
                     }
                     sent();
-                    if looks_at <= Instant::now() {
+                    let now = Instant::now();
+                    if *looks_at.get_or_insert(now + RESPONSE_CHECK_INTERVAL) <= now {
                         break;
                     }
                     sending::send_output(
