@@ -19,8 +19,8 @@ use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
 pub(super) use listing::FleetListing;
-pub(super) use queued_job::{InvalidJob, NextJob, StartedJob};
-use queued_job::{NewJob, QueuedJob};
+use queued_job::QueuedJob;
+pub(super) use queued_job::{DispatchedJob, InvalidJob, NextJob, StartedJob};
 use values::ValueOrigin;
 
 use super::fleet_item::FleetItem;
@@ -66,7 +66,7 @@ pub(super) struct Dispatcher {
 /// The state of a dispatcher, under its lock.
 pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
-    running: Slab<FleetJob>,
+    running: Slab<Box<DispatchedJob>>,
     source: Option<Box<dyn ItemSource>>,
     /// For each stage, the values that the stage passes on only at its end. `None` before the
     /// stage's end, and once all values are used.
@@ -187,20 +187,20 @@ impl Dispatcher {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
-    /// Adds a valid job to the queue, and an invalid job to the list of invalid jobs.
-    fn enqueue_job(&self, state: &mut DispatchState, job: Result<NewJob, Box<InvalidJob>>) {
+    /// Adds a job to the queue, or to the list of invalid jobs.
+    fn enqueue_job(&self, state: &mut DispatchState, job: Result<Box<DispatchedJob>, Box<InvalidJob>>) {
         match job {
             Ok(job) => self.push(state, job),
             Err(invalid) => state.invalid.push_back(*invalid),
         }
     }
 
-    fn push(&self, state: &mut DispatchState, waiting: NewJob) {
+    fn push(&self, state: &mut DispatchState, waiting: Box<DispatchedJob>) {
         let (stage, priority) = (waiting.job.stage, self.priority(waiting.job.stage, waiting.job.slot));
         state.waiting[stage] += 1;
         state.kept += waiting.kept;
-        let origin = waiting.target.origin();
-        let host = state.queue.push(&origin, priority, QueuedJob::New(Box::new(waiting)));
+        let origin = waiting.target.as_ref().expect("a job that has not started has a target").origin();
+        let host = state.queue.push(&origin, priority, QueuedJob::New(waiting));
         if self.limits.each_host.is_some() {
             self.limits.on_push(&mut state.queue, host, Instant::now());
         }
@@ -286,7 +286,8 @@ impl Dispatcher {
                 }
                 state.last_origin = Some(target.origin());
                 state.remember_url(&view.stages[0], &target);
-                let job = NewJob { job: job(state, url, destination), target, value: None, request, kept };
+                let job = job(state, url, destination);
+                let job = Box::new(DispatchedJob { job, target: Some(target), value: None, request, kept });
                 self.enqueue_job(state, job.in_listing(&view.stages[0], later_pages));
             }
             Err(error) => {
@@ -359,7 +360,7 @@ impl Dispatcher {
         if state.retrying.iter().sum::<usize>() >= state.max_retrying {
             return false;
         }
-        let FleetJob { stage, slot: body_slot, .. } = state.running[key];
+        let FleetJob { stage, slot: body_slot, .. } = state.running[key].job;
         let priority = self.retry_priority(stage, body_slot);
         let is_added =
             state.queue.push_delayed(slot, clock::to_monotonic_time(until), priority, QueuedJob::Retry(key)).is_ok();
@@ -370,7 +371,7 @@ impl Dispatcher {
     /// Removes from the queue a job that waits to be tried again.
     pub(super) fn cancel_retry(&self, key: usize) {
         let mut state = self.lock();
-        let FleetJob { stage, slot, .. } = state.running[key];
+        let FleetJob { stage, slot, .. } = state.running[key].job;
         if state.queue.remove(self.retry_priority(stage, slot)).is_some() {
             state.retrying[stage] -= 1;
         }
@@ -491,31 +492,34 @@ impl DispatchState {
     }
 
     fn start_job(&mut self, waiting: QueuedJob) -> NextJob {
-        let NewJob { job, target, value, request, kept } = match waiting {
-            QueuedJob::New(waiting) => *waiting,
+        let mut started = match waiting {
+            QueuedJob::New(waiting) => waiting,
             QueuedJob::Retry(key) => {
-                self.retrying[self.running[key].stage] -= 1;
+                self.retrying[self.running[key].job.stage] -= 1;
                 return NextJob::Retry(key);
             }
         };
-        let FleetJob { stage, slot, .. } = job;
+        let target = started.target.take().expect("a job that has not started has a target");
+        let (value, request) = (started.value.take(), started.request.take());
+        let FleetJob { stage, slot, .. } = started.job;
         self.waiting[stage] -= 1;
-        self.kept -= kept;
+        self.kept -= started.kept;
         if self.waiting[stage] < self.max_backlog / 2 {
             self.full[stage] = false;
         }
+        let job = &started.job;
         let (order, destination, listing) = (Arc::clone(&job.order), job.destination.clone(), job.listing.clone());
-        let key = self.running.insert(job);
+        let key = self.running.insert(started);
         NextJob::New(StartedJob { key, stage, slot, order, destination, target, value, request, listing })
     }
 
     /// Returns the URL of a job in progress.
     pub(super) fn url_of_running(&self, key: usize) -> String {
-        self.running[key].url.clone()
+        self.running[key].job.url.clone()
     }
 
     /// Removes a finished job from the jobs in progress, and returns it.
-    pub(super) fn remove_running(&mut self, key: usize) -> FleetJob {
+    pub(super) fn remove_running(&mut self, key: usize) -> Box<DispatchedJob> {
         self.running.remove(key)
     }
 

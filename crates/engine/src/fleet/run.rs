@@ -328,7 +328,7 @@ impl Scheduler for FleetRun {
         let (mut outcome, mut path) = transfer.into_outcome(result);
         // Released before the slot is finished, since that wakes transfers that wait for memory.
         path.release_decoder();
-        let mut job = {
+        let mut dispatched = {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {
                 state
@@ -340,13 +340,14 @@ impl Scheduler for FleetRun {
             }
             state.remove_running(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
+        let job = &mut dispatched.job;
         if let (BodyDestination::File { path: given, .. }, Some(named)) =
             (&mut job.destination, path.sink().file_name())
             && given.as_os_str() != named.as_os_str()
         {
             named.clone_into(given);
         }
-        let is_skipped = outcome.result.as_ref().is_err_and(|error| is_skipped(&job, error));
+        let is_skipped = outcome.result.as_ref().is_err_and(|error| is_skipped(job, error));
         if is_skipped {
             outcome.result = Ok(());
         }
@@ -363,7 +364,7 @@ impl Scheduler for FleetRun {
             self.stop(outcome.result.err());
             return;
         }
-        let end = self.end_of_page(&job, &mut outcome, path.take_page_observer());
+        let end = self.end_of_page(job, &mut outcome, path.take_page_observer());
         let content = path.take_record();
         if let Some(search) = path.into_search() {
             let mut spare = self.spare_searches(job.stage);
@@ -373,9 +374,9 @@ impl Scheduler for FleetRun {
         }
         // A skipped file is not this transfer's, so it is not reported.
         if is_skipped || matches!(end, PageEnd::Beyond) {
-            self.finish_job(&job, &outcome, RecordText::Whole(Vec::new()), end);
+            self.finish_job(job, &outcome, RecordText::Whole(Vec::new()), end);
         } else {
-            self.report_with_checksum(FinishedJob { job, outcome, content: content.unwrap_or_default(), end });
+            self.report_with_checksum(FinishedJob { dispatched, outcome, content: content.unwrap_or_default(), end });
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
-use super::{BodyDestination, Dispatcher, FleetJob, InvalidJob, NewJob, placeholder_target};
+use super::{BodyDestination, DispatchedJob, Dispatcher, FleetJob, InvalidJob, placeholder_target};
 use crate::fleet::fleet_item::ItemRequest;
 use crate::fleet::{FleetStage, PageDestination};
 use crate::ignore_poison::IgnorePoison;
@@ -60,17 +60,19 @@ impl FleetListing {
     }
 }
 
-impl NewJob {
-    /// Makes the job the first page of a listing, if its stage has listings. Returns an invalid job
-    /// if the listing cannot begin.
+impl DispatchedJob {
+    /// Makes the job the first page of a listing if its stage has listings. Returns the job as
+    /// invalid if the listing cannot begin.
     pub(super) fn in_listing(
-        mut self,
+        mut self: Box<Self>,
         stage: &FleetStage,
         destinations: Option<Arc<dyn PageDestination>>,
-    ) -> Result<Self, Box<InvalidJob>> {
+    ) -> Result<Box<Self>, Box<InvalidJob>> {
         let Some(pagination) = &stage.pagination else { return Ok(self) };
         self.job.order = self.job.order.iter().copied().chain([0]).collect();
-        match Listing::new(pagination, &self.target) {
+        let target = self.target.take().expect("a job that has not started has a target");
+        let listing = Listing::new(pagination, &target);
+        match listing {
             Ok(progress) => {
                 self.job.listing = Some(Arc::new(FleetListing {
                     origin: progress.origin(),
@@ -79,11 +81,12 @@ impl NewJob {
                     request: self.request.clone(),
                     destinations,
                 }));
+                self.target = Some(target);
                 Ok(self)
             }
             Err(error) => {
                 let error = error.with_url(without_userinfo(&self.job.url).escape_debug().to_string());
-                Err(Box::new(InvalidJob { job: self.job, target: self.target, error }))
+                Err(Box::new(InvalidJob { job: self.job, target, error }))
             }
         }
     }
@@ -111,7 +114,8 @@ impl Dispatcher {
                 let job = FleetJob { url: target.to_url(), destination, ..job };
                 let (value, request) = (listing.value.clone(), listing.request.clone());
                 let kept = request.as_deref().map_or(0, ItemRequest::kept_bytes);
-                self.push(&mut state, NewJob { job, target, value, request, kept });
+                let job = DispatchedJob { job, target: Some(target), value, request, kept };
+                self.push(&mut state, Box::new(job));
             }
             Err(error) => {
                 let url = error.url().map_or_else(|| job.url.clone(), str::to_owned);

@@ -11,16 +11,18 @@ use crate::fleet::fleet_job::{BodyDestination, FleetJob};
 
 /// An entry of the dispatcher's queue.
 pub(in crate::fleet) enum QueuedJob {
-    /// A job that has not started. It is boxed, because the queue moves its entries.
-    New(Box<NewJob>),
+    /// A job that has not started.
+    New(Box<DispatchedJob>),
     /// The key of a job that waits to be tried again.
     Retry(usize),
 }
 
-/// A job that has not started.
-pub(in crate::fleet) struct NewJob {
-    pub(super) job: FleetJob,
-    pub(super) target: Target,
+/// A job from the queue to its report. It stays in one box, because moving it from the queue to the
+/// jobs in progress and on to the finished jobs would copy some hundred bytes each time.
+pub(in crate::fleet) struct DispatchedJob {
+    pub(in crate::fleet) job: FleetJob,
+    /// The target of the request; `None` once the job has started.
+    pub(super) target: Option<Target>,
     /// The value of the previous stage from which the URL was made, if the stage has a value
     /// mapper.
     pub(super) value: Option<Box<[u8]>>,

@@ -189,7 +189,7 @@ impl FleetModel {
             return false;
         }
         if sent == size {
-            let job = self.dispatch.lock().remove_running(key);
+            let job = self.dispatch.lock().remove_running(key).job;
             if self.stages[stage].pagination.is_some() && job.page < 4 && self.pages.below(3) > 0 {
                 self.begin_next_page(&job);
             } else {

@@ -12,7 +12,7 @@ use super::FleetRun;
 use super::finished_jobs::FinishedJob;
 use crate::fleet::fleet_job::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::checksum::PartialFileHash;
+use crate::sink::checksum::{HashAlgorithm, PartialFileHash};
 
 /// The number of bytes that are hashed in one step.
 const HASH_PIECE: u64 = 1 << 20;
@@ -65,7 +65,11 @@ impl FleetRun {
     /// Reports a finished job. If its record needs the checksum of its file, queues the job
     /// instead, until the file is hashed.
     pub(super) fn report_with_checksum(&self, finished: FinishedJob) {
-        let job = match self.split_off_unhashed(finished) {
+        let records = self.stages[finished.dispatched.job.stage].records;
+        let Some(algorithm) = records.and_then(|records| records.file_checksum) else {
+            return self.report_and_finish(finished);
+        };
+        let job = match Self::split_off_unhashed(finished, algorithm) {
             Ok(finished) => return self.report_and_finish(finished),
             Err(job) => job,
         };
@@ -97,13 +101,11 @@ impl FleetRun {
         true
     }
 
-    /// Returns the job. If its file must be hashed for its record first, returns the job as an
-    /// error.
-    fn split_off_unhashed(&self, finished: FinishedJob) -> Result<FinishedJob, Box<UnhashedJob>> {
-        let algorithm = self.stages[finished.job.stage].records.and_then(|records| records.file_checksum);
-        let BodyDestination::File { path, .. } = &finished.job.destination else { return Ok(finished) };
-        let (Some(algorithm), None, Ok(())) = (algorithm, &finished.content.file_checksum, &finished.outcome.result)
-        else {
+    /// Returns the job. Returns it as an error if its file must be hashed for its record first.
+    /// `algorithm` is the algorithm of the record's checksum.
+    fn split_off_unhashed(finished: FinishedJob, algorithm: HashAlgorithm) -> Result<FinishedJob, Box<UnhashedJob>> {
+        let BodyDestination::File { path, .. } = &finished.dispatched.job.destination else { return Ok(finished) };
+        let (None, Ok(())) = (&finished.content.file_checksum, &finished.outcome.result) else {
             return Ok(finished);
         };
         // A FIFO would wait for a writer when it is opened.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::FleetRun;
 use super::listing::PageEnd;
 use crate::fleet::FleetSummary;
-use crate::fleet::dispatch::InvalidJob;
+use crate::fleet::dispatch::{DispatchedJob, InvalidJob};
 use crate::fleet::fleet_job::FleetJob;
 use crate::fleet::record::{RecordContent, RecordText};
 use crate::transfer::TransferOutcome;
@@ -28,7 +28,7 @@ pub(super) struct FleetTally {
 
 /// A job whose transfer has ended, and that has not been reported yet.
 pub(super) struct FinishedJob {
-    pub(super) job: FleetJob,
+    pub(super) dispatched: Box<DispatchedJob>,
     pub(super) outcome: TransferOutcome,
     pub(super) content: RecordContent,
     pub(super) end: PageEnd,
@@ -91,9 +91,9 @@ impl FleetRun {
 
     /// Reports a finished job, and then finishes it.
     pub(super) fn report_and_finish(&self, finished: FinishedJob) {
-        let FinishedJob { job, mut outcome, content, end } = finished;
-        let text = self.report_finished(&job, &mut outcome, content);
-        self.finish_job(&job, &outcome, text, end);
+        let FinishedJob { dispatched, mut outcome, content, end } = finished;
+        let text = self.report_finished(&dispatched.job, &mut outcome, content);
+        self.finish_job(&dispatched.job, &outcome, text, end);
     }
 
     /// Reports a finished job. Returns the text that follows its body, or its record.

@@ -44,9 +44,10 @@ impl FleetRun {
             (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
             (BodyDestination::File { path, options }, records) => {
                 let algorithm = records.and_then(|records| records.file_checksum);
-                let file = FileSink::with_options(path, options)
-                    .with_device_cache(&self.devices)
-                    .with_record_checksum(algorithm);
+                let mut file = FileSink::with_options(path, options).with_device_cache(&self.devices);
+                if algorithm.is_some() {
+                    file = file.with_record_checksum(algorithm);
+                }
                 match records {
                     Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
                     None if feeds => Box::new(PageFileSink::new(in_window(), file)),

@@ -16,6 +16,14 @@ use crate::Result;
 
 impl FileSink {
     pub(super) fn rename_to_target(&mut self, state: OpenFile) -> io::Result<()> {
+        match &state {
+            OpenFile::InPlace(file) => {
+                self.truncate_rest(file)?;
+                return self.sync_content(file);
+            }
+            OpenFile::Null(file) => return self.sync_content(file),
+            _ => {}
+        }
         let clobber = self.clobber;
         let target = self.target.clone().unwrap_or_else(|| self.path.clone());
         let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.apply_to(file));
@@ -43,12 +51,7 @@ impl FileSink {
                 })
             }
             OpenFile::Elsewhere(file) => return self.copy_into_target(&file, Errno::BUSY.into()).map(drop),
-            OpenFile::InPlace(file) => {
-                self.truncate_rest(&file)?;
-                return self.sync_content(&file);
-            }
-            OpenFile::Null(file) => return self.sync_content(&file),
-            OpenFile::Due | OpenFile::Closed => return Ok(()),
+            OpenFile::InPlace(_) | OpenFile::Null(_) | OpenFile::Due | OpenFile::Closed => return Ok(()),
         }?;
         if self.options.sync {
             File::open(naming::directory_of(&named))?.sync_all()?;
