@@ -10,11 +10,11 @@ use std::borrow::Cow;
 
 use haul_policy::auth::SigV4Signature;
 use haul_policy::proxy::ProxyFields;
-use haul_policy::range::validator::Validator;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
+use smallvec::SmallVec;
 
 use super::Transfer;
 use super::request_content::ExpectContinue;
@@ -29,8 +29,11 @@ pub(super) type OwnedField = (String, Vec<u8>);
 /// A field line as the protocol machines accept it: a name and a value.
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
-/// The header fields that the caller has set and that may be sent to the request's target. These
-/// fields also determine which fields haul adds.
+/// The field lines of a request. Most requests have few, which need no allocation.
+type FieldLines<'a> = SmallVec<[FieldLine<'a>; 16]>;
+
+/// The header fields that the caller has set and that may be sent to the request's target. They
+/// also decide which fields haul adds.
 pub(super) struct CallerFields<'a> {
     shared: &'a [OwnedField],
     own: &'a [OwnedField],
@@ -225,8 +228,8 @@ impl Transfer {
         given: &[FieldLine<'a>],
         forwarded: &'a ForwardedRequest,
         values: &'a EngineFieldValues<'_>,
-    ) -> Vec<FieldLine<'a>> {
-        let mut fields: Vec<FieldLine<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
+    ) -> FieldLines<'a> {
+        let mut fields = FieldLines::new();
         // A Host field of the caller has the position of the engine's.
         let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let host = host.or_else(|| callers.engine_sets("Host").then_some(values.authority.as_bytes()));
@@ -234,70 +237,90 @@ impl Transfer {
         fields.extend(forwarded.get("Proxy-Authorization").map(|value| ("Proxy-Authorization", value)));
         fields.extend(values.authorization.as_deref().map(|value| ("Authorization", value)));
         fields.extend(values.signed.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
-        // Most of these have no value, so the given fields need not be searched.
-        let request_values = self.request_values(callers, forwarded, values).into_iter();
-        let valued = request_values.filter_map(|(name, value)| Some((name, value?)));
-        fields.extend(valued.filter(|(name, _)| callers.engine_sets(name)));
+        self.push_request_values(&mut fields, callers, forwarded, values);
         fields.extend(values.cookie.as_deref().map(|value| ("Cookie", value)));
-        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !is_connection(name)));
+        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !is_connection(name)).copied());
         fields.extend(forwarded.others());
-        let content_values = self.content_values(callers, values).into_iter();
-        fields.extend(content_values.filter_map(|(name, value)| Some((name, value?))));
+        self.push_content_values(&mut fields, callers, values);
         // An empty Connection field is omitted; any other is the last field.
         fields.extend(values.connection.as_deref().map(|value| ("Connection", value)));
         fields.extend(connection_fields(given).skip(usize::from(values.connection.is_some())));
         fields
     }
 
-    /// Returns the engine's header fields about the request, in the order in which they are sent.
-    fn request_values<'a>(
+    /// Appends the engine's header fields about the request, in the order of sending. Most of them have
+    /// no value, so they are neither collected before nor searched for among the caller's fields.
+    fn push_request_values<'a>(
         &'a self,
+        fields: &mut FieldLines<'a>,
         callers: &CallerFields<'_>,
         forwarded: &'a ForwardedRequest,
         values: &'a EngineFieldValues<'_>,
-    ) -> [(&'static str, Option<&'a [u8]>); 11] {
-        let options = &self.options;
-        let if_range = self
-            .resume
-            .range
-            .validator
-            .as_ref()
-            .filter(|_| self.ranges.may_request_ranges() && self.resume.range.is_ranged());
-        [
-            ("Range", values.range.as_deref().map(str::as_bytes)),
-            ("Content-Range", values.content_range.as_deref().map(str::as_bytes)),
-            ("If-Range", if_range.map(Validator::if_range)),
-            ("User-Agent", options.user_agent.as_deref()),
-            ("Accept", Some(b"*/*")),
-            ("TE", self.asks_transfer_coding(callers).then_some(b"gzip")),
-            ("Accept-Encoding", self.requests_content_coding().then(|| crate::body::accept_encoding().as_bytes())),
-            ("Referer", self.current.referer.as_deref()),
-            ("Proxy-Connection", forwarded.get("Proxy-Connection")),
-            ("Alt-Used", values.alt_used.as_deref().map(str::as_bytes)),
-            ("Transfer-Encoding", values.is_chunked.then_some(b"chunked")),
-        ]
+    ) {
+        let mut push = |name: &'static str, value: &'a [u8]| {
+            if callers.engine_sets(name) {
+                fields.push((name, value));
+            }
+        };
+        if let Some(range) = &values.range {
+            push("Range", range.as_bytes());
+        }
+        if let Some(range) = &values.content_range {
+            push("Content-Range", range.as_bytes());
+        }
+        if let Some(validator) = &self.resume.range.validator
+            && self.ranges.may_request_ranges()
+            && self.resume.range.is_ranged()
+        {
+            push("If-Range", validator.if_range());
+        }
+        if let Some(agent) = &self.options.user_agent {
+            push("User-Agent", agent);
+        }
+        push("Accept", b"*/*");
+        if self.asks_transfer_coding(callers) {
+            push("TE", b"gzip");
+        }
+        if self.requests_content_coding() {
+            push("Accept-Encoding", crate::body::accept_encoding().as_bytes());
+        }
+        if let Some(referer) = &self.current.referer {
+            push("Referer", referer);
+        }
+        if let Some(value) = forwarded.get("Proxy-Connection") {
+            push("Proxy-Connection", value);
+        }
+        if let Some(service) = &values.alt_used {
+            push("Alt-Used", service.as_bytes());
+        }
+        if values.is_chunked {
+            push("Transfer-Encoding", b"chunked");
+        }
     }
 
-    /// Returns the engine's header fields about the content, in the order in which they are sent.
-    /// Only Connection follows them.
-    fn content_values<'a>(
+    /// Appends the engine's header fields about the content, in the order of sending. Only Connection
+    /// comes after them.
+    fn push_content_values<'a>(
         &'a self,
+        fields: &mut FieldLines<'a>,
         callers: &CallerFields<'_>,
         values: &'a EngineFieldValues<'_>,
-    ) -> [(&'static str, Option<&'a [u8]>); 3] {
-        let content_type = self.options.content_type.as_deref();
-        let content_type = content_type.filter(|_| self.current.with_body && callers.engine_sets("Content-Type"));
+    ) {
+        if let Some(length) = &values.content_length {
+            fields.push(("Content-Length", length.as_bytes()));
+        }
         // As in curl: a request that omits its content to get a challenge has the Content-Type of a
         // urlencoded form, but not that of a multipart form.
-        let content_type = content_type.filter(|kind| !(self.auth.is_probe && kind.starts_with("multipart/")));
-        [
-            ("Content-Length", values.content_length.as_deref().map(str::as_bytes)),
-            ("Content-Type", content_type.map(str::as_bytes)),
-            (
-                "Expect",
-                (self.expectation == ExpectContinue::Sent && !callers.have("Expect")).then_some(b"100-continue"),
-            ),
-        ]
+        if let Some(kind) = &self.options.content_type
+            && self.current.with_body
+            && !(self.auth.is_probe && kind.starts_with("multipart/"))
+            && callers.engine_sets("Content-Type")
+        {
+            fields.push(("Content-Type", kind.as_bytes()));
+        }
+        if self.expectation == ExpectContinue::Sent && !callers.have("Expect") {
+            fields.push(("Expect", b"100-continue"));
+        }
     }
 
     /// Returns true if the request asks for compressed transfer codings (the TE field).

@@ -99,9 +99,13 @@ impl Transfer {
         let unsent = conn.text_output().map_or(0, <[u8]>::len);
         let taken = conn.enqueue(clock::to_timestamp(now), &request);
         let taken = taken.map_err(|error| rejected_request(error, &fields));
-        if taken.is_ok() && options.recorder.is_some() {
+        let record = (taken.is_ok() && options.recorder.is_some()).then(|| {
             let head = conn.text_output().map(|output| &output[unsent..]);
-            self.record = self.begin_record(&request, head, version);
+            self.begin_record(&request, head, version)
+        });
+        drop(fields);
+        if let Some(record) = record {
+            self.record = record;
         }
         self.attempt.has_sent |= taken.is_ok();
         if !self.resume.has_begun {
