@@ -121,7 +121,9 @@ fn to_range((start, end): (u32, u32)) -> Range<usize> {
 }
 
 fn has_name(text: &[u8], span: &FieldSpan, name: &str) -> bool {
-    text[to_range(span.name)].eq_ignore_ascii_case(name.as_bytes())
+    // The length excludes most names, and is compared without a look at the text.
+    (span.name.1 - span.name.0) as usize == name.len()
+        && text[to_range(span.name)].eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// Returns the name of a field as text. The parser has checked that names are tokens, hence ASCII.
