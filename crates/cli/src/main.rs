@@ -45,10 +45,10 @@ static AT_START: extern "C" fn() = {
 };
 
 fn main() -> ExitCode {
-    if let Some(code) = serve_as_agent() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(code) = serve_as_agent(&words) {
         return code;
     }
-    let words: Vec<OsString> = std::env::args_os().collect();
     if apt::is_apt_method_call(&words) {
         return ExitCode::from(apt::run());
     }
@@ -58,10 +58,10 @@ fn main() -> ExitCode {
     if doctor::is_doctor_command(&words) {
         return ExitCode::from(doctor::run(&words));
     }
-    if let Some((program, args)) = ftp::called_program(words) {
+    if let Some((program, args)) = ftp::called_program(&words) {
         return ExitCode::from(ftp::run(program, args));
     }
-    let (persona, args) = ProgramPersona::from_words(std::env::args_os());
+    let (persona, args) = ProgramPersona::from_words(words);
     if let [generate, root] = args.as_slice()
         && generate == "--generate"
     {
@@ -150,12 +150,12 @@ fn print(text: &str) {
 
 /// Runs the agent if the first argument is `--agent-serve`, with which a caller starts the agent's
 /// process. Standard input is then the listening socket. Returns `None` for any other command line.
-fn serve_as_agent() -> Option<ExitCode> {
-    let mut args = std::env::args_os().skip(1);
+fn serve_as_agent(words: &[OsString]) -> Option<ExitCode> {
+    let mut args = words.iter().skip(1);
     if args.next()? != agent::spawn::SERVE_OPTION {
         return None;
     }
-    let place = AgentSocketPath::from_path(args.next()?).ok()?;
+    let place = AgentSocketPath::from_path(args.next()?.clone()).ok()?;
     let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
     // No one reads the error of the agent; the next call starts another one.

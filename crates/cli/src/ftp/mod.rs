@@ -15,7 +15,7 @@
 //! ```
 //! use haul_cli::ftp::{FtpProgram, called_program};
 //!
-//! let words = |words: &[&str]| called_program(words.iter().map(Into::into).collect());
+//! let words = |words: &[&str]| called_program(&words.iter().map(Into::into).collect::<Vec<_>>());
 //! assert_eq!(words(&["/usr/bin/ftp", "-V", "u"]), Some((FtpProgram::Ftp, vec!["-V".into(), "u".into()])));
 //! assert_eq!(words(&["haul", "fetch", "u"]), Some((FtpProgram::Fetch, vec!["u".into()])));
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
@@ -88,11 +88,11 @@ impl FtpProgram {
 /// Returns the program and its arguments if the command line calls haul as ftp(1) or fetch(1). The
 /// first of `words` is the program's name.
 #[must_use]
-pub fn called_program(mut words: Vec<OsString>) -> Option<(FtpProgram, Vec<OsString>)> {
+pub fn called_program(words: &[OsString]) -> Option<(FtpProgram, Vec<OsString>)> {
     if let Some(program) = FtpProgram::from_word(Path::new(words.first()?).file_name()?) {
-        return Some((program, words.split_off(1)));
+        return Some((program, words[1..].to_vec()));
     }
-    FtpProgram::from_word(words.get(1)?).map(|program| (program, words.split_off(2)))
+    FtpProgram::from_word(words.get(1)?).map(|program| (program, words[2..].to_vec()))
 }
 
 /// Fetches the URLs of a command line of ftp(1) or fetch(1). Returns the exit code of the process:

@@ -385,7 +385,10 @@ impl UrlGroup {
     /// Returns true if `url`, the source at this index, may be a glob, which stands for several
     /// URLs.
     pub fn is_glob(&self, index: usize, url: &str) -> bool {
-        !self.globoff && !self.urls.is_listed(index) && url.contains(['[', ']', '{', '}', '\\'])
+        let is_special = |byte: u8| matches!(byte, b'[' | b']' | b'{' | b'}' | b'\\');
+        // Without an early exit, the compiler can vectorise the loop.
+        let has_special = || url.bytes().fold(false, |found, byte| found | is_special(byte));
+        !self.globoff && !self.urls.is_listed(index) && has_special()
     }
 
     /// Returns the upload to the source at this index, in the first stage. Returns `None` if the

@@ -41,6 +41,7 @@ use crate::run::engine_options::output_options::NULL_DEVICE;
 use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{ProgressReporter, TerminalOutput};
+use report::reported_group::ReportedGroup;
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
 use transfers::output_names::OutputNames;
@@ -361,10 +362,15 @@ fn run_groups(
 ) -> ControlFlow<u8, u8> {
     let operation = &plan.operations[groups.start];
     stores.begin_group(operation);
-    let operation = &*heads_before_bodies(plan, operation);
+    let changed = heads_before_bodies(plan, operation);
+    let reported = match &changed {
+        Cow::Borrowed(_) => ReportedGroup::OfPlan(Arc::clone(plan), groups.start),
+        Cow::Owned(group) => ReportedGroup::Changed(Box::new(group.clone())),
+    };
+    let operation = &*changed;
     let mut is_unopened = false;
     let opened = check_first_globs(plan, &plan.operations[groups.clone()]).and_then(|()| {
-        let reporter = Reporter::new(&plan.global, operation, Arc::clone(progress), before.clone());
+        let reporter = Reporter::new(&plan.global, reported, Arc::clone(progress), before.clone());
         reporter.inspect_err(|error| {
             is_unopened = true;
             write_out_unopened(plan, operation, progress, before, error);
@@ -445,7 +451,8 @@ fn write_out_unopened(
     };
     let mut without_files = operation.clone();
     without_files.stages.iter_mut().for_each(|stage| stage.report.dump_header = None);
-    if let Ok(reporter) = Reporter::new(&plan.global, &without_files, Arc::clone(progress), before) {
+    let reported = ReportedGroup::Changed(Box::new(without_files));
+    if let Ok(reporter) = Reporter::new(&plan.global, reported, Arc::clone(progress), before) {
         // The error of the file is the one to report.
         let _ = reporter.print(reporter.report_unusable_url(url, 0, error));
     }

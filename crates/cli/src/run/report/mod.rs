@@ -8,6 +8,7 @@ mod header_or_trace_file;
 pub(crate) mod progress;
 pub(crate) mod records;
 pub(crate) mod remedy;
+pub(crate) mod reported_group;
 pub(crate) mod reporter;
 pub(crate) mod run_counts;
 pub(crate) mod statistics;

@@ -22,17 +22,17 @@ use haul_policy::target::Origin;
 
 use crate::file_access::print_error_line;
 use crate::job::JobRun;
-use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
+use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, WriteOut};
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, shows_content};
-use crate::run::report::error_message;
 use crate::run::report::events::EventLog;
-use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::records::{RecordedTransfer, RowOrder, StoredFile};
+use crate::run::report::reported_group::ReportedGroup;
 use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::url_number::UrlNumbers;
+use crate::run::report::{error_message, file_metadata};
 use crate::run::transfers::output_names::OutputNames;
 use crate::write_out::WriteOutValues;
 
@@ -48,7 +48,7 @@ pub(crate) struct Reporter {
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
-    operation: UrlGroup,
+    operation: ReportedGroup,
     is_silent: bool,
     with_url: bool,
     /// The maximum number of bytes of a record's content, such as a body.
@@ -95,7 +95,7 @@ impl Reporter {
 
     pub(crate) fn new(
         global: &GlobalArgs,
-        operation: &UrlGroup,
+        operation: ReportedGroup,
         progress: Arc<ProgressReporter>,
         before: RunState,
     ) -> Result<Self> {
@@ -103,20 +103,20 @@ impl Reporter {
             persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
-            traces: operation.stages.iter().map(|one| Tracer::open(global, operation, one)).collect::<Result<_>>()?,
+            traces: operation.stages.iter().map(|one| Tracer::open(global, &operation, one)).collect::<Result<_>>()?,
             progress,
-            operation: operation.clone(),
             is_silent: global.silent,
             with_url: global.with_url,
-            max_content: record_options(global, operation).map_or(u64::MAX, |records| records.max_content),
+            max_content: record_options(global, &operation).map_or(u64::MAX, |records| records.max_content),
+            operation,
             before,
             has_unwritten_output: Arc::default(),
         })
     }
 
-    /// Creates the reporter of a URL group that runs in parallel with the group of this reporter.
-    /// The exit code of this reporter then also takes into account the output files of that group.
-    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: &UrlGroup) -> Result<Self> {
+    /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
+    /// exit code of this reporter counts the failures of both.
+    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: ReportedGroup) -> Result<Self> {
         let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
         Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
     }

@@ -7,6 +7,7 @@ use haul::fleet::{FleetItem, ItemContext};
 use haul::{Error, Result};
 
 use crate::plan::RunPlan;
+use crate::run::report::reported_group::ReportedGroup;
 use crate::run::report::reporter::{GroupReport, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
@@ -44,7 +45,8 @@ impl GroupItems {
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
         let operation = &self.plan.operations[index];
-        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, operation)?);
+        let reported = ReportedGroup::OfPlan(Arc::clone(&self.plan), index);
+        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, reported)?);
         let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
         let names = reporter.output_names().clone();
         let method = operation.stages[0].request.method.clone();
