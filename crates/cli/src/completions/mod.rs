@@ -12,7 +12,7 @@ mod option_values;
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax};
 use option_values::{JOB_COMMANDS, SUBCOMMANDS};
 
-fn specs() -> impl Iterator<Item = &'static FlagSpec> {
+fn specs() -> impl Iterator<Item = FlagSpec> {
     FLAGS.iter().map(|flag| flag.spec())
 }
 
@@ -28,9 +28,8 @@ fn takes_value(spec: &FlagSpec) -> bool {
 pub fn bash() -> String {
     let names: Vec<String> = specs().flat_map(spellings).chain(specs().filter_map(negated_spelling)).collect();
     let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spellings).collect();
-    let offered = |spec: &&FlagSpec| {
-        takes_value(spec) && !is_file(spec) && !option_values::values_of_option(spec.long).is_empty()
-    };
+    let offered =
+        |spec: &FlagSpec| takes_value(spec) && !is_file(spec) && !option_values::values_of_option(spec.long).is_empty();
     let values: Vec<String> =
         specs().filter(|spec| takes_value(spec) && !is_file(spec) && !offered(spec)).flat_map(spellings).collect();
     let known: String = specs()
@@ -77,13 +76,13 @@ pub fn bash() -> String {
     )
 }
 
-fn spellings(spec: &FlagSpec) -> Vec<String> {
+fn spellings(spec: FlagSpec) -> Vec<String> {
     let letter = spec.short.filter(char::is_ascii_alphanumeric).map(|letter| format!("-{letter}"));
     letter.into_iter().chain([format!("--{}", spec.long)]).collect()
 }
 
-/// Returns the spelling that turns an option off, such as `--no-location`; `None` if there is none.
-fn negated_spelling(spec: &FlagSpec) -> Option<String> {
+/// Returns the spelling that turns an option off. `None` if the option has no such spelling.
+fn negated_spelling(spec: FlagSpec) -> Option<String> {
     (spec.syntax == FlagSyntax::Switch && !spec.long.starts_with("no-")).then(|| format!("--no-{}", spec.long))
 }
 
@@ -106,7 +105,7 @@ pub fn zsh() -> String {
         let value = match spec.syntax {
             FlagSyntax::Switch | FlagSyntax::Once => String::new(),
             FlagSyntax::Optional(name) => format!("::{name}:"),
-            FlagSyntax::Value(name) | FlagSyntax::Trailing(name) if is_file(spec) => format!(":{name}:_files"),
+            FlagSyntax::Value(name) | FlagSyntax::Trailing(name) if is_file(&spec) => format!(":{name}:_files"),
             FlagSyntax::Value(name) | FlagSyntax::Trailing(name) if !offered.is_empty() => {
                 format!(":{}:({offered})", name.replace(':', " "))
             }
@@ -145,7 +144,7 @@ pub fn fish() -> String {
         let letter = spec.short.filter(char::is_ascii_alphanumeric).map(|letter| format!(" -s {letter}"));
         let offered = option_values::values_of_option(spec.long).join(" ");
         let value = match spec.syntax {
-            FlagSyntax::Value(_) if is_file(spec) => " -r".to_owned(),
+            FlagSyntax::Value(_) if is_file(&spec) => " -r".to_owned(),
             FlagSyntax::Value(_) | FlagSyntax::Trailing(_) if !offered.is_empty() => format!(" -x -a '{offered}'"),
             FlagSyntax::Value(_) | FlagSyntax::Trailing(_) => " -x".to_owned(),
             _ => String::new(),

@@ -7,8 +7,8 @@ use haul::net::local_address::UnixSocketAddress;
 pub(super) struct AbstractUnixSocketFlag;
 
 impl Flag for AbstractUnixSocketFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "abstract-unix-socket",
             short: None,
             syntax: FlagSyntax::Value("path"),

@@ -7,8 +7,8 @@ use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 pub(super) struct AgentFlag;
 
 impl Flag for AgentFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "agent",
             short: None,
             syntax: FlagSyntax::Optional("socket"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct AgentIdleFlag;
 
 impl Flag for AgentIdleFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "agent-idle",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

@@ -6,8 +6,8 @@ use crate::agent::control::AgentCommand;
 pub(super) struct AgentStatusFlag;
 
 impl Flag for AgentStatusFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "agent-status",
             short: None,
             syntax: FlagSyntax::Once,

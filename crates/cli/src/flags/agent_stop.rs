@@ -6,8 +6,8 @@ use crate::agent::control::AgentCommand;
 pub(super) struct AgentStopFlag;
 
 impl Flag for AgentStopFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "agent-stop",
             short: None,
             syntax: FlagSyntax::Once,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct AllowBodyFilesFlag;
 
 impl Flag for AllowBodyFilesFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "allow-body-files",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct AlpnFlag;
 
 impl Flag for AlpnFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "alpn",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct AltSvcFlag;
 
 impl Flag for AltSvcFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "alt-svc",
             short: None,
             syntax: FlagSyntax::Value("filename"),

@@ -6,8 +6,8 @@ use haul_policy::auth::AllowedAuthSchemes;
 pub(super) struct AnyauthFlag;
 
 impl Flag for AnyauthFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "anyauth",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use haul_policy::auth::SigV4Parameters;
 pub(super) struct AwsSigV4Flag;
 
 impl Flag for AwsSigV4Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "aws-sigv4",
             short: None,
             syntax: FlagSyntax::Value("provider1[:prvdr2[:reg[:srv]]]"),

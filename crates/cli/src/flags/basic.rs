@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct BasicFlag;
 
 impl Flag for BasicFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "basic",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CaNativeFlag;
 
 impl Flag for CaNativeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ca-native",
             short: None,
             syntax: FlagSyntax::Switch,

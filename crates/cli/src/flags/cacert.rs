@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CacertFlag;
 
 impl Flag for CacertFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "cacert",
             short: None,
             syntax: FlagSyntax::Value("file"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CapathFlag;
 
 impl Flag for CapathFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "capath",
             short: None,
             syntax: FlagSyntax::Value("dir"),

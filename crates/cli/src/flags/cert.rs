@@ -8,8 +8,8 @@ use std::path::PathBuf;
 pub(super) struct CertFlag;
 
 impl Flag for CertFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "cert",
             short: Some('E'),
             syntax: FlagSyntax::Value("certificate[:password]"),

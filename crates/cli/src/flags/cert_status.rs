@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CertStatusFlag;
 
 impl Flag for CertStatusFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "cert-status",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::plan::CertFormat;
 pub(super) struct CertTypeFlag;
 
 impl Flag for CertTypeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "cert-type",
             short: None,
             syntax: FlagSyntax::Value("type"),

@@ -7,8 +7,8 @@ use crate::checksum::ChecksumArgError;
 pub(super) struct ChecksumFlag;
 
 impl Flag for ChecksumFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "checksum",
             short: None,
             syntax: FlagSyntax::Value("algorithm:hex"),

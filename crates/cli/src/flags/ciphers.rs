@@ -6,8 +6,8 @@ use crate::flag_value::split_names;
 pub(super) struct CiphersFlag;
 
 impl Flag for CiphersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ciphers",
             short: None,
             syntax: FlagSyntax::Value("list"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ClobberFlag;
 
 impl Flag for ClobberFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "clobber",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CompressedFlag;
 
 impl Flag for CompressedFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "compressed",
             short: None,
             syntax: FlagSyntax::Switch,

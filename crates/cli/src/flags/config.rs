@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ConfigFlag;
 
 impl Flag for ConfigFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "config",
             short: Some('K'),
             syntax: FlagSyntax::Value("file"),

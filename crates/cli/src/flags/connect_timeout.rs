@@ -6,8 +6,8 @@ use haul::net::connect::ConnectOptions;
 pub(super) struct ConnectTimeoutFlag;
 
 impl Flag for ConnectTimeoutFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "connect-timeout",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

@@ -7,8 +7,8 @@ use haul::request::ConnectToRule;
 pub(super) struct ConnectToFlag;
 
 impl Flag for ConnectToFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "connect-to",
             short: None,
             syntax: FlagSyntax::Value("host1:port1:host2:port2"),

@@ -6,8 +6,8 @@ use crate::plan;
 pub(super) struct ContinueAtFlag;
 
 impl Flag for ContinueAtFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "continue-at",
             short: Some('C'),
             syntax: FlagSyntax::Value("offset"),

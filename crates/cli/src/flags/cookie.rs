@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct CookieFlag;
 
 impl Flag for CookieFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "cookie",
             short: Some('b'),
             syntax: FlagSyntax::Value("data|filename"),

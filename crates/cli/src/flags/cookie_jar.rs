@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CookieJarFlag;
 
 impl Flag for CookieJarFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "cookie-jar",
             short: Some('c'),
             syntax: FlagSyntax::Value("filename"),

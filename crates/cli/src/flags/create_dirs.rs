@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CreateDirsFlag;
 
 impl Flag for CreateDirsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "create-dirs",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CreateFileModeFlag;
 
 impl Flag for CreateFileModeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "create-file-mode",
             short: None,
             syntax: FlagSyntax::Value("mode"),

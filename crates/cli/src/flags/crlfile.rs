@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct CrlfileFlag;
 
 impl Flag for CrlfileFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "crlfile",
             short: None,
             syntax: FlagSyntax::Value("file"),

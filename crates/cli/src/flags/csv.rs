@@ -6,8 +6,8 @@ use crate::plan::RecordOutputFormat;
 pub(super) struct CsvFlag;
 
 impl Flag for CsvFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "csv",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::record_input::RecordFormat;
 pub(super) struct CsvInFlag;
 
 impl Flag for CsvInFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "csv-in",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::flag_value::split_names;
 pub(super) struct CurvesFlag;
 
 impl Flag for CurvesFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "curves",
             short: None,
             syntax: FlagSyntax::Value("list"),

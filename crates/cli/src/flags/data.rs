@@ -6,8 +6,8 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub(super) struct DataFlag;
 
 impl Flag for DataFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "data",
             short: Some('d'),
             syntax: FlagSyntax::Value("data"),

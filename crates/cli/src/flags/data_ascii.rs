@@ -6,8 +6,8 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub(super) struct DataAsciiFlag;
 
 impl Flag for DataAsciiFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "data-ascii",
             short: None,
             syntax: FlagSyntax::Value("data"),

@@ -7,8 +7,8 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub(super) struct DataBinaryFlag;
 
 impl Flag for DataBinaryFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "data-binary",
             short: None,
             syntax: FlagSyntax::Value("data"),

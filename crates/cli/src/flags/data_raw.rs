@@ -6,8 +6,8 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub(super) struct DataRawFlag;
 
 impl Flag for DataRawFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "data-raw",
             short: None,
             syntax: FlagSyntax::Value("data"),

@@ -6,8 +6,8 @@ use crate::parsed_args::ParsedDataOption;
 pub(super) struct DataUrlencodeFlag;
 
 impl Flag for DataUrlencodeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "data-urlencode",
             short: None,
             syntax: FlagSyntax::Value("data"),

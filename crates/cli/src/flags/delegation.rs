@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct DelegationFlag;
 
 impl Flag for DelegationFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "delegation",
             short: None,
             syntax: FlagSyntax::Value("level"),

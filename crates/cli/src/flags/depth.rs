@@ -8,8 +8,8 @@ const MAX: u64 = 100;
 pub(super) struct DepthFlag;
 
 impl Flag for DepthFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "depth",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct DigestFlag;
 
 impl Flag for DigestFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "digest",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct DisableFlag;
 
 impl Flag for DisableFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "disable",
             short: Some('q'),
             syntax: FlagSyntax::Switch,

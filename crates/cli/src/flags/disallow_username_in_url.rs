@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct DisallowUsernameInUrlFlag;
 
 impl Flag for DisallowUsernameInUrlFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "disallow-username-in-url",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct DnsInterfaceFlag;
 
 impl Flag for DnsInterfaceFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "dns-interface",
             short: None,
             syntax: FlagSyntax::Value("name"),

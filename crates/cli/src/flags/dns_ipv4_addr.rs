@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct DnsIpv4AddrFlag;
 
 impl Flag for DnsIpv4AddrFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "dns-ipv4-addr",
             short: None,
             syntax: FlagSyntax::Value("address"),

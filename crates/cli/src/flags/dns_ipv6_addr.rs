@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct DnsIpv6AddrFlag;
 
 impl Flag for DnsIpv6AddrFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "dns-ipv6-addr",
             short: None,
             syntax: FlagSyntax::Value("address"),

@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct DnsServersFlag;
 
 impl Flag for DnsServersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "dns-servers",
             short: None,
             syntax: FlagSyntax::Value("addresses"),

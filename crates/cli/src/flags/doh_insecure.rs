@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct DohInsecureFlag;
 
 impl Flag for DohInsecureFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "doh-insecure",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -8,8 +8,8 @@ use super::prelude::*;
 pub(super) struct DohUrlFlag;
 
 impl Flag for DohUrlFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "doh-url",
             short: None,
             syntax: FlagSyntax::Value("url"),

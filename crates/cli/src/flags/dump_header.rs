@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct DumpHeaderFlag;
 
 impl Flag for DumpHeaderFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "dump-header",
             short: Some('D'),
             syntax: FlagSyntax::Value("file"),

@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct EchFlag;
 
 impl Flag for EchFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ech",
             short: None,
             syntax: FlagSyntax::Value("config"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct EtagCompareFlag;
 
 impl Flag for EtagCompareFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "etag-compare",
             short: None,
             syntax: FlagSyntax::Value("file"),

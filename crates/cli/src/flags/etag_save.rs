@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct EtagSaveFlag;
 
 impl Flag for EtagSaveFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "etag-save",
             short: None,
             syntax: FlagSyntax::Value("file"),

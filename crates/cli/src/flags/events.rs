@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct EventsFlag;
 
 impl Flag for EventsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "events",
             short: None,
             syntax: FlagSyntax::Value("file"),

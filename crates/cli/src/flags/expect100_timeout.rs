@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Expect100TimeoutFlag;
 
 impl Flag for Expect100TimeoutFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "expect100-timeout",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ExtractFlag;
 
 impl Flag for ExtractFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "extract",
             short: None,
             syntax: FlagSyntax::Value("regex"),

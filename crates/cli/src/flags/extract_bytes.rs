@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ExtractBytesFlag;
 
 impl Flag for ExtractBytesFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "extract-bytes",
             short: None,
             syntax: FlagSyntax::Switch,

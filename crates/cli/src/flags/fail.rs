@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct FailFlag;
 
 impl Flag for FailFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "fail",
             short: Some('f'),
             syntax: FlagSyntax::Switch,

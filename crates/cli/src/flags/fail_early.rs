@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct FailEarlyFlag;
 
 impl Flag for FailEarlyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "fail-early",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct FailWithBodyFlag;
 
 impl Flag for FailWithBodyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "fail-with-body",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct FollowFlag;
 
 impl Flag for FollowFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "follow",
             short: None,
             syntax: FlagSyntax::Switch,

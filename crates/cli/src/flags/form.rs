@@ -6,8 +6,8 @@ use crate::form;
 pub(super) struct FormFlag;
 
 impl Flag for FormFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "form",
             short: Some('F'),
             syntax: FlagSyntax::Value("name=content"),

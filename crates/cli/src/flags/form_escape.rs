@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct FormEscapeFlag;
 
 impl Flag for FormEscapeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "form-escape",
             short: None,
             syntax: FlagSyntax::Switch,

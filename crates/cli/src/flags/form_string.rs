@@ -6,8 +6,8 @@ use crate::form::{self, ParsedFormOption, ParsedFormPart};
 pub(super) struct FormStringFlag;
 
 impl Flag for FormStringFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "form-string",
             short: None,
             syntax: FlagSyntax::Value("name=string"),

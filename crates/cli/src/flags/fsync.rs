@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct FsyncFlag;
 
 impl Flag for FsyncFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "fsync",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct GetFlag;
 
 impl Flag for GetFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "get",
             short: Some('G'),
             syntax: FlagSyntax::Switch,

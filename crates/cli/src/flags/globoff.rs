@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct GloboffFlag;
 
 impl Flag for GloboffFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "globoff",
             short: Some('g'),
             syntax: FlagSyntax::Switch,

@@ -11,8 +11,8 @@ const MAX: u64 = 86_400_000;
 pub(super) struct HappyEyeballsTimeoutMsFlag;
 
 impl Flag for HappyEyeballsTimeoutMsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "happy-eyeballs-timeout-ms",
             short: None,
             syntax: FlagSyntax::Value("milliseconds"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct HaproxyClientipFlag;
 
 impl Flag for HaproxyClientipFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "haproxy-clientip",
             short: None,
             syntax: FlagSyntax::Value("ip"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct HaproxyProtocolFlag;
 
 impl Flag for HaproxyProtocolFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "haproxy-protocol",
             short: None,
             syntax: FlagSyntax::Switch,

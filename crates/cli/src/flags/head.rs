@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct HeadFlag;
 
 impl Flag for HeadFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "head",
             short: Some('I'),
             syntax: FlagSyntax::Switch,

@@ -7,8 +7,8 @@ use crate::parsed_args::{ParsedHeaderOption, TextOrFile};
 pub(super) struct HeaderFlag;
 
 impl Flag for HeaderFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "header",
             short: Some('H'),
             syntax: FlagSyntax::Value("header/@file"),

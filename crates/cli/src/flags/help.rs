@@ -6,8 +6,8 @@ use crate::parsed_args::InfoOption;
 pub(super) struct HelpFlag;
 
 impl Flag for HelpFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "help",
             short: Some('h'),
             syntax: FlagSyntax::Trailing("subject"),

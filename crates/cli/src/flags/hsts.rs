@@ -6,8 +6,8 @@ use crate::plan::StateFileArg;
 pub(super) struct HstsFlag;
 
 impl Flag for HstsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "hsts",
             short: None,
             syntax: FlagSyntax::Value("filename"),

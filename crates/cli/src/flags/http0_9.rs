@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Http09Flag;
 
 impl Flag for Http09Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http0.9",
             short: None,
             syntax: FlagSyntax::Switch,

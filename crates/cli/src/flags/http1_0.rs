@@ -6,8 +6,8 @@ use crate::plan::HttpVersion;
 pub(super) struct Http10Flag;
 
 impl Flag for Http10Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http1.0",
             short: Some('0'),
             syntax: FlagSyntax::Once,

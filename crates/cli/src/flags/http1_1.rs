@@ -6,8 +6,8 @@ use crate::plan::HttpVersion;
 pub(super) struct Http11Flag;
 
 impl Flag for Http11Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http1.1",
             short: None,
             syntax: FlagSyntax::Once,

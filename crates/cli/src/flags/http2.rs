@@ -6,8 +6,8 @@ use crate::plan::HttpVersion;
 pub(super) struct Http2Flag;
 
 impl Flag for Http2Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http2",
             short: None,
             syntax: FlagSyntax::Once,

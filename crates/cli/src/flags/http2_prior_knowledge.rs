@@ -6,8 +6,8 @@ use crate::plan::HttpVersion;
 pub(super) struct Http2PriorKnowledgeFlag;
 
 impl Flag for Http2PriorKnowledgeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http2-prior-knowledge",
             short: None,
             syntax: FlagSyntax::Once,

@@ -6,8 +6,8 @@ use crate::plan::HttpVersion;
 pub(super) struct Http3Flag;
 
 impl Flag for Http3Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http3",
             short: None,
             syntax: FlagSyntax::Once,

@@ -6,8 +6,8 @@ use crate::plan::HttpVersion;
 pub(super) struct Http3OnlyFlag;
 
 impl Flag for Http3OnlyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "http3-only",
             short: None,
             syntax: FlagSyntax::Once,

@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct HttpsigAlgoFlag;
 
 impl Flag for HttpsigAlgoFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "httpsig-algo",
             short: None,
             syntax: FlagSyntax::Value("name"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct HttpsigHeadersFlag;
 
 impl Flag for HttpsigHeadersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "httpsig-headers",
             short: None,
             syntax: FlagSyntax::Value("list"),

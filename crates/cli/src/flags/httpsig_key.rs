@@ -8,8 +8,8 @@ use super::prelude::*;
 pub(super) struct HttpsigKeyFlag;
 
 impl Flag for HttpsigKeyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "httpsig-key",
             short: None,
             syntax: FlagSyntax::Value("key/@file"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct HttpsigKeyidFlag;
 
 impl Flag for HttpsigKeyidFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "httpsig-keyid",
             short: None,
             syntax: FlagSyntax::Value("name"),

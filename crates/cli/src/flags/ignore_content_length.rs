@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct IgnoreContentLengthFlag;
 
 impl Flag for IgnoreContentLengthFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ignore-content-length",
             short: None,
             syntax: FlagSyntax::Switch,

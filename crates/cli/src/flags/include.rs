@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct IncludeFlag;
 
 impl Flag for IncludeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "include",
             short: Some('i'),
             syntax: FlagSyntax::Switch,

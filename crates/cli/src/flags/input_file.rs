@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct InputFileFlag;
 
 impl Flag for InputFileFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "input-file",
             short: None,
             syntax: FlagSyntax::Value("file"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct InsecureFlag;
 
 impl Flag for InsecureFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "insecure",
             short: Some('k'),
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct InterfaceFlag;
 
 impl Flag for InterfaceFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "interface",
             short: None,
             syntax: FlagSyntax::Value("name"),

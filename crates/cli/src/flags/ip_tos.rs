@@ -41,8 +41,8 @@ const NAMES: [(&str, u8); 31] = [
 pub(super) struct IpTosFlag;
 
 impl Flag for IpTosFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ip-tos",
             short: None,
             syntax: FlagSyntax::Value("value"),

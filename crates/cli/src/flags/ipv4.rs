@@ -6,8 +6,8 @@ use haul::net::dns::AddressFamily;
 pub(super) struct Ipv4Flag;
 
 impl Flag for Ipv4Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ipv4",
             short: Some('4'),
             syntax: FlagSyntax::Once,

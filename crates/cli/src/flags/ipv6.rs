@@ -6,8 +6,8 @@ use haul::net::dns::AddressFamily;
 pub(super) struct Ipv6Flag;
 
 impl Flag for Ipv6Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "ipv6",
             short: Some('6'),
             syntax: FlagSyntax::Once,

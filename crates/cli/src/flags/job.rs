@@ -6,8 +6,8 @@ use crate::plan::JobArgs;
 pub(super) struct JobFlag;
 
 impl Flag for JobFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "job",
             short: None,
             syntax: FlagSyntax::Value("file"),

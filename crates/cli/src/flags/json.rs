@@ -6,8 +6,8 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub(super) struct JsonFlag;
 
 impl Flag for JsonFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "json",
             short: None,
             syntax: FlagSyntax::Value("data"),

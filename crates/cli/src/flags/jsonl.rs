@@ -6,8 +6,8 @@ use crate::plan::RecordOutputFormat;
 pub(super) struct JsonlFlag;
 
 impl Flag for JsonlFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "jsonl",
             short: None,
             syntax: FlagSyntax::Optional("no-body"),

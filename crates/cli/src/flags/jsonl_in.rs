@@ -6,8 +6,8 @@ use crate::record_input::RecordFormat;
 pub(super) struct JsonlInFlag;
 
 impl Flag for JsonlInFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "jsonl-in",
             short: None,
             syntax: FlagSyntax::Switch,

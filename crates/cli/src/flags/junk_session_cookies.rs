@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct JunkSessionCookiesFlag;
 
 impl Flag for JunkSessionCookiesFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "junk-session-cookies",
             short: Some('j'),
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::plan::KeepaliveArgs;
 pub(super) struct KeepaliveFlag;
 
 impl Flag for KeepaliveFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "keepalive",
             short: None,
             syntax: FlagSyntax::Switch,

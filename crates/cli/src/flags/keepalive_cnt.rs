@@ -10,8 +10,8 @@ const MAX: u64 = 127;
 pub(super) struct KeepaliveCntFlag;
 
 impl Flag for KeepaliveCntFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "keepalive-cnt",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct KeepaliveIntvlFlag;
 
 impl Flag for KeepaliveIntvlFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "keepalive-intvl",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

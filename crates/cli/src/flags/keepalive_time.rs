@@ -10,8 +10,8 @@ const MAX: u64 = 32_767;
 pub(super) struct KeepaliveTimeFlag;
 
 impl Flag for KeepaliveTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "keepalive-time",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

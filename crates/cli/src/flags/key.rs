@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct KeyFlag;
 
 impl Flag for KeyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "key",
             short: None,
             syntax: FlagSyntax::Value("key"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct KeyTypeFlag;
 
 impl Flag for KeyTypeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "key-type",
             short: None,
             syntax: FlagSyntax::Value("type"),

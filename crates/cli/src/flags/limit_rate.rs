@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct LimitRateFlag;
 
 impl Flag for LimitRateFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "limit-rate",
             short: None,
             syntax: FlagSyntax::Value("speed"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct LimitRateTotalFlag;
 
 impl Flag for LimitRateTotalFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "limit-rate-total",
             short: None,
             syntax: FlagSyntax::Value("speed"),

@@ -7,8 +7,8 @@ use std::num::NonZeroU16;
 pub(super) struct LocalPortFlag;
 
 impl Flag for LocalPortFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "local-port",
             short: None,
             syntax: FlagSyntax::Value("range"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct LocationFlag;
 
 impl Flag for LocationFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "location",
             short: Some('L'),
             syntax: FlagSyntax::Switch,

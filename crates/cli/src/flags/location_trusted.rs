@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct LocationTrustedFlag;
 
 impl Flag for LocationTrustedFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "location-trusted",
             short: None,
             syntax: FlagSyntax::Switch,

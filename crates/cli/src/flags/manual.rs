@@ -6,8 +6,8 @@ use crate::parsed_args::InfoOption;
 pub(super) struct ManualFlag;
 
 impl Flag for ManualFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "manual",
             short: Some('M'),
             syntax: FlagSyntax::Once,

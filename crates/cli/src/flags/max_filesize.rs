@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct MaxFilesizeFlag;
 
 impl Flag for MaxFilesizeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "max-filesize",
             short: None,
             syntax: FlagSyntax::Value("bytes"),

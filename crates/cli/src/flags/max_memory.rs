@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct MaxMemoryFlag;
 
 impl Flag for MaxMemoryFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "max-memory",
             short: None,
             syntax: FlagSyntax::Value("bytes"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct MaxRedirsFlag;
 
 impl Flag for MaxRedirsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "max-redirs",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct MaxTimeFlag;
 
 impl Flag for MaxTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "max-time",
             short: Some('m'),
             syntax: FlagSyntax::Value("seconds"),

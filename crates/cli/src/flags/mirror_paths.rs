@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct MirrorPathsFlag;
 
 impl Flag for MirrorPathsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "mirror-paths",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -2,8 +2,9 @@
 //! `--help`, the man page, the completions and the table of differences from curl are all generated
 //! from [`FLAGS`].
 //!
-//! To add a flag, write its file and add it to the two lists below. Tests then check that the table
-//! is sorted, names are unique, every flag is documented, and the parser accepts every example.
+//! To add a flag, write its file and add it to the two lists below. If it has a letter, add the letter to
+//! `letters.rs`. Tests then check that the table is sorted, names are unique, every flag is
+//! documented, and the parser accepts every example.
 //!
 //! ```
 //! use haul_cli::flags;
@@ -123,6 +124,7 @@ mod keepalive_intvl;
 mod keepalive_time;
 mod key;
 mod key_type;
+mod letters;
 mod limit_rate;
 mod limit_rate_total;
 mod local_port;
@@ -576,14 +578,13 @@ pub const FLAGS: &[&dyn Flag] = &[
 /// Returns the flag with this long name. A binary search needs no map, which would have to be built
 /// at every start.
 pub fn find_long(name: &[u8]) -> Option<&'static dyn Flag> {
-    let found = FLAGS.binary_search_by(|flag| flag.spec().long.as_bytes().cmp(name));
+    let found = FLAGS.binary_search_by(|flag| flag.long().as_bytes().cmp(name));
     found.ok().map(|at| FLAGS[at])
 }
 
 /// Returns the flag with this letter, such as `m` for `-m`.
 pub fn find_short(letter: u8) -> Option<&'static dyn Flag> {
-    let letter = Some(char::from(letter));
-    FLAGS.iter().copied().find(|flag| flag.spec().short == letter)
+    find_long(letters::long_name(letter)?.as_bytes())
 }
 
 #[cfg(test)]

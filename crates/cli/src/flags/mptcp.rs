@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct MptcpFlag;
 
 impl Flag for MptcpFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "mptcp",
             short: None,
             syntax: FlagSyntax::Switch,

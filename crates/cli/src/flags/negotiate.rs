@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct NegotiateFlag;
 
 impl Flag for NegotiateFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "negotiate",
             short: None,
             syntax: FlagSyntax::Switch,

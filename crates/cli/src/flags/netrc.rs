@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct NetrcFlag;
 
 impl Flag for NetrcFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "netrc",
             short: Some('n'),
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct NetrcFileFlag;
 
 impl Flag for NetrcFileFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "netrc-file",
             short: None,
             syntax: FlagSyntax::Value("filename"),

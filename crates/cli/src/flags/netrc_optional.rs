@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct NetrcOptionalFlag;
 
 impl Flag for NetrcOptionalFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "netrc-optional",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct NextFlag;
 
 impl Flag for NextFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "next",
             short: Some(':'),
             syntax: FlagSyntax::Once,

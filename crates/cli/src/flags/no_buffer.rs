@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct NoBufferFlag;
 
 impl Flag for NoBufferFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "no-buffer",
             short: Some('N'),
             syntax: FlagSyntax::Once,

@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct NoEffectFlag(&'static FlagSpec);
 
 impl Flag for NoEffectFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        self.0
+    fn spec(&self) -> FlagSpec {
+        *self.0
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct NoproxyFlag;
 
 impl Flag for NoproxyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "noproxy",
             short: None,
             syntax: FlagSyntax::Value("hosts"),

@@ -7,8 +7,8 @@ use haul_policy::auth::bearer_authorization;
 pub(super) struct Oauth2BearerFlag;
 
 impl Flag for Oauth2BearerFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "oauth2-bearer",
             short: None,
             syntax: FlagSyntax::Value("token"),

@@ -6,8 +6,8 @@ use crate::plan;
 pub(super) struct OutNullFlag;
 
 impl Flag for OutNullFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "out-null",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::plan;
 pub(super) struct OutputFlag;
 
 impl Flag for OutputFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "output",
             short: Some('o'),
             syntax: FlagSyntax::Value("file"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct OutputDirFlag;
 
 impl Flag for OutputDirFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "output-dir",
             short: None,
             syntax: FlagSyntax::Value("dir"),

@@ -6,8 +6,8 @@ use crate::parsed_args::ParsedPageLink;
 pub(super) struct PaginateFlag;
 
 impl Flag for PaginateFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "paginate",
             short: None,
             syntax: FlagSyntax::Value("link"),

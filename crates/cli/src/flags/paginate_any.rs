@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct PaginateAnyFlag;
 
 impl Flag for PaginateAnyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "paginate-any",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct PaginateJsonFlag;
 
 impl Flag for PaginateJsonFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "paginate-json",
             short: None,
             syntax: FlagSyntax::Value("jsonpath"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct PaginateMaxFlag;
 
 impl Flag for PaginateMaxFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "paginate-max",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct PaginateQueryFlag;
 
 impl Flag for PaginateQueryFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "paginate-query",
             short: None,
             syntax: FlagSyntax::Value("name[:step]"),

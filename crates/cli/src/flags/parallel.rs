@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ParallelFlag;
 
 impl Flag for ParallelFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "parallel",
             short: Some('Z'),
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ParallelImmediateFlag;
 
 impl Flag for ParallelImmediateFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "parallel-immediate",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::plan::GlobalArgs;
 pub(super) struct ParallelMaxFlag;
 
 impl Flag for ParallelMaxFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "parallel-max",
             short: None,
             syntax: FlagSyntax::Value("num"),

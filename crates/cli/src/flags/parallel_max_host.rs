@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ParallelMaxHostFlag;
 
 impl Flag for ParallelMaxHostFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "parallel-max-host",
             short: None,
             syntax: FlagSyntax::Value("num"),

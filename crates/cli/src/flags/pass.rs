@@ -6,8 +6,8 @@ use crate::plan::Secret;
 pub(super) struct PassFlag;
 
 impl Flag for PassFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "pass",
             short: None,
             syntax: FlagSyntax::Value("phrase"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct PathAsIsFlag;
 
 impl Flag for PathAsIsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "path-as-is",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct PinnedpubkeyFlag;
 
 impl Flag for PinnedpubkeyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "pinnedpubkey",
             short: None,
             syntax: FlagSyntax::Value("hashes"),

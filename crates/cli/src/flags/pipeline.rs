@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct PipelineFlag;
 
 impl Flag for PipelineFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "pipeline",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Post301Flag;
 
 impl Flag for Post301Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "post301",
             short: None,
             syntax: FlagSyntax::Switch,

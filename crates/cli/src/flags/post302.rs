@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Post302Flag;
 
 impl Flag for Post302Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "post302",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Post303Flag;
 
 impl Flag for Post303Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "post303",
             short: None,
             syntax: FlagSyntax::Switch,

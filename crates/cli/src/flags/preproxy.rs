@@ -7,8 +7,8 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 pub(super) struct PreproxyFlag;
 
 impl Flag for PreproxyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "preproxy",
             short: None,
             syntax: FlagSyntax::Value("[protocol://]host[:port]"),

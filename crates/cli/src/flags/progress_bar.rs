@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProgressBarFlag;
 
 impl Flag for ProgressBarFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "progress-bar",
             short: Some('#'),
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProgressMeterFlag;
 
 impl Flag for ProgressMeterFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "progress-meter",
             short: None,
             syntax: FlagSyntax::Switch,

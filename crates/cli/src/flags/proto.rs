@@ -7,8 +7,8 @@ use haul_policy::protocols::{ProtocolListError, ProtocolSet};
 pub(super) struct ProtoFlag;
 
 impl Flag for ProtoFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proto",
             short: None,
             syntax: FlagSyntax::Value("protocols"),

@@ -6,8 +6,8 @@ use haul_policy::Scheme;
 pub(super) struct ProtoDefaultFlag;
 
 impl Flag for ProtoDefaultFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proto-default",
             short: None,
             syntax: FlagSyntax::Value("protocol"),

@@ -6,8 +6,8 @@ use super::proto::parse_protocols;
 pub(super) struct ProtoRedirFlag;
 
 impl Flag for ProtoRedirFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proto-redir",
             short: None,
             syntax: FlagSyntax::Value("protocols"),

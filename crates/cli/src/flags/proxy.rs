@@ -7,8 +7,8 @@ use haul_policy::proxy;
 pub(super) struct ProxyFlag;
 
 impl Flag for ProxyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy",
             short: Some('x'),
             syntax: FlagSyntax::Value("[protocol://]host[:port]"),

@@ -7,8 +7,8 @@ use haul_policy::proxy::Proxy;
 pub(super) struct Proxy10Flag;
 
 impl Flag for Proxy10Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy1.0",
             short: None,
             syntax: FlagSyntax::Value("url"),

@@ -7,8 +7,8 @@ use haul_policy::auth::AllowedAuthSchemes;
 pub(super) struct ProxyAnyauthFlag;
 
 impl Flag for ProxyAnyauthFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-anyauth",
             short: None,
             syntax: FlagSyntax::Switch,

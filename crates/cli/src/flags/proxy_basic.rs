@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProxyBasicFlag;
 
 impl Flag for ProxyBasicFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-basic",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProxyCaNativeFlag;
 
 impl Flag for ProxyCaNativeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-ca-native",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyCacertFlag;
 
 impl Flag for ProxyCacertFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-cacert",
             short: None,
             syntax: FlagSyntax::Value("file"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyCapathFlag;
 
 impl Flag for ProxyCapathFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-capath",
             short: None,
             syntax: FlagSyntax::Value("dir"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyCertFlag;
 
 impl Flag for ProxyCertFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-cert",
             short: None,
             syntax: FlagSyntax::Value("certificate[:password]"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyCertTypeFlag;
 
 impl Flag for ProxyCertTypeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-cert-type",
             short: None,
             syntax: FlagSyntax::Value("type"),

@@ -6,8 +6,8 @@ use crate::flag_value::split_names;
 pub(super) struct ProxyCiphersFlag;
 
 impl Flag for ProxyCiphersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-ciphers",
             short: None,
             syntax: FlagSyntax::Value("list"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProxyCrlfileFlag;
 
 impl Flag for ProxyCrlfileFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-crlfile",
             short: None,
             syntax: FlagSyntax::Value("file"),

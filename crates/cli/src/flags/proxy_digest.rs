@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProxyDigestFlag;
 
 impl Flag for ProxyDigestFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-digest",
             short: None,
             syntax: FlagSyntax::Switch,

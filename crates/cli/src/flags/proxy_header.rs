@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct ProxyHeaderFlag;
 
 impl Flag for ProxyHeaderFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-header",
             short: None,
             syntax: FlagSyntax::Value("header/@file"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyHttp2Flag;
 
 impl Flag for ProxyHttp2Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-http2",
             short: None,
             syntax: FlagSyntax::Switch,

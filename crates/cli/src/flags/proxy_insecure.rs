@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyInsecureFlag;
 
 impl Flag for ProxyInsecureFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-insecure",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyKeyFlag;
 
 impl Flag for ProxyKeyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-key",
             short: None,
             syntax: FlagSyntax::Value("key"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProxyKeyTypeFlag;
 
 impl Flag for ProxyKeyTypeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-key-type",
             short: None,
             syntax: FlagSyntax::Value("type"),

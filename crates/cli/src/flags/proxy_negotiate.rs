@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct ProxyNegotiateFlag;
 
 impl Flag for ProxyNegotiateFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-negotiate",
             short: None,
             syntax: FlagSyntax::Switch,

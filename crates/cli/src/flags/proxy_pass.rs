@@ -6,8 +6,8 @@ use crate::plan::Secret;
 pub(super) struct ProxyPassFlag;
 
 impl Flag for ProxyPassFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-pass",
             short: None,
             syntax: FlagSyntax::Value("phrase"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyPinnedpubkeyFlag;
 
 impl Flag for ProxyPinnedpubkeyFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-pinnedpubkey",
             short: None,
             syntax: FlagSyntax::Value("hashes"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxyServiceNameFlag;
 
 impl Flag for ProxyServiceNameFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-service-name",
             short: None,
             syntax: FlagSyntax::Value("name"),

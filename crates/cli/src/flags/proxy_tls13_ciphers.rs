@@ -6,8 +6,8 @@ use crate::flag_value::split_names;
 pub(super) struct ProxyTls13CiphersFlag;
 
 impl Flag for ProxyTls13CiphersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-tls13-ciphers",
             short: None,
             syntax: FlagSyntax::Value("list"),

@@ -6,8 +6,8 @@ use super::user::parse_user_option;
 pub(super) struct ProxyUserFlag;
 
 impl Flag for ProxyUserFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxy-user",
             short: Some('U'),
             syntax: FlagSyntax::Value("user[:password]"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ProxytunnelFlag;
 
 impl Flag for ProxytunnelFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "proxytunnel",
             short: Some('p'),
             syntax: FlagSyntax::Switch,

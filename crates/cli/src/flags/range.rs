@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct RangeFlag;
 
 impl Flag for RangeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "range",
             short: Some('r'),
             syntax: FlagSyntax::Value("range"),

@@ -6,8 +6,8 @@ use std::time::Duration;
 pub(super) struct RateFlag;
 
 impl Flag for RateFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "rate",
             short: None,
             syntax: FlagSyntax::Value("rate"),

@@ -6,8 +6,8 @@ use super::rate::parse_interval;
 pub(super) struct RateHostFlag;
 
 impl Flag for RateHostFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "rate-host",
             short: None,
             syntax: FlagSyntax::Value("rate"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RawFlag;
 
 impl Flag for RawFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "raw",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct RefererFlag;
 
 impl Flag for RefererFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "referer",
             short: Some('e'),
             syntax: FlagSyntax::Value("url"),

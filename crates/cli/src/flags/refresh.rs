@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RefreshFlag;
 
 impl Flag for RefreshFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "refresh",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct RemoteHeaderNameFlag;
 
 impl Flag for RemoteHeaderNameFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "remote-header-name",
             short: Some('J'),
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use crate::plan::OutputArg;
 pub(super) struct RemoteNameFlag;
 
 impl Flag for RemoteNameFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "remote-name",
             short: Some('O'),
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RemoteNameAllFlag;
 
 impl Flag for RemoteNameAllFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "remote-name-all",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct RemoteTimeFlag;
 
 impl Flag for RemoteTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "remote-time",
             short: Some('R'),
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RemoveOnErrorFlag;
 
 impl Flag for RemoveOnErrorFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "remove-on-error",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct RequestFlag;
 
 impl Flag for RequestFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "request",
             short: Some('X'),
             syntax: FlagSyntax::Value("method"),

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct RequestTargetFlag;
 
 impl Flag for RequestTargetFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "request-target",
             short: None,
             syntax: FlagSyntax::Value("path"),

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 pub(super) struct ResolveFlag;
 
 impl Flag for ResolveFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "resolve",
             short: None,
             syntax: FlagSyntax::Value("[+]host:port:addr[,addr]..."),

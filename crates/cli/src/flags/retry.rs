@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RetryFlag;
 
 impl Flag for RetryFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "retry",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RetryAllErrorsFlag;
 
 impl Flag for RetryAllErrorsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "retry-all-errors",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RetryConnrefusedFlag;
 
 impl Flag for RetryConnrefusedFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "retry-connrefused",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RetryDelayFlag;
 
 impl Flag for RetryDelayFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "retry-delay",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

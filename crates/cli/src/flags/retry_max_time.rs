@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct RetryMaxTimeFlag;
 
 impl Flag for RetryMaxTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "retry-max-time",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SelectFlag;
 
 impl Flag for SelectFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "select",
             short: None,
             syntax: FlagSyntax::Value("css"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SelectJsonFlag;
 
 impl Flag for SelectJsonFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "select-json",
             short: None,
             syntax: FlagSyntax::Value("jsonpath"),

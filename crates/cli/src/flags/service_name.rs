@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ServiceNameFlag;
 
 impl Flag for ServiceNameFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "service-name",
             short: None,
             syntax: FlagSyntax::Value("name"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SessionidFlag;
 
 impl Flag for SessionidFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "sessionid",
             short: None,
             syntax: FlagSyntax::Switch,

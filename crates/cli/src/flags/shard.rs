@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct ShardFlag;
 
 impl Flag for ShardFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "shard",
             short: None,
             syntax: FlagSyntax::Value("K/N"),

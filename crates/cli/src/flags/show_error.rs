@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ShowErrorFlag;
 
 impl Flag for ShowErrorFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "show-error",
             short: Some('S'),
             syntax: FlagSyntax::Switch,

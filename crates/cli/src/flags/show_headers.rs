@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ShowHeadersFlag;
 
 impl Flag for ShowHeadersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "show-headers",
             short: None,
             syntax: FlagSyntax::Switch,

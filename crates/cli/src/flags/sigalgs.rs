@@ -6,8 +6,8 @@ use crate::flag_value::split_names;
 pub(super) struct SigalgsFlag;
 
 impl Flag for SigalgsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "sigalgs",
             short: None,
             syntax: FlagSyntax::Value("list"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SilentFlag;
 
 impl Flag for SilentFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "silent",
             short: Some('s'),
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SkipExistingFlag;
 
 impl Flag for SkipExistingFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "skip-existing",
             short: None,
             syntax: FlagSyntax::Switch,

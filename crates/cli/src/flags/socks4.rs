@@ -7,8 +7,8 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 pub(super) struct Socks4Flag;
 
 impl Flag for Socks4Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks4",
             short: None,
             syntax: FlagSyntax::Value("host[:port]"),

@@ -7,8 +7,8 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 pub(super) struct Socks4aFlag;
 
 impl Flag for Socks4aFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks4a",
             short: None,
             syntax: FlagSyntax::Value("host[:port]"),

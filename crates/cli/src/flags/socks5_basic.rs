@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct Socks5BasicFlag;
 
 impl Flag for Socks5BasicFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks5-basic",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Socks5GssapiFlag;
 
 impl Flag for Socks5GssapiFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks5-gssapi",
             short: None,
             syntax: FlagSyntax::Switch,

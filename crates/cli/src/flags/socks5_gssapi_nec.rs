@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Socks5GssapiNecFlag;
 
 impl Flag for Socks5GssapiNecFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks5-gssapi-nec",
             short: None,
             syntax: FlagSyntax::Switch,

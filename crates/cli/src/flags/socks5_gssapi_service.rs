@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct Socks5GssapiServiceFlag;
 
 impl Flag for Socks5GssapiServiceFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks5-gssapi-service",
             short: None,
             syntax: FlagSyntax::Value("name"),

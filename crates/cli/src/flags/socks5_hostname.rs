@@ -7,8 +7,8 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 pub(super) struct Socks5HostnameFlag;
 
 impl Flag for Socks5HostnameFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "socks5-hostname",
             short: None,
             syntax: FlagSyntax::Value("host[:port]"),

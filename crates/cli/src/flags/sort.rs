@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SortFlag;
 
 impl Flag for SortFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "sort",
             short: None,
             syntax: FlagSyntax::Switch,

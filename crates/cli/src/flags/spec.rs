@@ -7,8 +7,14 @@ use crate::usage_error::UsageErrorReason;
 
 /// An option of the command line.
 pub trait Flag: Sync {
-    /// Returns the names and the documentation of the flag.
-    fn spec(&self) -> &'static FlagSpec;
+    /// Returns the names and the documentation of the flag. They are returned by value, because the
+    /// loader would relocate a constant at each start.
+    fn spec(&self) -> FlagSpec;
+
+    /// Returns the long name of the flag, for a search.
+    fn long(&self) -> &'static str {
+        self.spec().long
+    }
 
     /// Stores the value in `args`, or returns the reason why it is refused.
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason>;

@@ -10,8 +10,8 @@ const SPEED_TIME: Duration = Duration::from_secs(30);
 pub(super) struct SpeedLimitFlag;
 
 impl Flag for SpeedLimitFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "speed-limit",
             short: Some('Y'),
             syntax: FlagSyntax::Value("speed"),

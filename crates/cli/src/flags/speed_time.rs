@@ -7,8 +7,8 @@ use std::time::Duration;
 pub(super) struct SpeedTimeFlag;
 
 impl Flag for SpeedTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "speed-time",
             short: Some('y'),
             syntax: FlagSyntax::Value("seconds"),

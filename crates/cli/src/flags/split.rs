@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SplitFlag;
 
 impl Flag for SplitFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "split",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct StallTimeFlag;
 
 impl Flag for StallTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "stall-time",
             short: None,
             syntax: FlagSyntax::Value("seconds"),

@@ -6,8 +6,8 @@ use crate::plan::StatsFormat;
 pub(super) struct StatsFlag;
 
 impl Flag for StatsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "stats",
             short: None,
             syntax: FlagSyntax::Optional("json"),

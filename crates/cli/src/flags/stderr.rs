@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct StderrFlag;
 
 impl Flag for StderrFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "stderr",
             short: None,
             syntax: FlagSyntax::Value("file"),

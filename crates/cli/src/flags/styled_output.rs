@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct StyledOutputFlag;
 
 impl Flag for StyledOutputFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "styled-output",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct SummaryFlag;
 
 impl Flag for SummaryFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "summary",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct SuppressConnectHeadersFlag;
 
 impl Flag for SuppressConnectHeadersFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "suppress-connect-headers",
             short: None,
             syntax: FlagSyntax::Switch,

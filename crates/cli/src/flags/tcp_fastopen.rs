@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct TcpFastopenFlag;
 
 impl Flag for TcpFastopenFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tcp-fastopen",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -69,6 +69,10 @@ fn flag_lookup_finds_every_name() {
         }
     }
     assert!(find_long(b"").is_none() && find_long(b"maxtime").is_none());
+    for letter in 0..=u8::MAX {
+        let has_letter = |flag: &&dyn Flag| flag.spec().short == Some(char::from(letter));
+        assert_eq!(find_short(letter).is_some(), FLAGS.iter().any(has_letter), "{letter}");
+    }
 }
 
 #[test]

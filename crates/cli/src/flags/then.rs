@@ -7,8 +7,8 @@ use super::prelude::*;
 pub(super) struct ThenFlag;
 
 impl Flag for ThenFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "then",
             short: None,
             syntax: FlagSyntax::Value("template"),

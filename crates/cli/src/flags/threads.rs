@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct ThreadsFlag;
 
 impl Flag for ThreadsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "threads",
             short: None,
             syntax: FlagSyntax::Value("num"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct TimeCondFlag;
 
 impl Flag for TimeCondFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "time-cond",
             short: Some('z'),
             syntax: FlagSyntax::Value("time"),

@@ -6,8 +6,8 @@ use haul::net::tls::TlsVersion;
 pub(super) struct TlsMaxFlag;
 
 impl Flag for TlsMaxFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tls-max",
             short: None,
             syntax: FlagSyntax::Value("version"),

@@ -6,8 +6,8 @@ use haul::net::tls::TlsVersion;
 pub(super) struct Tlsv1Flag;
 
 impl Flag for Tlsv1Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tlsv1",
             short: Some('1'),
             syntax: FlagSyntax::Once,

@@ -6,8 +6,8 @@ use haul::net::tls::TlsVersion;
 pub(super) struct Tlsv10Flag;
 
 impl Flag for Tlsv10Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tlsv1.0",
             short: None,
             syntax: FlagSyntax::Once,

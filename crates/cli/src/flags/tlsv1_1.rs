@@ -6,8 +6,8 @@ use haul::net::tls::TlsVersion;
 pub(super) struct Tlsv11Flag;
 
 impl Flag for Tlsv11Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tlsv1.1",
             short: None,
             syntax: FlagSyntax::Once,

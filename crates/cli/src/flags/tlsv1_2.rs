@@ -6,8 +6,8 @@ use haul::net::tls::TlsVersion;
 pub(super) struct Tlsv12Flag;
 
 impl Flag for Tlsv12Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tlsv1.2",
             short: None,
             syntax: FlagSyntax::Once,

@@ -6,8 +6,8 @@ use haul::net::tls::TlsVersion;
 pub(super) struct Tlsv13Flag;
 
 impl Flag for Tlsv13Flag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tlsv1.3",
             short: None,
             syntax: FlagSyntax::Once,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct TrEncodingFlag;
 
 impl Flag for TrEncodingFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tr-encoding",
             short: None,
             syntax: FlagSyntax::Switch,

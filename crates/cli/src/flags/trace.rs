@@ -6,8 +6,8 @@ use crate::plan::TraceFormat;
 pub(super) struct TraceFlag;
 
 impl Flag for TraceFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "trace",
             short: None,
             syntax: FlagSyntax::Value("file"),

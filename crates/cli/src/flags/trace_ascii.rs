@@ -6,8 +6,8 @@ use crate::plan::TraceFormat;
 pub(super) struct TraceAsciiFlag;
 
 impl Flag for TraceAsciiFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "trace-ascii",
             short: None,
             syntax: FlagSyntax::Value("file"),

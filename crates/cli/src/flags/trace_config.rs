@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct TraceConfigFlag;
 
 impl Flag for TraceConfigFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "trace-config",
             short: None,
             syntax: FlagSyntax::Value("words"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct TraceIdsFlag;
 
 impl Flag for TraceIdsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "trace-ids",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct TraceTimeFlag;
 
 impl Flag for TraceTimeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "trace-time",
             short: None,
             syntax: FlagSyntax::Switch,

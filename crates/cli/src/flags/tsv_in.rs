@@ -6,8 +6,8 @@ use crate::record_input::RecordFormat;
 pub(super) struct TsvInFlag;
 
 impl Flag for TsvInFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "tsv-in",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct UniqueFlag;
 
 impl Flag for UniqueFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "unique",
             short: None,
             syntax: FlagSyntax::Switch,

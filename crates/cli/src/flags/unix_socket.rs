@@ -6,8 +6,8 @@ use haul::net::local_address::UnixSocketAddress;
 pub(super) struct UnixSocketFlag;
 
 impl Flag for UnixSocketFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "unix-socket",
             short: None,
             syntax: FlagSyntax::Value("path"),

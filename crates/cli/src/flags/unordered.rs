@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct UnorderedFlag;
 
 impl Flag for UnorderedFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "unordered",
             short: None,
             syntax: FlagSyntax::Switch,

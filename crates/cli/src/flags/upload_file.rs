@@ -6,8 +6,8 @@ use crate::plan::UploadArg;
 pub(super) struct UploadFileFlag;
 
 impl Flag for UploadFileFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "upload-file",
             short: Some('T'),
             syntax: FlagSyntax::Value("file"),

@@ -6,8 +6,8 @@ use crate::url_list;
 pub(super) struct UrlFlag;
 
 impl Flag for UrlFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "url",
             short: None,
             syntax: FlagSyntax::Value("url"),

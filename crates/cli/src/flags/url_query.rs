@@ -6,8 +6,8 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub(super) struct UrlQueryFlag;
 
 impl Flag for UrlQueryFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "url-query",
             short: None,
             syntax: FlagSyntax::Value("data"),

@@ -8,8 +8,8 @@ use haul_policy::auth::Credentials;
 pub(super) struct UserFlag;
 
 impl Flag for UserFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "user",
             short: Some('u'),
             syntax: FlagSyntax::Value("user[:password]"),

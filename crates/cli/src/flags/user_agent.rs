@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct UserAgentFlag;
 
 impl Flag for UserAgentFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "user-agent",
             short: Some('A'),
             syntax: FlagSyntax::Value("name"),

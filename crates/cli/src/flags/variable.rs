@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct VariableFlag;
 
 impl Flag for VariableFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "variable",
             short: None,
             syntax: FlagSyntax::Value("assignment"),

@@ -6,8 +6,8 @@ use crate::plan::TraceFormat;
 pub(super) struct VerboseFlag;
 
 impl Flag for VerboseFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "verbose",
             short: Some('v'),
             syntax: FlagSyntax::Switch,

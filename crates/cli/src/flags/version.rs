@@ -6,8 +6,8 @@ use crate::parsed_args::InfoOption;
 pub(super) struct VersionFlag;
 
 impl Flag for VersionFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "version",
             short: Some('V'),
             syntax: FlagSyntax::Once,

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct VlanPriorityFlag;
 
 impl Flag for VlanPriorityFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "vlan-priority",
             short: None,
             syntax: FlagSyntax::Value("priority"),

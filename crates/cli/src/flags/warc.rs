@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct WarcFlag;
 
 impl Flag for WarcFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "warc",
             short: None,
             syntax: FlagSyntax::Value("file"),

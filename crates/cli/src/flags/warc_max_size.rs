@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct WarcMaxSizeFlag;
 
 impl Flag for WarcMaxSizeFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "warc-max-size",
             short: None,
             syntax: FlagSyntax::Value("bytes"),

@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct WarcSecretsFlag;
 
 impl Flag for WarcSecretsFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "warc-secrets",
             short: None,
             syntax: FlagSyntax::Switch,

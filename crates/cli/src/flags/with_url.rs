@@ -5,8 +5,8 @@ use super::prelude::*;
 pub(super) struct WithUrlFlag;
 
 impl Flag for WithUrlFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "with-url",
             short: None,
             syntax: FlagSyntax::Switch,

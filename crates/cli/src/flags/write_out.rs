@@ -7,8 +7,8 @@ use crate::parsed_args::TextOrFile;
 pub(super) struct WriteOutFlag;
 
 impl Flag for WriteOutFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "write-out",
             short: Some('w'),
             syntax: FlagSyntax::Value("format"),

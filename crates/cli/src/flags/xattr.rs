@@ -6,8 +6,8 @@ use super::prelude::*;
 pub(super) struct XattrFlag;
 
 impl Flag for XattrFlag {
-    fn spec(&self) -> &'static FlagSpec {
-        &FlagSpec {
+    fn spec(&self) -> FlagSpec {
+        FlagSpec {
             long: "xattr",
             short: None,
             syntax: FlagSyntax::Switch,

@@ -84,9 +84,9 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
             }
             None => match flag_of(subject) {
                 Some(flag) => {
-                    append_option_description(&mut text, flag.spec());
+                    append_option_description(&mut text, &flag.spec());
                     if !persona.is_curl() && !subject.starts_with('-') {
-                        text.push_str(&search::other_results(subject, flag.spec()));
+                        text.push_str(&search::other_results(subject, &flag.spec()));
                     }
                 }
                 // No failure to curl, but no help either.
@@ -123,7 +123,7 @@ pub fn manual(persona: ProgramPersona) -> String {
     let mut text = format!("Usage: {} [options...] <url>\n", persona.name());
     for flag in FLAGS {
         text.push('\n');
-        append_option_description(&mut text, flag.spec());
+        append_option_description(&mut text, &flag.spec());
     }
     text
 }
@@ -182,7 +182,7 @@ fn append_option_list(text: &mut String, persona: ProgramPersona, shown: impl Fn
             .iter()
             .map(|flag| flag.spec())
             .filter(|spec| shown(spec))
-            .map(|spec| listed_name_and_description(persona, spec))
+            .map(|spec| listed_name_and_description(persona, &spec))
     };
     // A long name of a value should not push every description to the right.
     let width = specs().map(|(names, _)| names.len()).filter(|&width| width < 32).max();

@@ -54,15 +54,14 @@ fn words_of(subject: &str) -> Vec<String> {
     subject.split_whitespace().map(str::to_lowercase).collect()
 }
 
-/// Returns the options whose names or documentation contain all words, the best match first. Leaves
-/// out the option with the long name `without`.
-fn matching_options(words: &[String], without: Option<&str>) -> Vec<&'static FlagSpec> {
+/// Returns the options that have all words, the best first. `without` is left out.
+fn matching_options(words: &[String], without: Option<&str>) -> Vec<FlagSpec> {
     let specs = FLAGS.iter().map(|flag| flag.spec()).filter(|spec| Some(spec.long) != without);
-    let mut found: Vec<(SearchRank, &FlagSpec)> =
-        specs.filter_map(|spec| Some((words.iter().map(|word| rank(spec, word)).max()??, spec))).collect();
+    let mut found: Vec<(SearchRank, FlagSpec)> =
+        specs.filter_map(|spec| Some((words.iter().map(|word| rank(&spec, word)).max()??, spec))).collect();
     // The others keep the order of their names.
     found.sort_by_key(|(rank, _)| *rank);
-    let is_shown = |(at, (rank, _)): &(usize, (SearchRank, &FlagSpec))| *rank < SearchRank::Help || *at < MAX_RESULTS;
+    let is_shown = |(at, (rank, _)): &(usize, (SearchRank, FlagSpec))| *rank < SearchRank::Help || *at < MAX_RESULTS;
     found.into_iter().enumerate().filter(is_shown).map(|(_, (_, spec))| spec).collect()
 }
 
@@ -96,7 +95,7 @@ fn matching_sections(words: &[String]) -> Vec<GuideSection<'static>> {
     titled.chain(mentioning).filter(|section| seen.insert(section.place)).take(MAX_RESULTS).collect()
 }
 
-fn append_options(text: &mut String, title: &str, options: &[&FlagSpec]) {
+fn append_options(text: &mut String, title: &str, options: &[FlagSpec]) {
     if options.is_empty() {
         return;
     }
@@ -155,7 +154,7 @@ mod tests {
     #[test]
     fn help_of_an_option_lists_related_options() {
         let option = FLAGS.iter().map(|flag| flag.spec()).find(|spec| spec.long == "retry").expect("--retry");
-        let text = other_results("retry", option);
+        let text = other_results("retry", &option);
         assert!(text.contains("Other options about retry:") && text.contains("--retry-delay"), "{text}");
         assert!(!text.contains("--retry <"), "{text}");
     }

@@ -46,7 +46,7 @@ pub fn page() -> String {
     for category in HelpCategory::ALL {
         text.push_str(&format!(".SS {}\n", escaped(category.about())));
         FLAGS.iter().map(|flag| flag.spec()).filter(|spec| spec.category == *category).for_each(|spec| {
-            append_option(&mut text, spec);
+            append_option(&mut text, &spec);
         });
     }
     text.push_str(".SH SEE ALSO\n.BR haul\\-recipes (7),\n.BR haul\\-curl (1),\n.BR haul\\-ftp (1),\n.BR curl (1)\n");
