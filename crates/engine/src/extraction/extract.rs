@@ -196,6 +196,16 @@ impl Extractor {
         self.finish(on_match)
     }
 
+    /// Returns the first position at `from` or later that can be part of a match in `text`, or of a
+    /// match in a part of `text` from `from` on. Returns `None` if there is no such match.
+    #[cfg(feature = "select")]
+    pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
+        match self.searches.as_slice() {
+            [search] => search.pattern.inner[search.index].finder.next_hit(text, from),
+            _ => Some(from),
+        }
+    }
+
     /// Ends the body, and passes the remaining values to `on_match`. The extractor can then search
     /// another body.
     ///

@@ -122,6 +122,18 @@ impl MatchFinder {
         }
     }
 
+    /// Returns the first position at `from` or later that can be part of a match in `text`, or of a
+    /// match in a part of `text` from `from` on: the first hit, or `from` if the expression has no
+    /// hits. Returns `None` if there is no such match. A hit depends on bytes of its match only.
+    #[cfg(feature = "select")]
+    pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
+        match &self.method {
+            SearchMethod::Runs(runs) => runs.triple.find(text, from),
+            SearchMethod::Filter(filter) => filter.triple.find(text, from),
+            SearchMethod::Plain => Some(from),
+        }
+    }
+
     fn filter(
         &self,
         filter: &Prefilter,

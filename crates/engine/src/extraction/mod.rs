@@ -41,6 +41,8 @@ mod sort;
 mod spill;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "select")]
+mod value_filter;
 
 #[cfg(feature = "select")]
 pub use css::CssQuery;

@@ -33,6 +33,7 @@ use super::{
     css::CssQuery,
     html::{HtmlQueries, HtmlSearch},
     json::{JsonPathQuery, JsonQueries, JsonSearch},
+    value_filter::ValueFilter,
 };
 use crate::Result;
 use crate::body::utf8_conversion::Utf8ConvertingReader;
@@ -232,7 +233,8 @@ pub type OnValue<'f> = dyn FnMut(usize, &[u8]) -> Result<()> + 'f;
 /// three times as much while a document is searched. For regular expressions, see [`Extractor`].
 pub struct PageSearch {
     search: SourceSearch,
-    filter: Option<Extractor>,
+    #[cfg(feature = "select")]
+    filter: Option<ValueFilter>,
     links: Option<LinkResolver>,
     /// The encoding from which the page was converted to UTF-8.
     encoding: &'static Encoding,
@@ -289,7 +291,8 @@ impl PageSearch {
         };
         Self {
             search,
-            filter: query.filter.map(Extractor::new),
+            #[cfg(feature = "select")]
+            filter: query.filter.map(|pattern| ValueFilter::new(Extractor::new(pattern))),
             links: None,
             encoding: UTF_8,
             #[cfg(feature = "select")]
@@ -354,6 +357,7 @@ impl PageSearch {
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => search.reset(),
         }
+        #[cfg(feature = "select")]
         if let Some(filter) = &mut self.filter {
             filter.reset();
         }
@@ -410,12 +414,12 @@ impl PageSearch {
                 }
             },
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => {
-                search.push(piece, encoding, &mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
-            }
+            SourceSearch::Elements(search) => pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| {
+                search.push(piece, encoding, on_found)
+            }),
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => {
-                search.push(piece, &mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
+                pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| search.push(piece, on_found))
             }
         }
     }
@@ -457,11 +461,11 @@ impl PageSearch {
             },
             #[cfg(feature = "select")]
             SourceSearch::Elements(search) => {
-                search.finish(encoding, &mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
+                pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| search.finish(encoding, on_found))
             }
             #[cfg(feature = "select")]
             SourceSearch::Json(search) => {
-                search.finish(&mut |found| pass_value(found, filter.as_mut(), links.as_ref(), on_value))
+                pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| search.finish(on_found))
             }
         }
     }
@@ -473,24 +477,32 @@ impl fmt::Debug for PageSearch {
     }
 }
 
-/// Passes on a selected value. With a filter, passes on its matches in the value instead; with a
-/// resolver, URLs.
+/// Runs a search, and passes on the values that it finds: their matches if there is a filter, as URLs
+/// if there is a resolver.
 #[cfg(feature = "select")]
-fn pass_value(
-    found: FoundValue<'_>,
-    filter: Option<&mut Extractor>,
+fn pass_values(
+    mut filter: Option<&mut ValueFilter>,
     links: Option<&PageLinks<'_>>,
     on_value: &mut OnValue<'_>,
+    search: impl FnOnce(&mut OnFound<'_>) -> Result<()>,
 ) -> Result<()> {
-    let FoundValue { query, bytes, base } = found;
-    let mut give = |bytes: &[u8]| match links {
-        None => on_value(query, bytes),
-        Some(links) => links.pass_reference(query, bytes, base, on_value),
-    };
-    match filter {
-        None => give(bytes),
-        Some(filter) => filter.search_whole(bytes, &mut give),
-    }
+    let outcome = search(&mut |FoundValue { query, bytes, base }| {
+        let Some(links) = links else {
+            return match &mut filter {
+                Some(filter) => filter.push(query, bytes, on_value),
+                None => on_value(query, bytes),
+            };
+        };
+        // The base may be another one for the next value, so that no value waits.
+        let mut resolve = |query: usize, bytes: &[u8]| links.pass_reference(query, bytes, base, on_value);
+        match &mut filter {
+            Some(filter) => filter.search(query, bytes, &mut resolve),
+            None => resolve(query, bytes),
+        }
+    });
+    // What was found before an error is passed on.
+    let gathered = filter.map_or(Ok(()), |filter| filter.search_gathered(on_value));
+    outcome.and(gathered)
 }
 
 /// The resolver for the links of a page, and the encoding of the page.

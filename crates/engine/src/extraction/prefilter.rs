@@ -84,14 +84,24 @@ impl ByteTriple {
         while let Some(window) =
             haystack.get(at.wrapping_sub(1)..).and_then(|rest| rest.first_chunk::<{ BLOCK_SIZE + 2 }>())
         {
-            for offset in self.possible(window) {
-                if self.matches_at(haystack, at + offset) {
-                    return Some(at + offset);
+            if self.is_possible(window) {
+                for offset in self.possible(window) {
+                    if self.matches_at(haystack, at + offset) {
+                        return Some(at + offset);
+                    }
                 }
             }
             at += BLOCK_SIZE;
         }
-        (at..haystack.len()).find(|&at| self.matches_at(haystack, at))
+        let left = haystack.len().saturating_sub(at);
+        if left < MIN_BLOCK {
+            return (at..haystack.len()).find(|&at| self.matches_at(haystack, at));
+        }
+        let mut window = [0; BLOCK_SIZE + 2];
+        window[..=left].copy_from_slice(&haystack[at - 1..]);
+        self.possible(&window)
+            .map(|offset| at + offset)
+            .find(|&at| at < haystack.len() && self.matches_at(haystack, at))
     }
 
     fn matches_at(&self, haystack: &[u8], at: usize) -> bool {
@@ -103,6 +113,14 @@ impl ByteTriple {
         fits(here, haystack.get(at))
             && fits(after, haystack.get(at + 1))
             && fits(before, haystack.get(at.wrapping_sub(1)))
+    }
+
+    /// Returns true if a block has possible hits. `window` is that block with one more byte on either
+    /// side. Most blocks have none.
+    fn is_possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> bool {
+        let [before, here, after] = self.cover;
+        let is_hit = |at: usize| here.has(window[at + 1]) & before.has(window[at]) & after.has(window[at + 2]);
+        (0..BLOCK_SIZE).fold(0, |any, at| any | is_hit(at)) != 0
     }
 
     /// Returns the offsets of possible hits in a block of `BLOCK_SIZE` bytes. `window` is that
@@ -131,6 +149,9 @@ impl ByteTriple {
 }
 
 const BLOCK_SIZE: usize = 64;
+
+/// The minimum number of bytes at the end of a haystack that are examined as a block.
+const MIN_BLOCK: usize = 6;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
 #[derive(Debug, Clone, Copy)]
