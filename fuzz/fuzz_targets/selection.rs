@@ -1,5 +1,5 @@
 //! Fuzzes the selection of values from HTML and JSON that arrive in pieces: the values do not depend
-//! on where a page is cut, and memory stays within its limit.
+//! on where a page is cut, nor on other selectors, and memory stays within its limit.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -10,17 +10,27 @@ use libfuzzer_sys::fuzz_target;
 
 const MEMORY: u64 = 4 << 10;
 
-static QUERIES: LazyLock<Vec<PageQuery>> = LazyLock::new(|| {
-    let css = |queries: &[&str]| {
+/// Selectors that need the attributes, the parents and the siblings of all elements.
+const GENERAL: [&str; 2] = ["zz:nth-of-type(9) > zz ~ zz", "*[zz] + zz"];
+
+/// Each query, and the same with the selectors in [`GENERAL`].
+static QUERIES: LazyLock<Vec<(PageQuery, PageQuery)>> = LazyLock::new(|| {
+    let one = |queries: &[&str]| {
         let queries: Vec<CssQuery> = queries.iter().map(|query| CssQuery::new(query).expect("a selector")).collect();
         PageQuery::css(&queries).expect("few selectors")
     };
-    let json = |path| PageQuery::json_path(&[JsonPathQuery::new(path).expect("a path")]);
+    let css = |queries: &[&str]| (one(queries), one(&[queries, &GENERAL].concat()));
+    let json = |path| {
+        let query = PageQuery::json_path(&[JsonPathQuery::new(path).expect("a path")]);
+        (query.clone(), query)
+    };
     vec![
         css(&["a@href", "p", "div > :not(b) + i ~ u:nth-of-type(2n)"]),
         css(&["*"]),
         css(&["script", "body", "[x*=y]@srcset"]),
         css(&["td", "li:first-child", "svg a@xlink:href", "template"]),
+        css(&["td"]),
+        css(&["a@href", "title", "h1"]),
         json("$..*"),
         json("$[?@.a > 1]"),
     ]
@@ -50,11 +60,12 @@ fuzz_target!(|data: &[u8]| {
     let [first, cut, page @ ..] = data else { return };
     // Converted to UTF-8 before it is searched.
     let Ok(page) = std::str::from_utf8(page) else { return };
-    let query = &QUERIES[usize::from(*first) % QUERIES.len()];
+    let (query, general) = &QUERIES[usize::from(*first) % QUERIES.len()];
     let content_type: Option<&[u8]> = [None, Some(&b"text/html"[..]), Some(b"text/xml")][usize::from(*first >> 4) % 3];
     let pieces: Vec<&[u8]> = page.as_bytes().chunks(usize::from(*cut).max(1)).collect();
     let whole = values(query, content_type, &[page.as_bytes()]);
-    let split = values(query, content_type, &pieces);
+    let mut split = values(general, content_type, &pieces);
+    split.0.retain(|(index, _)| *index < query.sources().len());
     // A limit of memory may be reached earlier or later in pieces.
     if whole.1.is_none() && split.1.is_none() {
         assert_eq!(whole, split);

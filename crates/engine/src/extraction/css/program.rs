@@ -29,6 +29,8 @@ pub(in crate::extraction) struct SelectorProgram {
     /// The bits of the first steps of all selectors.
     first: u64,
     counts_types: bool,
+    /// True if a selector depends on other elements than the one that it matches.
+    has_state: bool,
 }
 
 /// A compound selector, and what follows if an element matches it.
@@ -55,10 +57,33 @@ enum StepCondition {
     NoneOf(u64),
 }
 
-/// The step bits that an open element keeps for its children and descendants, and the counts of its
+/// The state of the selectors on a page: that of each open element, the document first. It is empty
+/// if each selector depends on one element alone.
+#[derive(Default)]
+pub(in crate::extraction) struct SelectorState {
+    stack: Vec<OpenSelectors>,
+}
+
+impl SelectorState {
+    /// Begins another page.
+    pub(in crate::extraction) fn reset(&mut self) {
+        self.stack.clear();
+    }
+
+    /// Removes the element at this depth, from 1.
+    pub(in crate::extraction) fn remove(&mut self, depth: usize) {
+        if depth + 1 == self.stack.len() {
+            self.stack.pop();
+        } else if depth < self.stack.len() {
+            self.stack.remove(depth);
+        }
+    }
+}
+
+/// The bits that an open element has for its children and descendants, and the counts of its
 /// children.
 #[derive(Default)]
-pub(in crate::extraction) struct OpenSelectors {
+struct OpenSelectors {
     descendants: u64,
     children: u64,
     next_child: u64,
@@ -74,13 +99,25 @@ pub(in crate::extraction) trait ElementView {
     fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>>;
 }
 
-/// The queries that an element matches: bit `i` is set if query `i` matches.
+/// The start of an element, as selectors see it.
+pub(in crate::extraction) struct ElementStart<'e> {
+    pub(in crate::extraction) name: TagName,
+    /// The name in the tag. It is `None` for a name whose number is unique.
+    pub(in crate::extraction) full_name: Option<&'e [u8]>,
+    /// The result of [`SelectorProgram::steps_for`] for the name.
+    pub(in crate::extraction) steps: u64,
+    /// True if no element contains this one.
+    pub(in crate::extraction) is_root: bool,
+    pub(in crate::extraction) element: &'e dyn ElementView,
+}
+
+/// The queries that an element matches, as bits by the index of the query.
 pub(in crate::extraction) type StartMatches = u64;
 
 impl SelectorProgram {
     /// Compiles queries.
     pub(in crate::extraction) fn new(queries: &[CssQuery]) -> Result<Self> {
-        let mut program = Self { steps: Vec::new(), first: 0, counts_types: false };
+        let mut program = Self { steps: Vec::new(), first: 0, counts_types: false, has_state: false };
         let mut inner_results = 0;
         for (index, query) in queries.iter().enumerate() {
             for selector in &query.selectors {
@@ -94,6 +131,7 @@ impl SelectorProgram {
         for (index, is_first) in program.is_first_step().into_iter().enumerate() {
             program.first |= u64::from(is_first) << index;
         }
+        program.has_state = program.steps.iter().any(SelectorStep::depends_on_others);
         Ok(program)
     }
 
@@ -143,44 +181,111 @@ impl SelectorProgram {
         }
     }
 
-    /// Decides at the start tag of an element which queries the element matches. `parent` is the
-    /// open element around it. `is_root` is true if no element is around it. `full_name` is the
-    /// name as written in the tag. It may be `None` if `name` alone identifies the element's name.
-    /// Returns the matching queries, and the step bits for the element's own children.
+    /// Returns the names that selectors require.
+    pub(in crate::extraction) fn names(&self) -> impl Iterator<Item = TagName> {
+        self.steps.iter().filter_map(|step| step.name.as_ref().map(|(name, _)| *name))
+    }
+
+    /// Returns the steps that may match an element with this name, as bits. `None` stands for a name
+    /// that no selector requires.
+    pub(in crate::extraction) fn steps_for(&self, name: Option<TagName>) -> u64 {
+        let may_match = |step: &SelectorStep| step.name.as_ref().is_none_or(|(wanted, _)| Some(*wanted) == name);
+        let steps = self.steps.iter().enumerate().filter(|(_, step)| may_match(step));
+        steps.fold(0, |bits, (index, _)| bits | 1 << index)
+    }
+
+    /// Returns true if each selector depends on one element alone.
+    pub(in crate::extraction) fn is_stateless(&self) -> bool {
+        !self.has_state
+    }
+
+    /// Returns true if an element for which these steps may match can match now, or must be counted.
+    pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
+        self.has_state || self.first & steps != 0
+    }
+
+    /// Returns the query that each element matches for which these steps may match, if no other
+    /// selector depends on such an element.
+    pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
+        if self.has_state || !steps.is_power_of_two() {
+            return None;
+        }
+        match &self.steps[steps.trailing_zeros() as usize] {
+            // A longer name must be compared.
+            SelectorStep { name: Some((_, name)), conditions, outcome: StepOutcome::Query(query) }
+                if conditions.is_empty() && name.len() <= 8 =>
+            {
+                Some(*query)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if one of these steps tests an attribute, or leads to one of the queries for
+    /// which `takes_attribute` is true.
+    pub(in crate::extraction) fn need_attributes(&self, steps: u64, takes_attribute: impl Fn(usize) -> bool) -> bool {
+        self.steps.iter().enumerate().filter(|(index, _)| steps >> index & 1 == 1).any(|(_, step)| {
+            step.conditions.iter().any(StepCondition::tests_attribute)
+                || matches!(step.outcome, StepOutcome::Query(query) if takes_attribute(query))
+        })
+    }
+
+    /// Decides at the start tag of an element which queries it matches. `state` is that of the
+    /// elements around it, to which the element is added. Returns the matches.
     pub(in crate::extraction) fn start_element(
         &self,
-        parent: &mut OpenSelectors,
-        is_root: bool,
-        name: TagName,
-        full_name: Option<&[u8]>,
-        element: &dyn ElementView,
-    ) -> (StartMatches, OpenSelectors) {
+        state: &mut SelectorState,
+        start: &ElementStart<'_>,
+    ) -> StartMatches {
+        if !self.has_state {
+            let place = SiblingPosition { is_root: start.is_root, child: 0, of_type: 0 };
+            return if self.first & start.steps == 0 { 0 } else { self.run(self.first, start, place, |_, _| {}) };
+        }
+        if state.stack.is_empty() {
+            state.stack.push(OpenSelectors::default());
+        }
+        let parent = state.stack.last_mut().expect("the document stays open");
         let candidates = self.first | parent.descendants | parent.children | parent.next_child | parent.later_children;
         parent.next_child = 0;
         parent.count += 1;
-        let of_type = if self.counts_types { count_type(parent, name) } else { 0 };
-        let place = SiblingPosition { is_root, child: parent.count, of_type };
+        let of_type = if self.counts_types { count_type(parent, start.name) } else { 0 };
+        let place = SiblingPosition { is_root: start.is_root, child: parent.count, of_type };
         let mut own = OpenSelectors { descendants: parent.descendants, ..OpenSelectors::default() };
+        let matches = self.run(candidates, start, place, |combinator, next| match combinator {
+            Combinator::Descendant => own.descendants |= next,
+            Combinator::Child => own.children |= next,
+            Combinator::NextSibling => parent.next_child |= next,
+            Combinator::LaterSibling => parent.later_children |= next,
+        });
+        state.stack.push(own);
+        matches
+    }
+
+    /// Runs the candidates among the steps for an element. Passes the bit of the next step of each
+    /// match to `on_next`, with the combinator. Returns the matches.
+    fn run(
+        &self,
+        candidates: u64,
+        start: &ElementStart<'_>,
+        place: SiblingPosition,
+        mut on_next: impl FnMut(Combinator, u64),
+    ) -> StartMatches {
         let (mut matches, mut inner) = (0, 0);
-        let mut left = candidates;
+        let mut left = candidates & start.steps;
         while left != 0 {
             let index = left.trailing_zeros() as usize;
             left &= left - 1;
             let step = &self.steps[index];
-            if !step.accepts(name, full_name, element, place, inner) {
+            if !step.accepts(start, place, inner) {
                 continue;
             }
-            let next = || 1_u64 << (index + 1);
             match step.outcome {
                 StepOutcome::Query(query) => matches |= 1 << query,
                 StepOutcome::Inner(result) => inner |= 1 << result,
-                StepOutcome::Next(Combinator::Descendant) => own.descendants |= next(),
-                StepOutcome::Next(Combinator::Child) => own.children |= next(),
-                StepOutcome::Next(Combinator::NextSibling) => parent.next_child |= next(),
-                StepOutcome::Next(Combinator::LaterSibling) => parent.later_children |= next(),
+                StepOutcome::Next(combinator) => on_next(combinator, 1 << (index + 1)),
             }
         }
-        (matches, own)
+        matches
     }
 }
 
@@ -205,24 +310,31 @@ struct SiblingPosition {
 }
 
 impl SelectorStep {
-    fn accepts(
-        &self,
-        name: TagName,
-        full_name: Option<&[u8]>,
-        element: &dyn ElementView,
-        place: SiblingPosition,
-        inner: u64,
-    ) -> bool {
-        if let Some((wanted, text)) = &self.name
-            && (*wanted != name || full_name.is_some_and(|full| !full.eq_ignore_ascii_case(text)))
-        {
-            return false;
+    /// Returns true if the step belongs to a selector with a combinator, or counts siblings.
+    fn depends_on_others(&self) -> bool {
+        let counts = |condition: &StepCondition| matches!(condition, StepCondition::Plain(Condition::Nth { .. }));
+        matches!(self.outcome, StepOutcome::Next(_)) || self.conditions.iter().any(counts)
+    }
+
+    fn accepts(&self, start: &ElementStart<'_>, place: SiblingPosition, inner: u64) -> bool {
+        if let Some((wanted, text)) = &self.name {
+            // Only the number of a short name is the name.
+            let differs = |full: &[u8]| text.len() > 8 && !full.eq_ignore_ascii_case(text);
+            if *wanted != start.name || start.full_name.is_some_and(differs) {
+                return false;
+            }
         }
         self.conditions.iter().all(|condition| match condition {
             StepCondition::AnyOf(results) => inner & results != 0,
             StepCondition::NoneOf(results) => inner & results == 0,
-            StepCondition::Plain(condition) => condition.accepts(element, place),
+            StepCondition::Plain(condition) => condition.accepts(start.element, place),
         })
+    }
+}
+
+impl StepCondition {
+    fn tests_attribute(&self) -> bool {
+        matches!(self, Self::Plain(Condition::Id(_) | Condition::Class(_) | Condition::Attribute(_)))
     }
 }
 

@@ -13,6 +13,7 @@
 //! Not supported: moving misplaced content out of tables, reopening formatting elements (`<b>`)
 //! after a block that ended within them, and scripts.
 
+mod byte_mask;
 mod open_elements;
 mod tag;
 pub(super) mod tag_name;
@@ -22,6 +23,9 @@ mod text;
 mod tokenizer;
 mod tree;
 mod tree_rules;
+mod usual_markup;
+#[cfg(test)]
+mod usual_tag_tests;
 mod value;
 
 use std::sync::Arc;
@@ -32,6 +36,7 @@ use haul_policy::page_reference::PageBase;
 use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
 use crate::{Error, ErrorKind, Result};
+use tag_name::{NameRules, NameTable, TagName, names};
 use tokenizer::Tokenizer;
 use tree::{PageTree, TreeBuilder};
 
@@ -39,11 +44,27 @@ use tree::{PageTree, TreeBuilder};
 pub(super) struct HtmlQueries {
     queries: Vec<CssQuery>,
     program: SelectorProgram,
+    names: NameTable,
 }
 
 impl HtmlQueries {
     pub(super) fn new(queries: &[CssQuery]) -> Result<Self> {
-        Ok(Self { queries: queries.to_vec(), program: SelectorProgram::new(queries)? })
+        let program = SelectorProgram::new(queries)?;
+        let takes_attribute = |query: usize| queries[query].attribute().is_some();
+        let text_query = |query: usize| u8::try_from(query + 1).unwrap_or(0);
+        let names = NameTable::new(program.names(), |name| {
+            let steps = program.steps_for(name);
+            // `<base>` sets the base of references, the slash of `<svg/>` ends SVG, and `<image>` is
+            // another element.
+            let is_special = matches!(name, Some(names::BASE | names::SVG | names::MATH | names::IMAGE));
+            NameRules {
+                properties: name.map_or(0, TagName::properties),
+                needs_attributes: is_special || program.need_attributes(steps, takes_attribute),
+                text_query: program.only_query(steps).filter(|query| !takes_attribute(*query)).map_or(0, text_query),
+                steps,
+            }
+        });
+        Ok(Self { queries: queries.to_vec(), program, names })
     }
 
     pub(super) fn queries(&self) -> &[CssQuery] {

@@ -1,10 +1,7 @@
 //! The stack of open elements, with the rules of HTML for missing end tags (WHATWG HTML, "Tree
 //! construction", as far as a page without a tree can follow them).
 
-use std::ops::Range;
-
 use super::tag_name::{self as properties, TagName, names};
-use crate::extraction::css::OpenSelectors;
 
 /// The maximum depth of the stack. Elements inside the deepest one become its siblings, as in
 /// browsers.
@@ -21,19 +18,18 @@ pub(super) enum Namespace {
     Xml,
 }
 
-/// An open element.
-#[derive(Default)]
+/// An open element. It is small and has no owned memory, because most elements are opened and
+/// closed without any other use.
+#[derive(Clone, Copy, Default)]
 pub(super) struct OpenElement {
     pub(super) name: TagName,
     pub(super) namespace: Namespace,
     pub(super) properties: u32,
     /// True if this element of SVG or MathML may contain HTML elements.
     pub(super) allows_html: bool,
-    pub(super) selectors: OpenSelectors,
-    /// The range of this element's values in the list of waiting values; empty if its text is not
-    /// selected.
-    pub(super) values: Range<usize>,
-    /// True if spaces in the element's text are kept.
+    /// True if the text of the element is selected.
+    pub(super) is_selected: bool,
+    /// True if text inside keeps its blanks.
     pub(super) is_preformatted: bool,
 }
 
@@ -91,17 +87,18 @@ impl OpenElements {
         self.stack.last().expect("the document stays open")
     }
 
-    pub(super) fn current_mut(&mut self) -> &mut OpenElement {
-        self.stack.last_mut().expect("the document stays open")
-    }
-
     pub(super) fn push(&mut self, element: OpenElement) {
         self.counts[element.name.bucket()] += 1;
         self.headings += u16::from(element.has(properties::IS_HEADING));
         self.stack.push(element);
     }
 
-    /// Removes and returns the open element at this depth, counted from 1.
+    /// Removes the innermost open element.
+    pub(super) fn pop(&mut self) -> OpenElement {
+        self.remove(self.depth())
+    }
+
+    /// Removes the open element at this depth, from 1.
     pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
         let is_last = depth + 1 == self.stack.len();
         let element = if is_last { self.stack.pop().expect("an open element") } else { self.stack.remove(depth) };
@@ -110,8 +107,8 @@ impl OpenElements {
         element
     }
 
-    /// Returns false if certainly no element with this name is open.
-    fn may_be_open(&self, name: TagName) -> bool {
+    /// Returns false if no element with this name is open.
+    pub(super) fn may_be_open(&self, name: TagName) -> bool {
         self.counts[name.bucket()] > 0
     }
 
@@ -246,12 +243,37 @@ impl OpenElements {
         if self.is_between_cells() { self.find_name_in_scope(ElementScope::Table, names::TABLE) } else { None }
     }
 
-    /// Returns true if the innermost element is a table, a row group or a row, but not a cell.
+    /// Returns true if the innermost element is an HTML element with this name.
+    pub(super) fn is_innermost(&self, name: TagName) -> bool {
+        self.depth() > 0 && self.current().is_html(name)
+    }
+
+    /// Returns true if a row or cell with this name belongs into the innermost element, which is part
+    /// of a table. If the function returns false, it may still belong there.
+    pub(super) fn is_place_of(&self, name: TagName) -> bool {
+        let is_group = |group: &OpenElement| {
+            group.namespace == Namespace::Html && matches!(group.name, names::TBODY | names::THEAD | names::TFOOT)
+        };
+        match (name, &*self.stack) {
+            (names::TD | names::TH, [.., table, group, row]) => {
+                row.is_html(names::TR) && is_group(group) && table.is_html(names::TABLE)
+            }
+            (names::TR, [.., table, group]) => is_group(group) && table.is_html(names::TABLE),
+            _ => false,
+        }
+    }
+
+    /// Returns true if the innermost element is a table, a group of rows or a row.
     pub(super) fn is_between_cells(&self) -> bool {
         matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR)
     }
 
-    /// Returns true if `is_it` is true for an open element inside the element at this depth.
+    /// Returns the number of elements inside the one at this depth for which `is_it` is true.
+    pub(super) fn count_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> usize {
+        self.stack[depth + 1..].iter().filter(|element| is_it(element)).count()
+    }
+
+    /// Returns true if `is_it` is true for an element inside the one at this depth.
     pub(super) fn any_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
         self.stack[depth + 1..].iter().any(is_it)
     }

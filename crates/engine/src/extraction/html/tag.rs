@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::tag_name::TagName;
+use super::byte_mask::{BLOCK_SIZE, block_at, mask_of};
+use super::tag_name::{NameRules, TagName};
 use crate::extraction::css::ElementView;
 
 /// A parsed tag.
@@ -14,6 +15,7 @@ pub(super) struct Tag<'t> {
     /// The bytes of the tag, from its `<` on. All ranges are relative to them.
     pub(super) bytes: &'t [u8],
     pub(super) id: TagName,
+    pub(super) rules: NameRules,
     pub(super) name: Range<usize>,
     pub(super) attributes: &'t [AttributeSpan],
     pub(super) is_self_closing: bool,
@@ -118,6 +120,7 @@ pub(super) struct TagParser {
     at: usize,
     /// The name of the tag; known once the tag is complete.
     id: TagName,
+    rules: NameRules,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
     /// True if the attribute that is being parsed is the last one in `attributes`; false if it is
@@ -136,13 +139,18 @@ impl TagParser {
         self.is_self_closing = false;
     }
 
-    /// Parses a tag with the usual syntax at the beginning of `bytes`: a name of letters and
-    /// digits, and attributes as in `name="value"`, each after one space. `start` is the index of
-    /// the name. Returns the index after the tag's `>`. Returns `None` for a tag with another
-    /// syntax, and for an incomplete one.
+    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits, and
+    /// attributes as in `name="value"`. `start` is the index of the name, and `rules` returns the rules
+    /// for a name. Attributes that no rule needs are left out. Returns the index after the tag's `>`,
+    /// or `None` for any other tag, and for one that is not complete.
     ///
-    /// Most tags have this syntax, which can be parsed without a state machine.
-    pub(super) fn parse_common_tag(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+    /// Most tags have this form. It needs no states.
+    pub(super) fn parse_common_tag(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        rules: impl FnOnce(TagName) -> NameRules,
+    ) -> Option<usize> {
         self.attributes.clear();
         self.is_self_closing = false;
         let mut packed = 0_u64;
@@ -153,6 +161,20 @@ impl TagParser {
         }
         self.name = start..at;
         self.id = TagName::of_lower_case(packed, &bytes[start..at]);
+        self.rules = rules(self.id);
+        if *bytes.get(at)? == b'>' {
+            return Some(at + 1);
+        }
+        if self.rules.needs_attributes && bytes[1] != b'/' {
+            self.parse_common_attributes(bytes, at)
+        } else {
+            skip_common_attributes(bytes, at)
+        }
+    }
+
+    /// Parses the attributes of a tag whose name ends at the index `at`, each after one blank. Returns
+    /// the index after the tag's `>`, or `None` if the tag has another form or is not complete.
+    fn parse_common_attributes(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         while *bytes.get(at)? != b'>' {
             let name = at + 1;
             let length = bytes[name..].iter().position(|byte| !is_common_name_byte(*byte))?;
@@ -323,16 +345,77 @@ impl TagParser {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
 
-    /// Sets the [`TagName`] of the tag that [`TagParser::parse`] has completed.
-    pub(super) fn identify(&mut self, bytes: &[u8]) {
+    /// Records the number of the name of a tag that [`TagParser::parse`] has completed, and the rules
+    /// that `rules` returns for it.
+    pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> NameRules) {
         self.id = TagName::new(&bytes[self.name.clone()]);
+        self.rules = rules(self.id);
     }
 
     /// Returns the parsed tag. `bytes` are the bytes that [`TagParser::parse`] collected.
     pub(super) fn tag<'t>(&'t self, bytes: &'t [u8]) -> Tag<'t> {
         let Self { name, attributes, is_self_closing, .. } = self;
-        Tag { bytes, id: self.id, name: name.clone(), attributes, is_self_closing: *is_self_closing }
+        let (id, rules) = (self.id, self.rules);
+        Tag { bytes, id, rules, name: name.clone(), attributes, is_self_closing: *is_self_closing }
     }
+}
+
+/// Returns the index after the `>` of a tag whose name ends at the index `start`. Returns `None` if
+/// the tag is not complete, or if it is not known which of its quotation marks enclose values.
+///
+/// A quotation mark begins a value if it follows a name and an equals sign, and no other equals sign
+/// is before them, up to the last such value or the name of the tag. A `>` outside such values ends
+/// the tag.
+pub(super) fn skip_common_attributes(bytes: &[u8], start: usize) -> Option<usize> {
+    if !ends_name(*bytes.get(start)?) {
+        return None;
+    }
+    let mut padded = [0; BLOCK_SIZE];
+    // The end of the tag's name, or of the last value.
+    let mut from = start;
+    while from < bytes.len() {
+        let first = from;
+        let block = block_at(bytes, first, &mut padded);
+        let is_stop = |byte: u8| (byte == b'>') | (byte == b'=') | (byte == b'"') | (byte == b'\'');
+        let mut stops = mask_of(block, is_stop);
+        let mut has_equals = false;
+        while stops != 0 {
+            let stop = stops.trailing_zeros() as usize;
+            stops &= stops - 1;
+            match block[stop] {
+                b'>' => return Some(first + stop + 1),
+                b'=' => {}
+                _ => return None,
+            }
+            // The mark may be in the next block.
+            let Some(&mark) = block.get(stop + 1) else { break };
+            if mark != b'"' && mark != b'\'' {
+                has_equals = true;
+                continue;
+            }
+            let name = &block[from - first..stop];
+            if has_equals || name.len() < 2 || is_space(name[name.len() - 1]) || name[name.len() - 1] == b'/' {
+                return None;
+            }
+            // The quotation mark that ends the value.
+            stops &= stops - 1;
+            while stops != 0 && block[stops.trailing_zeros() as usize] != mark {
+                stops &= stops - 1;
+            }
+            if stops == 0 {
+                let rest = first + BLOCK_SIZE;
+                from = rest + memchr(mark, bytes.get(rest..)?)? + 1;
+            } else {
+                from = first + stops.trailing_zeros() as usize + 1;
+                stops &= stops - 1;
+            }
+        }
+        // An attribute without a quoted value that is longer than a block.
+        if from == first {
+            return None;
+        }
+    }
+    None
 }
 
 /// Returns true for the white space of HTML.

@@ -32,7 +32,19 @@ impl TagName {
         if name.len() <= 8 { Self(packed) } else { Self::new(name) }
     }
 
-    /// Returns a hash of the name below 256.
+    /// Makes the name of one to eight lower-case letters and digits, of which `packed` has the last one
+    /// in its lowest byte.
+    pub(super) const fn of_short(packed: u64) -> Self {
+        Self(packed)
+    }
+
+    /// Returns the bytes of a name of at most eight bytes in lower case, the last one in the lowest
+    /// byte. Returns `None` for a longer name.
+    pub(super) fn short(self) -> Option<u64> {
+        (self.0 >> 63 == 0).then_some(self.0)
+    }
+
+    /// Returns a number below 256 that is often different for different names.
     pub(super) fn bucket(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
     }
@@ -44,6 +56,59 @@ impl TagName {
             let (name, bits) = ELEMENT_TABLE[at];
             if name == self.0 || name == 0 {
                 return bits;
+            }
+            at = (at + 1) % TABLE_SIZE;
+        }
+    }
+}
+
+/// The facts about the elements with one name that a page search needs at their tags.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NameRules {
+    /// The properties that HTML gives to the elements.
+    pub(super) properties: u32,
+    /// True if the attributes of the elements matter in HTML, for queries or for the page.
+    pub(super) needs_attributes: bool,
+    /// The query for the text of all these elements, plus 1. It is 0 if there is no such query, or
+    /// if the elements matter to other queries.
+    pub(super) text_query: u8,
+    /// The steps of selectors that may match the elements.
+    pub(super) steps: u64,
+}
+
+/// A hash table of [`NameRules`].
+pub(super) struct NameTable {
+    /// The rules for names in [`ELEMENTS`] and in selectors, each with the number of its name, or 0.
+    slots: Box<[(u64, NameRules); TABLE_SIZE]>,
+    /// The rules for all other names.
+    other: NameRules,
+}
+
+impl NameTable {
+    /// Makes a table. `names` are the names in selectors, at most 64, and `rules` returns the rules
+    /// for one of them, or for a name that HTML knows, or for all other names.
+    pub(super) fn new(names: impl Iterator<Item = TagName>, rules: impl Fn(Option<TagName>) -> NameRules) -> Self {
+        let mut slots = Box::new([(0, NameRules::default()); TABLE_SIZE]);
+        for name in ELEMENTS.iter().map(|(name, _)| TagName::new(name.as_bytes())).chain(names) {
+            let mut at = hash_index(name.0);
+            while slots[at].0 != 0 && slots[at].0 != name.0 {
+                at = (at + 1) % TABLE_SIZE;
+            }
+            slots[at] = (name.0, rules(Some(name)));
+        }
+        Self { slots, other: rules(None) }
+    }
+
+    /// Returns the rules for the elements with this name.
+    pub(super) fn rules(&self, name: TagName) -> NameRules {
+        let mut at = hash_index(name.0);
+        loop {
+            let (other, rules) = &self.slots[at];
+            if *other == 0 {
+                return self.other;
+            }
+            if *other == name.0 {
+                return *rules;
             }
             at = (at + 1) % TABLE_SIZE;
         }

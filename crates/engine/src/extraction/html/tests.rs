@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::tag::Tag;
+use super::tag_name::{NameRules, TagName};
 use super::tokenizer::{TextKind, TokenSink, Tokenizer};
 use crate::extraction::{CssQuery, ExtractPattern, PageInfo, PageQuery, PageSearch};
 use crate::{ErrorKind, Result, Target};
@@ -360,6 +361,10 @@ impl TokenLog {
 }
 
 impl TokenSink for TokenLog {
+    fn rules(&self, _name: TagName) -> NameRules {
+        NameRules { needs_attributes: true, ..NameRules::default() }
+    }
+
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         self.end_run();
         let mut attributes = BTreeMap::new();

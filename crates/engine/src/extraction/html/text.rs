@@ -4,7 +4,7 @@
 //! and end of a block, a cell and a list item, and a line break, separate words as spaces do. In
 //! preformatted text (`<pre>`, `<script>`), spaces are kept, and only line breaks become spaces.
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use super::tag::is_space;
 
@@ -66,25 +66,34 @@ impl ElementText {
 
     /// Adds a piece of text.
     pub(super) fn push(&mut self, text: &[u8], has_references: bool, is_preformatted: bool) {
-        let is_plain = || self.reference.is_empty() && memchr(b'&', text).is_none();
-        if !has_references || is_plain() {
+        if !has_references {
             self.push_plain(text, is_preformatted);
-        } else if self.reference.is_empty() {
-            self.push_with_references(text, is_preformatted);
-        } else {
+        } else if !self.reference.is_empty() {
             let mut whole = std::mem::take(&mut self.reference);
             whole.extend_from_slice(text);
             self.push_with_references(&whole, is_preformatted);
+        } else if is_preformatted {
+            self.push_with_references(text, is_preformatted);
+        } else {
+            let plain = self.push_words(text, Some(b'&'));
+            if plain < text.len() {
+                self.push_with_references(&text[plain..], is_preformatted);
+            }
         }
     }
 
     /// Ends a run of text: a character reference cannot continue in the text after it.
     pub(super) fn end_run(&mut self, is_preformatted: bool) {
         if !self.reference.is_empty() {
-            let reference = std::mem::take(&mut self.reference);
-            self.push_decoded(&reference, is_preformatted);
+            self.end_reference(is_preformatted);
         }
         self.is_after_return = false;
+    }
+
+    #[cold]
+    fn end_reference(&mut self, is_preformatted: bool) {
+        let reference = std::mem::take(&mut self.reference);
+        self.push_decoded(&reference, is_preformatted);
     }
 
     fn push_with_references(&mut self, text: &[u8], is_preformatted: bool) {
@@ -103,48 +112,64 @@ impl ElementText {
     }
 
     fn push_plain(&mut self, text: &[u8], is_preformatted: bool) {
-        if is_preformatted { self.push_preformatted(text) } else { self.push_words(text) }
+        if is_preformatted {
+            self.push_preformatted(text);
+        } else {
+            self.push_words(text, None);
+        }
     }
 
-    /// Adds text. Each run of white space in it becomes one space.
-    fn push_words(&mut self, text: &[u8]) {
+    /// Adds text whose blanks are joined, up to a byte `end`. Returns the number of bytes read.
+    fn push_words(&mut self, text: &[u8], end: Option<u8>) -> usize {
         let mut rest = text;
         while let Some(&first) = rest.first() {
-            if first == 0 {
+            if Some(first) == end {
+                break;
+            } else if first == 0 {
                 rest = &rest[1..];
             } else if is_space(first) {
                 self.is_separated = true;
                 self.is_after_return = first == b'\r';
                 rest = &rest[1..];
             } else {
-                let length = words_length(rest);
+                let length = words_length(rest, end);
                 self.push_separator();
                 self.bytes.extend_from_slice(&rest[..length]);
                 self.is_after_return = false;
                 rest = &rest[length..];
             }
         }
+        text.len() - rest.len()
     }
 
     /// Adds text whose spaces are kept. Line breaks become spaces.
     fn push_preformatted(&mut self, text: &[u8]) {
-        for part in text.split_inclusive(|byte| matches!(byte, 0 | b'\r')) {
-            let after_return = self.is_after_return && part[0] == b'\n';
-            let part = if after_return { &part[1..] } else { part };
-            let part = part.strip_suffix(b"\0").unwrap_or(part);
-            if after_return {
-                self.is_after_return = false;
-            }
-            let Some(last) = part.last() else { continue };
-            self.push_separator();
-            self.is_after_return = *last == b'\r';
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(part);
-            for byte in &mut self.bytes[start..] {
-                if matches!(byte, b'\n' | b'\r' | 0x0c) {
-                    *byte = b' ';
-                }
-            }
+        let mut rest = text;
+        while !rest.is_empty() {
+            let length = memchr2(0, b'\r', rest).map_or(rest.len(), |at| at + 1);
+            let (part, after) = rest.split_at(length);
+            self.push_preformatted_part(part);
+            rest = after;
+        }
+    }
+
+    /// Adds preformatted text of which only the last byte may be null or a carriage return.
+    fn push_preformatted_part(&mut self, part: &[u8]) {
+        let after_return = self.is_after_return && part[0] == b'\n';
+        let part = if after_return { &part[1..] } else { part };
+        let part = part.strip_suffix(b"\0").unwrap_or(part);
+        if after_return {
+            self.is_after_return = false;
+        }
+        let Some(last) = part.last() else { return };
+        self.push_separator();
+        self.is_after_return = *last == b'\r';
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(part);
+        // Without branches, so that the compiler uses vector instructions.
+        for byte in &mut self.bytes[start..] {
+            let is_break = (*byte == b'\n') | (*byte == b'\r') | (*byte == 0x0c);
+            *byte = if is_break { b' ' } else { *byte };
         }
     }
 
@@ -156,18 +181,33 @@ impl ElementText {
     }
 }
 
-/// Returns the length of the longest beginning of `text` that can be copied unchanged: words
-/// separated by single spaces.
-fn words_length(text: &[u8]) -> usize {
-    let mut after_blank = false;
-    for (at, &byte) in text.iter().enumerate() {
-        let is_blank = byte == b' ';
-        if is_blank && after_blank || byte == 0 || is_space(byte) && !is_blank {
-            return at - usize::from(after_blank);
+/// The number of bytes in which [`words_length`] looks for a byte that may change, all at once.
+const WORD_STEP: usize = 16;
+
+/// Returns the length of the words at the beginning of `text` that single blanks separate, so that
+/// nothing in them changes. The words end before a byte `end`. The first byte belongs to a word.
+fn words_length(text: &[u8], end: Option<u8>) -> usize {
+    let end = end.unwrap_or(0);
+    let is_stop = |before: u8, byte: u8| (byte < b' ') | (byte == end) | (byte == b' ') & (before == b' ');
+    let mut at = 1;
+    while at < text.len() {
+        // The last step may have bytes of the one before.
+        let from = at.min(text.len().saturating_sub(WORD_STEP)).max(1);
+        let Some(step) = text[from - 1..].first_chunk::<{ WORD_STEP + 1 }>() else { break };
+        if (0..WORD_STEP).fold(false, |any, index| any | is_stop(step[index], step[index + 1])) {
+            break;
         }
-        after_blank = is_blank;
+        at = from + WORD_STEP;
     }
-    text.len() - usize::from(after_blank)
+    while let Some(&byte) = text.get(at) {
+        let before = text[at - 1];
+        // Other control characters are part of words.
+        if is_stop(before, byte) && (byte == 0 || byte == end || is_space(byte)) {
+            return at - usize::from(before == b' ');
+        }
+        at += 1;
+    }
+    text.len() - usize::from(text.ends_with(b" "))
 }
 
 /// Returns the index of the `&` near the end of `text` that begins an incomplete character

@@ -7,7 +7,9 @@
 
 use memchr::{memchr, memchr2};
 
+use super::byte_mask::find_near;
 use super::tag::{Tag, TagParser, is_space};
+use super::tag_name::{NameRules, TagName};
 use crate::Result;
 
 /// The number of bytes that are needed to decide the meaning of a `<` anywhere in a page: the
@@ -16,12 +18,18 @@ const LOOKAHEAD: usize = 16;
 /// The minimum number of bytes that are added to an unfinished tag in one step.
 const MIN_TAG_STEP: usize = 256;
 
-/// The number of bytes that are searched for the next tag one by one, before `memchr` is used.
-const BYTEWISE_SEARCH_LENGTH: usize = 12;
-
 /// The receiver of tokens.
 pub(super) trait TokenSink {
-    /// Receives a start tag. Returns the kind of the text after it.
+    /// Returns the rules for a tag with this name.
+    fn rules(&self, name: TagName) -> NameRules;
+
+    /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the number
+    /// of bytes read. The rest begins with a `<`, if anything was read.
+    fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
+        Ok(0)
+    }
+
+    /// Receives a start tag. Returns how the text after it is read.
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind>;
 
     /// Receives an end tag.
@@ -218,7 +226,10 @@ impl Tokenizer {
         while at < bytes.len() {
             let rest = &bytes[at..];
             let used = match self.state {
-                TokenizerState::Text(TextKind::Markup) => self.read_markup(rest, sink)?,
+                TokenizerState::Text(TextKind::Markup) => match sink.read_usual(rest)? {
+                    0 => self.read_markup(rest, sink)?,
+                    used => used,
+                },
                 TokenizerState::Text(TextKind::Plain) => {
                     self.pass_text(rest, false, sink)?;
                     rest.len()
@@ -292,7 +303,7 @@ impl Tokenizer {
     /// Reads the tag at the beginning of `bytes`, whose name begins at the index `name`. Returns
     /// the number of bytes read. If the tag is incomplete, that is all of them.
     fn begin_tag(&mut self, bytes: &[u8], name: usize, sink: &mut impl TokenSink) -> Result<usize> {
-        if let Some(end) = self.tag.parse_common_tag(bytes, name) {
+        if let Some(end) = self.tag.parse_common_tag(bytes, name, |name| sink.rules(name)) {
             self.pass_tag(&bytes[..end], sink)?;
             return Ok(end);
         }
@@ -303,7 +314,7 @@ impl Tokenizer {
             self.is_in_tag = true;
             return Ok(bytes.len());
         };
-        self.tag.identify(bytes);
+        self.tag.identify(bytes, |name| sink.rules(name));
         self.pass_tag(&bytes[..end], sink)?;
         Ok(end)
     }
@@ -319,7 +330,7 @@ impl Tokenizer {
             if let Some(end) = self.tag.parse(&bytes) {
                 taken -= bytes.len() - end;
                 self.is_in_tag = false;
-                self.tag.identify(&bytes);
+                self.tag.identify(&bytes, |name| sink.rules(name));
                 self.pass_tag(&bytes[..end], sink)?;
                 bytes.clear();
                 bytes.shrink_to(MIN_TAG_STEP);
@@ -470,14 +481,6 @@ impl Tokenizer {
         self.pass_text(bytes, false, sink)?;
         Ok(bytes.len())
     }
-}
-
-/// Returns the index of the first `byte`, like `memchr`. Faster than `memchr` if the byte is near,
-/// as the next tag usually is.
-fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
-    let found = bytes[..near].iter().position(|other| *other == byte);
-    found.or_else(|| memchr(byte, &bytes[near..]).map(|at| near + at))
 }
 
 /// Returns the meaning of the `<` at the beginning of `bytes`.

@@ -8,13 +8,13 @@ use haul_policy::page_reference::PageBase;
 
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag::{AttributeValue, Tag, is_space};
-use super::tag_name::{self as properties, TagName, names};
+use super::tag_name::{self as properties, NameRules, TagName, names};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
 use super::value::{attribute_values, trimmed};
 use super::{HtmlQueries, too_long};
 use crate::Result;
-use crate::extraction::css::ElementView;
+use crate::extraction::css::{ElementStart, ElementView, SelectorState};
 use crate::extraction::page_search::{FoundValue, OnFound};
 use crate::extraction::query_charset::with_encoded_query;
 
@@ -65,17 +65,20 @@ struct OpenSeparateText {
 /// The state of the parser for one page.
 pub(super) struct PageTree {
     pub(super) open: OpenElements,
+    selectors: SelectorState,
     pub(super) part: PagePart,
     base: Option<PageBase>,
     has_base_element: bool,
     /// True from a `<form>` to the next `</form>`, even if the form element is closed before.
     pub(super) has_form: bool,
     is_xml: bool,
-    text: ElementText,
-    /// The values of elements and attributes that began within the outermost open selected element,
-    /// in page order. They are passed on when that element ends.
+    pub(super) text: ElementText,
+    /// The values of elements and attributes that began after the outermost open selected element.
     waiting: Vec<WaitingValue>,
-    /// The total size of the attribute values in `waiting`, in bytes.
+    /// The indices in `waiting` of the values that began with each open element whose text is
+    /// selected.
+    selected: Vec<Range<usize>>,
+    /// The bytes of attributes in `waiting`.
     waiting_bytes: usize,
     /// The number of open elements whose text is selected. An element that several queries select
     /// counts once for each of them.
@@ -97,6 +100,7 @@ impl PageTree {
         Self {
             keeps_empty,
             open: OpenElements::new(),
+            selectors: SelectorState::default(),
             part: PagePart::BeforeHead,
             base: None,
             has_base_element: false,
@@ -104,6 +108,7 @@ impl PageTree {
             is_xml: false,
             text: ElementText::default(),
             waiting: Vec::new(),
+            selected: Vec::new(),
             waiting_bytes: 0,
             open_texts: 0,
             repeated: 0,
@@ -120,11 +125,13 @@ impl PageTree {
 
     pub(super) fn reset(&mut self) {
         self.open.reset();
+        self.selectors.reset();
         self.part = PagePart::BeforeHead;
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
         self.has_form = false;
         self.clear_values();
         (self.open_texts, self.muted) = (0, None);
+        self.selected.clear();
     }
 
     fn clear_values(&mut self) {
@@ -161,8 +168,8 @@ impl PageTree {
 /// The tree builder of a page: a sink of tokens that applies the rules of HTML.
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageTree,
-    queries: &'a HtmlQueries,
-    /// The encoding of the page. As in browsers, the queries of its URLs are encoded in it.
+    pub(super) queries: &'a HtmlQueries,
+    /// The encoding of the page, in which browsers encode queries.
     encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
 }
@@ -177,19 +184,30 @@ impl ElementView for NoAttributes {
 }
 
 impl TokenSink for TreeBuilder<'_, '_> {
+    fn rules(&self, name: TagName) -> NameRules {
+        let rules = self.queries.names.rules(name);
+        let tree = &*self.tree;
+        // In XML, SVG and MathML, a slash at the end of a tag is an end tag.
+        let has_slashes = tree.is_xml || tree.open.current().namespace != Namespace::Html;
+        NameRules { needs_attributes: rules.needs_attributes || has_slashes, ..rules }
+    }
+
+    fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
+        TreeBuilder::read_usual(self, bytes)
+    }
+
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         self.end_run();
         let name = tag.id;
         if self.tree.is_xml {
-            self.open(name, Namespace::Xml, 0, Some(tag))?;
+            self.open(name, Namespace::Xml, NameRules { properties: 0, ..tag.rules }, Some(tag))?;
             if tag.is_self_closing {
                 self.close_to(self.tree.open.depth() - 1)?;
             }
             return Ok(TextKind::Markup);
         }
-        let bits = name.properties();
         if self.tree.open.is_foreign() {
-            let leaves = bits & properties::ENDS_FOREIGN_CONTENT != 0
+            let leaves = tag.rules.properties & properties::ENDS_FOREIGN_CONTENT != 0
                 || name == names::FONT && ["color", "face", "size"].iter().any(|name| tag.attribute(name).is_some());
             if !leaves {
                 let namespace = if name == names::SVG { Namespace::Svg } else { self.tree.open.current().namespace };
@@ -197,7 +215,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
             }
             self.close_to(self.tree.open.depth_outside_foreign())?;
         }
-        self.html_start(name, bits, tag)
+        self.html_start(tag)
     }
 
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()> {
@@ -205,7 +223,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
         let name = tag.id;
         let open = &self.tree.open;
         if open.current().namespace == Namespace::Html {
-            return self.html_end(name);
+            return self.html_end(name, tag.rules.properties);
         }
         if self.tree.is_xml {
             return match open.find(name) {
@@ -215,11 +233,11 @@ impl TokenSink for TreeBuilder<'_, '_> {
         }
         if open.is_foreign() && matches!(name, names::P | names::BR) {
             self.close_to(open.depth_outside_foreign())?;
-            return self.html_end(name);
+            return self.html_end(name, tag.rules.properties);
         }
         match open.closed_in_foreign(name) {
             Some(depth) => self.close_to(depth - 1),
-            None => self.html_end(name),
+            None => self.html_end(name, tag.rules.properties),
         }
     }
 
@@ -258,13 +276,31 @@ impl TokenSink for TreeBuilder<'_, '_> {
 }
 
 impl PageTree {
-    fn collects_text(&self) -> bool {
+    pub(super) fn collects_text(&self) -> bool {
         self.open_texts > 0 && self.muted.as_ref().is_none_or(|muted| muted.is_needed)
     }
 
-    /// Returns the text in `range` for the waiting value with this index, without the scripts,
-    /// styles and templates inside. `joined` is a buffer in which the parts are joined if
-    /// necessary.
+    /// Begins the text of an element that is the only selected one. Returns false if it is not, or if
+    /// it has no content.
+    pub(super) fn begin_only_text(&mut self, rules: NameRules) -> bool {
+        let is_only = self.open_texts == 0 && self.waiting.is_empty() && self.muted.is_none();
+        if !is_only || rules.properties & properties::IS_VOID != 0 {
+            return false;
+        }
+        let query = usize::from(rules.text_query) - 1;
+        self.waiting.push(WaitingValue::Text { query, start: self.text.position(), end: None });
+        self.selected.push(0..1);
+        self.change_open_texts(1);
+        true
+    }
+
+    /// Returns true if the text of one element is the only value that waits.
+    fn has_only_text(&self) -> bool {
+        self.open_texts == 1 && matches!(&*self.waiting, [WaitingValue::Text { .. }]) && self.muted.is_none()
+    }
+
+    /// Returns the text in `range` of the waiting value with this index, without scripts, styles
+    /// and templates inside. `joined` is memory for the parts.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
         if self.muted_ranges.is_empty() {
@@ -308,42 +344,48 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         self.close_to(0)
     }
 
-    fn end_run(&mut self) {
+    pub(super) fn end_run(&mut self) {
         let is_preformatted = self.tree.open.current().is_preformatted;
         self.tree.text.end_run(is_preformatted);
     }
 
-    fn check_memory(&self) -> Result<()> {
+    pub(super) fn check_memory(&self) -> Result<()> {
         if self.tree.memory_in_use() > self.tree.limit { Err(too_long(self.tree.limit)) } else { Ok(()) }
     }
 
     /// Opens an HTML element whose start tag is missing.
     pub(super) fn open_missing(&mut self, name: &'static str) -> Result<()> {
         let name = TagName::new(name.as_bytes());
-        self.open(name, Namespace::Html, name.properties(), None)
+        self.open(name, Namespace::Html, self.queries.names.rules(name), None)
     }
 
-    /// Opens an element, and collects the values of its attributes and the beginning of its text.
-    pub(super) fn open(&mut self, name: TagName, namespace: Namespace, bits: u32, tag: Option<&Tag<'_>>) -> Result<()> {
+    /// Opens an element, and collects the values of its attributes.
+    pub(super) fn open(
+        &mut self,
+        name: TagName,
+        namespace: Namespace,
+        rules: NameRules,
+        tag: Option<&Tag<'_>>,
+    ) -> Result<()> {
         if self.tree.open.depth() >= MAX_DEPTH {
             self.close_to(MAX_DEPTH - 1)?;
         }
+        let bits = rules.properties;
         let tree = &mut *self.tree;
         if bits & properties::SEPARATES_WORDS != 0 || namespace == Namespace::Xml {
             tree.text.separate_next_word();
         }
-        let is_root = tree.open.depth() == 0;
-        let parent = tree.open.current_mut();
-        let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || parent.is_preformatted;
-        let (matches, selectors) = match tag {
-            Some(tag) => {
-                // `<image>` in HTML is an `<img>`.
-                let is_image = namespace == Namespace::Html && name == names::IMG;
-                let full_name = if is_image { b"img" } else { tag.name() };
-                self.queries.program.start_element(&mut parent.selectors, is_root, name, Some(full_name), tag)
-            }
-            None => self.queries.program.start_element(&mut parent.selectors, is_root, name, None, &NoAttributes),
+        let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || tree.open.current().is_preformatted;
+        // `<image>` in HTML is an `<img>`.
+        let is_image = namespace == Namespace::Html && name == names::IMG;
+        let start = ElementStart {
+            name,
+            full_name: tag.map(|tag| if is_image { &b"img"[..] } else { tag.name() }),
+            steps: rules.steps,
+            is_root: tree.open.depth() == 0,
+            element: tag.map_or(&NoAttributes as &dyn ElementView, |tag| tag),
         };
+        let matches = self.queries.program.start_element(&mut tree.selectors, &start);
         let first_value = tree.waiting.len();
         let was_open = tree.open_texts > 0;
         let texts = if matches == 0 { 0 } else { self.collect(matches, tag)? };
@@ -368,16 +410,11 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
                     || name == names::ANNOTATION_XML && tag.is_some_and(is_html_annotation)
             }
         };
-        let values = first_value..tree.waiting.len();
-        tree.open.push(OpenElement {
-            name,
-            namespace,
-            properties: bits,
-            allows_html,
-            selectors,
-            values: if texts > 0 { values } else { 0..0 },
-            is_preformatted,
-        });
+        if texts > 0 {
+            tree.selected.push(first_value..tree.waiting.len());
+        }
+        let is_selected = texts > 0;
+        tree.open.push(OpenElement { name, namespace, properties: bits, allows_html, is_selected, is_preformatted });
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.
         if is_base && tree.open.find(names::TEMPLATE).is_none() {
@@ -445,7 +482,28 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// Closes the innermost elements until only `depth` elements are open.
     pub(super) fn close_to(&mut self, depth: usize) -> Result<()> {
         while self.tree.open.depth() > depth {
-            self.remove(self.tree.open.depth())?;
+            self.close_innermost()?;
+        }
+        Ok(())
+    }
+
+    /// Closes the innermost element.
+    pub(super) fn close_innermost(&mut self) -> Result<()> {
+        let tree = &mut *self.tree;
+        let is_selected = tree.open.current().is_selected;
+        if is_selected && tree.has_only_text() && self.queries.program.is_stateless() {
+            tree.open.pop();
+            tree.selected.clear();
+            tree.open_texts = 0;
+            return self.flush();
+        }
+        if tree.muted.is_some() || is_selected || !self.queries.program.is_stateless() {
+            let depth = tree.open.depth();
+            return self.remove(depth);
+        }
+        let element = tree.open.pop();
+        if element.has(properties::SEPARATES_WORDS) || element.namespace == Namespace::Xml {
+            tree.text.separate_next_word();
         }
         Ok(())
     }
@@ -454,6 +512,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     pub(super) fn remove(&mut self, depth: usize) -> Result<()> {
         let tree = &mut *self.tree;
         let element = tree.open.remove(depth);
+        tree.selectors.remove(depth);
         if element.has(properties::SEPARATES_WORDS) || element.namespace == Namespace::Xml {
             tree.text.separate_next_word();
         }
@@ -472,9 +531,11 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
                 std::cmp::Ordering::Less => {}
             }
         }
-        if !element.values.is_empty() {
+        if element.is_selected {
+            let inside = tree.open.count_above(depth - 1, |element| element.is_selected);
+            let values = tree.selected.remove(tree.selected.len() - 1 - inside);
             let mut closed = 0;
-            for value in &mut tree.waiting[element.values] {
+            for value in &mut tree.waiting[values] {
                 if let WaitingValue::Text { end: end @ None, .. } = value {
                     *end = Some(position);
                     closed += 1;
@@ -491,6 +552,14 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// Passes on the waiting values, when the outermost selected element has ended.
     fn flush(&mut self) -> Result<()> {
         let Self { tree, on_found, .. } = self;
+        if let ([WaitingValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.muted_ranges) {
+            let bytes = trimmed(&tree.text.bytes()[*start..]);
+            if !bytes.is_empty() || tree.keeps_empty {
+                on_found(FoundValue { query: *query, bytes, base: tree.base.as_ref() })?;
+            }
+            tree.clear_values();
+            return Ok(());
+        }
         let mut joined = Vec::new();
         for (index, value) in tree.waiting.iter().enumerate() {
             let (query, bytes) = match value {

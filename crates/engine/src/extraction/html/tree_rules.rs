@@ -3,16 +3,17 @@
 
 use super::open_elements::{ElementScope, Namespace};
 use super::tag::Tag;
-use super::tag_name::{self as properties, TagName, names};
-use super::tokenizer::TextKind;
+use super::tag_name::{self as properties, NameRules, TagName, names};
+use super::tokenizer::{TextKind, TokenSink};
 use super::tree::{PagePart, TreeBuilder};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag by the rules of HTML.
-    pub(super) fn html_start(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
+    pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
+        let (name, bits) = (tag.id, tag.rules.properties);
         if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != PagePart::Body {
-            return self.start_by_rules(name, bits, tag);
+            return self.start_by_rules(tag);
         }
         if bits & properties::IS_TABLE_PART != 0 {
             self.close_before_table_part(name)?;
@@ -21,18 +22,21 @@ impl TreeBuilder<'_, '_> {
         } else if bits & properties::CLOSES_P != 0 {
             self.close_paragraph(bits)?;
         }
-        self.open(name, Namespace::Html, bits, Some(tag))?;
+        self.open(name, Namespace::Html, tag.rules, Some(tag))?;
         if bits & properties::IS_VOID != 0 {
             self.close_to(self.tree.open.depth() - 1)?;
         }
         Ok(text_kind(name, bits))
     }
 
-    /// Handles the start tag of an element with special rules, or of an element that may be outside
-    /// the body.
-    fn start_by_rules(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<TextKind> {
-        let (name, bits) = if name == names::IMAGE { (names::IMG, names::IMG.properties()) } else { (name, bits) };
-        if !self.enter_part(name, bits, tag)? || self.ignores_start_tag(name)? {
+    /// Handles the start tag of an element that has special rules, or that may not be in the body.
+    fn start_by_rules(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
+        let (name, rules) = match tag.id {
+            names::IMAGE => (names::IMG, self.rules(names::IMG)),
+            name => (name, tag.rules),
+        };
+        let bits = rules.properties;
+        if !self.enter_part(name, rules, tag)? || self.ignores_start_tag(name)? {
             return Ok(TextKind::Markup);
         }
         self.close_before(name, bits)?;
@@ -43,7 +47,7 @@ impl TreeBuilder<'_, '_> {
         }
         // A form between the cells of a table has no content.
         let is_empty = bits & properties::IS_VOID != 0 || name == names::FORM && self.tree.open.is_between_cells();
-        self.open(name, Namespace::Html, bits, Some(tag))?;
+        self.open(name, Namespace::Html, rules, Some(tag))?;
         if is_empty {
             self.close_to(self.tree.open.depth() - 1)?;
         }
@@ -65,12 +69,12 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Opens `<html>`, `<head>` and `<body>` before a tag, as the tag requires. Returns false if
-    /// the tag needs no further handling.
-    fn enter_part(&mut self, name: TagName, bits: u32, tag: &Tag<'_>) -> Result<bool> {
+    /// Opens `<html>`, `<head>` and `<body>` before a tag that belongs into one of them. Returns
+    /// false if the tag needs nothing else.
+    fn enter_part(&mut self, name: TagName, rules: NameRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
-                self.open(name, Namespace::Html, bits, Some(tag))?;
+                self.open(name, Namespace::Html, rules, Some(tag))?;
             }
             return Ok(false);
         }
@@ -83,11 +87,11 @@ impl TreeBuilder<'_, '_> {
         if self.tree.open.find(names::TEMPLATE).is_some() {
             return Ok(true);
         }
-        let is_in_head = bits & properties::MAY_BE_IN_HEAD != 0;
+        let is_in_head = rules.properties & properties::MAY_BE_IN_HEAD != 0;
         match (self.tree.part, name) {
             (PagePart::BeforeHead, names::HEAD) => {
                 self.tree.part = PagePart::Head;
-                self.open(name, Namespace::Html, bits, Some(tag))?;
+                self.open(name, Namespace::Html, rules, Some(tag))?;
                 return Ok(false);
             }
             (_, names::HEAD) => return Ok(false),
@@ -99,7 +103,7 @@ impl TreeBuilder<'_, '_> {
             (_, names::BODY | names::FRAMESET) => {
                 self.leave_head()?;
                 self.tree.part = PagePart::Body;
-                self.open(name, Namespace::Html, bits, Some(tag))?;
+                self.open(name, Namespace::Html, rules, Some(tag))?;
                 return Ok(false);
             }
             _ => self.enter_body()?,
@@ -175,6 +179,9 @@ impl TreeBuilder<'_, '_> {
     fn close_before_table_part(&mut self, name: TagName) -> Result<()> {
         const GROUPS: [TagName; 5] = [names::TBODY, names::TFOOT, names::THEAD, names::TABLE, names::TEMPLATE];
         let open = &self.tree.open;
+        if open.is_place_of(name) {
+            return Ok(());
+        }
         if !open.is_in_table() {
             // A fragment without its table.
             let closed = match name {
@@ -215,9 +222,19 @@ impl TreeBuilder<'_, '_> {
         Ok(())
     }
 
+    /// Returns true if an end tag is that of the innermost element, as usual, and closes it.
+    pub(super) fn closes_innermost(&self, name: TagName, bits: u32) -> bool {
+        // `</p>` and `</li>` are no exceptions in the body.
+        let may_differ = bits & properties::HAS_END_TAG_RULES != 0
+            && (bits & properties::HAS_IMPLIED_END_TAG == 0 || self.tree.part != PagePart::Body);
+        !may_differ && self.tree.open.is_innermost(name)
+    }
+
     /// Handles an end tag by the rules of HTML.
-    pub(super) fn html_end(&mut self, name: TagName) -> Result<()> {
-        let bits = name.properties();
+    pub(super) fn html_end(&mut self, name: TagName, bits: u32) -> Result<()> {
+        if self.closes_innermost(name, bits) {
+            return self.close_innermost();
+        }
         if bits & properties::HAS_END_TAG_RULES != 0 {
             return self.end_by_rules(name);
         }
@@ -301,7 +318,7 @@ impl TreeBuilder<'_, '_> {
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
         let is_muted = matches!(name, names::SCRIPT | names::STYLE);
         let bits = if is_muted { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
-        self.open(name, namespace, bits, Some(tag))?;
+        self.open(name, namespace, NameRules { properties: bits, ..tag.rules }, Some(tag))?;
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;
         }

@@ -1,0 +1,66 @@
+//! The places of some bytes in a block of text, as bits: a few vector instructions for each block.
+
+use memchr::memchr;
+
+/// The number of bytes in which the next tag is looked for byte by byte.
+const BYTEWISE_SEARCH_LENGTH: usize = 12;
+
+/// The number of bytes in a block.
+pub(super) const BLOCK_SIZE: usize = 64;
+
+/// Returns the block of `bytes` that begins at the index `from`, or null bytes where `bytes` end.
+/// `padded` is memory for such a block.
+pub(super) fn block_at<'b>(bytes: &'b [u8], from: usize, padded: &'b mut [u8; BLOCK_SIZE]) -> &'b [u8; BLOCK_SIZE] {
+    let rest = &bytes[from..];
+    match rest.first_chunk() {
+        Some(block) => block,
+        None => {
+            padded[..rest.len()].copy_from_slice(rest);
+            padded[rest.len()..].fill(0);
+            padded
+        }
+    }
+}
+
+/// Returns the places in a block of the bytes for which `is_it` is true: bit 0 is the first byte. The
+/// compiler turns the loop into vector instructions if `is_it` has no branches.
+pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u64 {
+    let mut flags = [0; BLOCK_SIZE];
+    for (flag, byte) in flags.iter_mut().zip(block) {
+        *flag = u8::from(is_it(*byte));
+    }
+    // The product has the lowest bits of eight bytes in its highest byte.
+    let part = |index: usize| {
+        let word = u64::from_le_bytes(std::array::from_fn(|at| flags[8 * index + at]));
+        (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * index)
+    };
+    (0..8).fold(0, |bits, index| bits | part(index))
+}
+
+/// Returns the index of the first `byte`, as `memchr` does. It is faster if the byte is near, as the
+/// next tag mostly is.
+pub(super) fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
+    let found = bytes[..near].iter().position(|other| *other == byte);
+    found.or_else(|| memchr(byte, &bytes[near..]).map(|at| near + at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mask_has_a_bit_for_each_place() {
+        let text: Vec<u8> = (0..150).map(|index| b"ab\0>"[(index * index / 3) % 4]).collect();
+        for from in 0..text.len() {
+            let mut padded = [1; BLOCK_SIZE];
+            let block = block_at(&text, from, &mut padded);
+            for wanted in [b'a', b'b', b'>', b'x'] {
+                let is_it = |byte: u8| (byte == wanted) | (byte == b'x');
+                let is_there = |at: &usize| text.get(from + at).is_some_and(|byte| is_it(*byte));
+                let expected = (0..BLOCK_SIZE).filter(is_there).fold(0, |bits, at| bits | 1 << at);
+                assert_eq!(mask_of(block, is_it), expected, "{wanted} from {from}");
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Tests that the quick ways through usual tags and selectors give the values of the general ways.
+//!
+//! A page in pieces of one byte is parsed by the states of the tokenizer only. A selector with
+//! combinators keeps state for each element, and one that tests an attribute of each element makes
+//! the tokenizer parse all attributes.
+
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use serde_json::Value;
+
+use crate::extraction::{CssQuery, ExtractPattern, PageInfo, PageQuery, PageSearch};
+use crate::{Result, Target};
+
+/// Selectors for which all that was added makes a difference: state, siblings, attributes.
+const GENERAL: [&str; 2] = ["zz:nth-of-type(9) > zz ~ zz", "*[zz] + zz"];
+
+/// Queries that need little: names alone, attributes of some elements, the text of cells.
+const QUERIES: [&[&str]; 8] = [
+    &["td"],
+    &["a@href"],
+    &["a.x[href]@href", "h1"],
+    &["title", "p", "b@title"],
+    &["li", "#i@class", "script"],
+    &["div", "tr"],
+    &["img@src", "svg a@href", "base@href"],
+    &["html@lang", "body@class", "br@id", "p@id"],
+];
+
+fn query(texts: &[&str]) -> PageQuery {
+    let queries: Vec<CssQuery> = texts.iter().map(|text| CssQuery::new(text).unwrap()).collect();
+    PageQuery::css(&queries).unwrap()
+}
+
+fn values(query: &PageQuery, page: &[u8], size: usize, content_type: &[u8]) -> Result<Vec<(usize, Vec<u8>)>> {
+    let url = Target::parse("http://h/dir/page").unwrap();
+    let mut search = PageSearch::new(query.clone());
+    search.begin(&PageInfo { url: Some(&url), content_type: Some(content_type) });
+    let mut found = Vec::new();
+    let mut take = |query: usize, value: &[u8]| {
+        found.push((query, value.to_vec()));
+        Ok(())
+    };
+    for piece in page.chunks(size) {
+        search.push(piece, &mut take)?;
+    }
+    search.finish(&mut take)?;
+    Ok(found)
+}
+
+/// Compares the quick ways through a page with the general ones.
+#[track_caller]
+fn ways_agree(page: &[u8]) {
+    for texts in QUERIES {
+        let general = [texts, &GENERAL].concat();
+        let (quick, general) = (query(texts), query(&general));
+        for content_type in [&b"text/html"[..], b"text/xml"] {
+            let expected = values(&general, page, 1, content_type).unwrap();
+            let found = values(&quick, page, page.len().max(1), content_type).unwrap();
+            assert_eq!(found, expected, "{texts:?} in {:?}", String::from_utf8_lossy(page));
+        }
+    }
+}
+
+/// Parts of tags with quotation marks, equals signs, slashes and blanks where they are usual and where
+/// they are not.
+const ATTRIBUTES: [&str; 30] = [
+    " href=\"/x\"",
+    " href='/y>z'",
+    " href=/u",
+    " href = \"a>b\"",
+    " title=\"a ' > b\"",
+    " class=\"x\"",
+    " class=x",
+    " id=\"i\"",
+    " zz=\"\"",
+    " a=b=\"c>d\"",
+    " =\"c>d\"",
+    " ==\"c>d\"",
+    "=\"c>d\"",
+    " a/b=\"c>d\"",
+    " a/=\"c>d\"",
+    " a =\"c>d\"",
+    " a'b=\"c>d\"",
+    " \"c>d\"",
+    " b=\"1\"c=\"2>\"",
+    " b=\"1\"cd=\"2>\"",
+    " b='1'\"",
+    "/",
+    " /",
+    " disabled",
+    "\n\tlang=\"de\"",
+    " src=\"a.png?x=1&amp;y=2\" alt=\"long enough to leave the block of sixty-four bytes > here\"",
+    " long-name-of-an-attribute-that-is-longer-than-a-whole-block-of-sixty-four-bytes=\"x>\"",
+    " a=\"unfinished",
+    "\0",
+    " é=\"é>\"",
+];
+
+const NAMES: [&str; 42] = [
+    "a",
+    "b",
+    "p",
+    "td",
+    "tr",
+    "th",
+    "table",
+    "tbody",
+    "div",
+    "li",
+    "ul",
+    "h1",
+    "h2",
+    "title",
+    "script",
+    "style",
+    "svg",
+    "math",
+    "foreignObject",
+    "template",
+    "form",
+    "select",
+    "option",
+    "br",
+    "img",
+    "image",
+    "base",
+    "body",
+    "html",
+    "head",
+    "textarea",
+    "font",
+    "x-y",
+    "a:b",
+    "article-title",
+    "i",
+    "span",
+    "button",
+    "nobr",
+    "caption",
+    "col",
+    "Td",
+];
+
+const TEXTS: [&str; 26] = [
+    "x",
+    " ",
+    "  ",
+    "\n",
+    "a b",
+    "one two three four five six seven",
+    "one two three  four\u{b} five\tsix seven",
+    "sixteen bytes !!",
+    "sixteen bytes !! ",
+    "seventeen bytes !",
+    "&amp;",
+    "&am",
+    "p;",
+    "a&lt;b & c",
+    "&#6",
+    "5;",
+    "<",
+    "< a>",
+    "<!-- <td> -->",
+    "<!-- ",
+    "-->",
+    "<![CDATA[<b>]]>",
+    "</>",
+    "\0",
+    "\r",
+    "é",
+];
+
+fn page() -> impl Strategy<Value = String> {
+    let tag = (proptest::sample::select(&NAMES[..]), proptest::collection::vec(0..ATTRIBUTES.len(), 0..4), 0..6_u8);
+    let tag = tag.prop_map(|(name, attributes, kind)| {
+        let attributes: String = attributes.into_iter().map(|index| ATTRIBUTES[index]).collect();
+        match kind {
+            0 | 1 => format!("</{name}>"),
+            2 => format!("</{name}{attributes}>"),
+            3 => format!("<{name}>"),
+            _ => format!("<{name}{attributes}>"),
+        }
+    });
+    let text = proptest::sample::select(&TEXTS[..]).prop_map(str::to_owned);
+    let part = prop_oneof![2 => tag, 1 => text];
+    proptest::collection::vec(part, 1..40).prop_map(|parts| parts.concat())
+}
+
+#[test]
+fn quick_ways_agree_on_generated_pages() {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[43; 32]);
+    let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let outcome = runner.run(&page(), |page| {
+        ways_agree(page.as_bytes());
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
+#[test]
+fn quick_ways_agree_on_usual_pages() {
+    let row = "<tr class=\"odd\">\n  <td class=\"nowrap\"><a href=\"/net/1.2.3.0/24\" title='x'>1.2.3.0/24</a>\n <div \
+               class=\"flag\"><img alt=\"A\" src=\"/f.gif?1\" title=\"A\"></div></td><td>City of Example, Dept</td></tr>\n";
+    let page = format!("<!DOCTYPE html><html><body><table><thead><tr><th>a</th></tr></thead><tbody>{}", row.repeat(20));
+    ways_agree(page.as_bytes());
+    for cut in 0..row.len() {
+        ways_agree(&row.as_bytes()[cut..]);
+        ways_agree(&row.as_bytes()[..cut]);
+    }
+}
+
+/// Compares the ways through the pages of html5lib's tokenizer tests, if the variable
+/// `HTML5LIB_TESTS` names the directory of their files.
+#[test]
+fn quick_ways_agree_on_html5lib_pages() {
+    let Some(dir) = std::env::var_os("HTML5LIB_TESTS") else {
+        eprintln!("skipped: HTML5LIB_TESTS does not name a directory");
+        return;
+    };
+    let mut pages = 0;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let Ok(file) = serde_json::from_slice::<Value>(&std::fs::read(entry.unwrap().path()).unwrap()) else {
+            continue;
+        };
+        for test in file["tests"].as_array().into_iter().flatten() {
+            let Some(input) = test["input"].as_str() else { continue };
+            pages += 1;
+            ways_agree(input.as_bytes());
+            ways_agree(format!("<table><tr><td>{input}<td class=\"a\">b").as_bytes());
+        }
+    }
+    eprintln!("{pages} pages");
+}
+
+#[test]
+fn filter_finds_matches_at_every_place_of_a_value() {
+    let pattern = ExtractPattern::new("[0-9.]{7,15}/[0-9]{1,2}").unwrap();
+    let filtered = query(&["td"]).filtered(pattern);
+    for before in 0..80 {
+        for after in [0, 1, 5, 40, 63] {
+            let (before, after) = ("x".repeat(before), "y".repeat(after));
+            let page = format!("<table><td>{before}1.2.3.0/24{after}<td>1.2.3.4</table>");
+            let found = values(&filtered, page.as_bytes(), page.len(), b"text/html").unwrap();
+            assert_eq!(found, [(0, b"1.2.3.0/24".to_vec())], "{page}");
+        }
+    }
+}
