@@ -163,4 +163,17 @@ mod tests {
         table.insert(b"", b"");
         assert_eq!((table.get(0), table.size()), (None, 0));
     }
+
+    #[test]
+    fn first_index_after_insert_matches_the_insertion() {
+        for length in 0..=4 * ENTRY_OVERHEAD {
+            let mut table = DynamicTable::new(5 * ENTRY_OVERHEAD);
+            for length in [1, 20, 3, 30, 2] {
+                table.insert(&[b'n'; 40][..length], b"");
+            }
+            let predicted = table.first_index_after_insert(length + ENTRY_OVERHEAD);
+            table.insert(&[b'n'; 4 * ENTRY_OVERHEAD][..length], b"");
+            assert_eq!(predicted, table.inserted - table.entries.len() as u64, "{length}");
+        }
+    }
 }

@@ -82,6 +82,24 @@ fn qpack_session_matches_rfc9204_examples() {
     assert_eq!(decode(&decoder, &bytes("0600 84")), gone, "the oldest entry was evicted");
 }
 
+/// Decodes literals whose names are entries after the base (RFC 9204 §4.5.6).
+#[test]
+fn names_after_the_base_are_literals() {
+    let mut decoder = QpackDecoder::new(220);
+    assert_eq!(decoder.on_encoder_stream(&bytes(INSERTIONS[0])), Ok(3));
+    let expected = fields(&[(":authority", "z"), (":path", "z"), (":path", "/sample/path")]);
+    assert_eq!(decode(&decoder, &bytes("0381 00 017a 01 017a 11")), Ok((2, expected)));
+    for (first, is_sensitive) in [(0x01, false), (0x09, true)] {
+        let wire = [&bytes("0381")[..], &[first, 1, b'z']].concat();
+        let (mut section, mut text) = (decoder.begin_section(&wire).expect("a prefix"), Vec::new());
+        let line = decoder.next_line(&mut section, &mut text).expect("valid").expect("a field");
+        assert_eq!(line.sensitive, is_sensitive);
+        assert_eq!(text, b":path: z\r\n");
+    }
+    let beyond = QpackError::Section(QpackFault::Index { index: 2 });
+    assert_eq!(decode(&decoder, &bytes("0381 02 017a")), Err(beyond));
+}
+
 #[test]
 fn qpack_instructions_may_be_cut_anywhere() {
     let wire = bytes(&INSERTIONS.concat());

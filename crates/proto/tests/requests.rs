@@ -125,6 +125,57 @@ fn head_and_small_body_are_one_output_slice() {
 }
 
 #[test]
+fn body_is_written_into_the_output() {
+    let fill = |bytes: &'static [u8]| {
+        move |room: &mut [u8]| {
+            let n = bytes.len().min(room.len());
+            room[..n].copy_from_slice(&bytes[..n]);
+            n
+        }
+    };
+    let mut conn = H1Machine::new(H1Config::default());
+    assert!(conn.fill_body(5, fill(b"hello")).is_err(), "no request has a body");
+    conn.enqueue(Timestamp(0), &post(BodyLength::Known(7))).unwrap();
+    drain(&mut conn);
+    assert_eq!(conn.fill_body(5, fill(b"hello")), Ok(5));
+    assert_eq!(conn.fill_body(5, fill(b"")), Ok(0));
+    assert_eq!(conn.fill_body(5, fill(b", world")), Ok(2));
+    assert_eq!(drain(&mut conn), b"hello, ");
+    assert_eq!(conn.body_credit(), None, "the body is complete");
+
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
+    drain(&mut conn);
+    assert_eq!(conn.fill_body(9, fill(b"hello")), Ok(5));
+    assert_eq!(conn.fill_body(9, fill(b"")), Ok(0));
+    conn.finish_body(&[]).unwrap();
+    let sent = drain(&mut conn);
+    let size = sent.iter().position(|&byte| byte == b'\r').expect("a size line");
+    assert_eq!(usize::from_str_radix(core::str::from_utf8(&sent[..size]).unwrap(), 16), Ok(5), "zeros may lead");
+    assert_eq!(&sent[size..], b"\r\nhello\r\n0\r\n\r\n");
+}
+
+#[test]
+fn direct_body_moves_within_a_chunk_only() {
+    let mut conn = H1Machine::new(H1Config::default());
+    conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();
+    drain(&mut conn);
+    conn.advance_direct_body(0);
+    assert!(conn.may_begin_chunk() && !conn.is_in_chunk(), "the body goes on");
+    conn.begin_chunk(5);
+    assert!(conn.is_in_chunk() && !conn.may_begin_chunk());
+    assert_eq!(conn.direct_body_credit(), 0, "the size line is first");
+    assert_eq!(drain(&mut conn), b"5\r\n");
+    assert_eq!(conn.direct_body_credit(), 5);
+    conn.advance_direct_body(3);
+    assert_eq!(conn.direct_body_credit(), 2);
+    conn.advance_direct_body(2);
+    assert!(conn.may_begin_chunk());
+    conn.finish_body(&[]).unwrap();
+    assert_eq!(drain(&mut conn), b"\r\n0\r\n\r\n");
+}
+
+#[test]
 fn chunked_body_and_trailers_are_framed() {
     let mut conn = H1Machine::new(H1Config::default());
     conn.enqueue(Timestamp(0), &post(BodyLength::Chunked)).unwrap();

@@ -434,3 +434,16 @@ fn te_of_the_request_allows_other_codings() {
     let seen = feed(&mut conn, &wire.repeat(2), &[], InputEnd::Open);
     assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::TransferCoding(TransferCodingFault::Unsupported))));
 }
+
+#[test]
+fn close_reason_tells_a_fault_from_an_end() {
+    let reason = |wire: &[u8]| {
+        let mut conn = asked(H1Config::default(), &[get()]);
+        let seen = feed(&mut conn, wire, &[], InputEnd::Clean);
+        assert!(matches!(seen.last(), Some(H1Observation::Error(_))), "{seen:?}");
+        conn.close_reason()
+    };
+    assert_eq!(reason(b"HTTP/1.1 2x0 OK\r\n\r\n"), Some(CloseReason::Broken));
+    assert_eq!(reason(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx"), Some(CloseReason::PeerClosed));
+    assert_eq!(reason(b""), Some(CloseReason::PeerClosed));
+}

@@ -315,7 +315,22 @@ mod tests {
     }
 
     #[test]
-    fn nearly_complete_body_needs_no_window_update() {
+    fn orphaned_bytes_are_released_once() {
+        let mut intake = ReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW);
+        let mut stream = intake.begin_stream();
+        assert!(stream.consume(40 * KIB) && intake.consume(40 * KIB));
+        stream.held += u64::from(40 * KIB);
+        intake.end_stream(&stream);
+        assert_eq!(intake.orphaned, u64::from(40 * KIB));
+        assert_eq!(intake.release_orphaned(u64::from(30 * KIB)), Some(30 * KIB));
+        assert_eq!(intake.release_orphaned(u64::from(30 * KIB)), None, "10 KiB are not worth a frame");
+        assert_eq!((intake.orphaned, intake.pending), (0, u64::from(10 * KIB)));
+        assert_eq!(intake.release_orphaned(u64::from(30 * KIB)), None);
+        assert_eq!(intake.pending, u64::from(10 * KIB));
+    }
+
+    #[test]
+    fn known_remainder_needs_no_window_update() {
         let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
         let mut stream = intake.begin_stream();
         assert!(stream.consume(48 * KIB));

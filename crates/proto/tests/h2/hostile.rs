@@ -327,6 +327,19 @@ fn h2_heads_and_trailers_above_limits_are_refused() {
     assert_eq!(seen.last(), Some(&H2Observation::Reset(1, ResetReason::Violation(error), false)));
 }
 
+/// Only the header of the frame arrives: nothing of a block that is too large is buffered.
+#[test]
+fn large_block_is_refused_at_its_frame_header() {
+    let limits = ResponseLimits { head_bytes: 1_000, trailer_bytes: 500, ..ResponseLimits::default() };
+    let last = |length: usize| {
+        let wire = [settings(&[]), frame(HEADERS, WHOLE | END, 1, &vec![0; length])[..9].to_vec()].concat();
+        feed(&mut asked(H2Config { limits, ..H2Config::default() }, &get(), 1), &wire, &[]).pop()
+    };
+    assert_eq!(last(1_000), Some(H2Observation::Settings(100)));
+    let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });
+    assert_eq!(last(1_001), Some(H2Observation::Error(error)));
+}
+
 #[test]
 fn h2_interim_heads_above_the_limit_are_refused() {
     let wire = vec![headers(1, 0, &[(":status", "102")]); 65];

@@ -32,6 +32,48 @@ fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
     text(&mut HpackDecoder::new(4096), payload)
 }
 
+/// Returns the length of the second of two equal requests with this field, encoded.
+fn repeated(name: &str) -> usize {
+    let mut conn = H2Machine::new(H2Config::default());
+    let fields = [(name, &b"bytes=0-99"[..])];
+    let request = RequestHead { fields: &fields, ..get() };
+    for _ in 0..2 {
+        conn.enqueue(Timestamp(0), &request).expect("a valid request");
+    }
+    sent(&mut conn).last().expect("two requests").3.len()
+}
+
+#[test]
+fn fields_that_change_enter_no_dynamic_table() {
+    let bare = repeated("x-always") - 1;
+    for name in ["range", "if-range", "if-none-match", "if-modified-since"] {
+        assert!(repeated(name) > bare + 5, "{name} is no index");
+    }
+    assert_eq!(repeated("accept"), bare + 1);
+}
+
+#[test]
+fn body_is_written_into_a_frame() {
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(7)), 1);
+    let id = RequestId(1);
+    let fill = |bytes: &'static [u8]| {
+        move |room: &mut [u8]| {
+            let n = bytes.len().min(room.len());
+            room[..n].copy_from_slice(&bytes[..n]);
+            n
+        }
+    };
+    assert_eq!(conn.fill_body(id, 5, fill(b"")), Ok(0));
+    assert!(sent(&mut conn).is_empty(), "no empty frame");
+    assert_eq!(conn.fill_body(id, 0, fill(b"hello")), Ok(0));
+    assert_eq!(conn.fill_body(id, 5, fill(b"hello")), Ok(5));
+    assert_eq!(conn.fill_body(id, 5, fill(b", world")), Ok(2));
+    let frames = sent(&mut conn);
+    assert_eq!(frames, [(DATA, 0, 1, b"hello".to_vec()), (DATA, END, 1, b", ".to_vec())]);
+    assert!(conn.fill_body(id, 5, fill(b"more")).is_err(), "the body is complete");
+    assert!(conn.fill_body(RequestId(3), 5, fill(b"x")).is_err(), "no such request");
+}
+
 #[test]
 fn h2_request_heads_are_encoded() {
     let fields: &[(&str, &[u8])] = &[

@@ -110,7 +110,16 @@ fn invalid_h3_settings_are_refused() {
 }
 
 #[test]
-fn invalid_h3_goaways_are_refused() {
+fn frame_of_the_largest_size_is_accepted() {
+    let config = H3Config { max_frame_size: 5, ..H3Config::default() };
+    let seen = |id| feed(&mut H3Machine::new(config), &[(CONTROL, control(&[(id, 0)]), false)], 99);
+    assert_eq!(seen(0x4000), [H3Observation::Settings], "five bytes");
+    let error = H3Error::FrameTooLarge { kind: SETTINGS, length: 9, limit: 5 };
+    assert_eq!(seen(1 << 30), [H3Observation::Error(error)], "nine bytes");
+}
+
+#[test]
+fn bad_go_aways_are_refused() {
     let fault = H3Error::Frame(H3FrameFault::GoAwayId);
     for id in [1, 2, 3] {
         refused("no request's", &on_control(&[frame(GOAWAY, &[id])]), fault, H3ErrorCode::ID_ERROR);

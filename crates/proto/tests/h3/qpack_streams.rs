@@ -94,7 +94,28 @@ fn incomplete_h3_heads_share_a_size_limit() {
 }
 
 #[test]
-fn qpack_acknowledgements_the_peer_does_not_read_are_bounded() {
+fn reset_streams_leave_room_for_incomplete_heads() {
+    let config = H3Config { partial_head_bytes: 1_000, ..H3Config::default() };
+    let mut conn = asked(config, &get(), 4);
+    let part = headers(&[(":status", "200"), ("x-long", &"v".repeat(600))])[..500].to_vec();
+    for id in [0, 4, 8, 12] {
+        assert!(answer(&mut conn, id, &[part.clone()], false).is_empty(), "{id}");
+        assert!(conn.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED));
+    }
+}
+
+#[test]
+fn reset_streams_leave_room_for_blocked_heads() {
+    let config = H3Config { partial_head_bytes: 10, ..H3Config::default() };
+    let mut conn = asked(config, &get(), 4);
+    for id in [0, 4, 8, 12] {
+        assert!(answer(&mut conn, id, &[dynamic_head()], false).is_empty(), "four bytes wait: {id}");
+        assert!(conn.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED));
+    }
+}
+
+#[test]
+fn unread_acknowledgements_are_bounded() {
     let config = H3Config { floods: H3FloodLimits { unread: 50, ..H3FloodLimits::default() }, ..H3Config::default() };
     let mut conn = asked(config, &get(), 1);
     conn.block_output(H3SendStream::QpackDecoder);

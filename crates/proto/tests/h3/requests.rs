@@ -171,7 +171,18 @@ fn early_h3_success_completes_after_its_request() {
 }
 
 #[test]
-fn early_error_response_ends_the_h3_upload() {
+fn connection_is_idle_only_without_request_and_output() {
+    let mut conn = asked(H3Config::default(), &get(), 1);
+    assert!(!conn.is_idle(), "a request is open");
+    answer(&mut conn, 0, &[headers(&[(":status", "204")])], true);
+    assert!(conn.is_idle());
+    conn.go_away();
+    assert!(!conn.is_idle(), "it is closing");
+    assert!(!H3Machine::new(H3Config::default()).is_idle(), "SETTINGS are to be sent");
+}
+
+#[test]
+fn refused_content_is_abandoned() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
     assert_eq!(answer(&mut conn, 0, &[headers(&[(":status", "401")])], true).last(), Some(&complete(0)));
     assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)]);

@@ -1,0 +1,140 @@
+//! Tests of errors: their codes, and the ends of connections that are no faults of the peer.
+
+use haul_proto::h1::H1Error;
+use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error};
+use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3StreamFault};
+use haul_proto::hpack::HpackError;
+use haul_proto::qpack::{QpackError, QpackFault};
+use haul_proto::{CloseReason, ContentLengthFault, ResponseError};
+
+const LIMITS: [ResponseError; 5] = [
+    ResponseError::HeadTooLarge { limit: 1 },
+    ResponseError::TooManyFields { limit: 1 },
+    ResponseError::TooManyInterim { limit: 1 },
+    ResponseError::TrailersTooLarge { limit: 1 },
+    ResponseError::TooManyTrailers { limit: 1 },
+];
+const ENDS: [ResponseError; 3] =
+    [ResponseError::EndedIdle, ResponseError::EndedBeforeResponse, ResponseError::Closed(CloseReason::PeerClosed)];
+
+#[test]
+fn h2_errors_have_the_codes_of_rfc9113() {
+    let cases = [
+        (H2Error::FrameSize { kind: 6, length: 9 }, ErrorCode::FRAME_SIZE_ERROR),
+        (H2Error::Frame(FrameFault::ClosedStream), ErrorCode::STREAM_CLOSED),
+        (H2Error::Hpack(HpackError::Truncated), ErrorCode::COMPRESSION_ERROR),
+        (H2Error::FlowControl, ErrorCode::FLOW_CONTROL_ERROR),
+        (H2Error::WindowOverflow, ErrorCode::FLOW_CONTROL_ERROR),
+        (H2Error::Setting { id: 4, value: 1 << 31 }, ErrorCode::FLOW_CONTROL_ERROR),
+        (H2Error::Setting { id: 5, value: 1 }, ErrorCode::PROTOCOL_ERROR),
+        (H2Error::Flood { of: FloodKind::Ping, limit: 1 }, ErrorCode::ENHANCE_YOUR_CALM),
+        (H2Error::SettingsTimeout, ErrorCode::SETTINGS_TIMEOUT),
+        (H2Error::PingTimeout, ErrorCode::NO_ERROR),
+        (H2Error::EndedInResponse { open: 1 }, ErrorCode::NO_ERROR),
+        (H2Error::UnexpectedBody, ErrorCode::PROTOCOL_ERROR),
+    ];
+    for (error, code) in cases {
+        assert_eq!(error.code(), code, "{error}");
+    }
+    let malformed = ResponseError::ContentLength(ContentLengthFault::Malformed);
+    assert_eq!(H2Error::from(malformed).code(), ErrorCode::PROTOCOL_ERROR);
+    assert_eq!(H3Error::from(malformed).code(), H3ErrorCode::MESSAGE_ERROR);
+    LIMITS.iter().for_each(|error| assert_eq!(H2Error::from(*error).code(), ErrorCode::ENHANCE_YOUR_CALM));
+    ENDS.iter().for_each(|error| assert_eq!(H2Error::from(*error).code(), ErrorCode::NO_ERROR));
+}
+
+#[test]
+fn h3_errors_have_the_codes_of_rfc9114() {
+    let cases = [
+        (H3Error::Frame(H3FrameFault::MissingSettings), H3ErrorCode::MISSING_SETTINGS),
+        (H3Error::Frame(H3FrameFault::Layout { kind: 4 }), H3ErrorCode::FRAME_ERROR),
+        (H3Error::Frame(H3FrameFault::Truncated), H3ErrorCode::FRAME_ERROR),
+        (H3Error::Frame(H3FrameFault::GoAwayId), H3ErrorCode::ID_ERROR),
+        (H3Error::Frame(H3FrameFault::DataBeforeHead), H3ErrorCode::FRAME_UNEXPECTED),
+        (H3Error::FrameTooLarge { kind: 1, length: 2, limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
+        (H3Error::PartialHeads { limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
+        (H3Error::Flood { of: H3FloodKind::EmptyData, limit: 1 }, H3ErrorCode::EXCESSIVE_LOAD),
+        (H3Error::Stream(H3StreamFault::ClosedCritical), H3ErrorCode::CLOSED_CRITICAL_STREAM),
+        (H3Error::Stream(H3StreamFault::Duplicate), H3ErrorCode::STREAM_CREATION_ERROR),
+        (H3Error::Qpack(QpackError::Section(QpackFault::Truncated)), H3ErrorCode::QPACK_DECOMPRESSION_FAILED),
+        (H3Error::Qpack(QpackError::EncoderStream(QpackFault::Truncated)), H3ErrorCode::QPACK_ENCODER_STREAM_ERROR),
+        (H3Error::Qpack(QpackError::DecoderStream(QpackFault::Truncated)), H3ErrorCode::QPACK_DECODER_STREAM_ERROR),
+        (H3Error::Setting { id: 2 }, H3ErrorCode::SETTINGS_ERROR),
+        (H3Error::Push, H3ErrorCode::ID_ERROR),
+        (H3Error::EndedInResponse { open: 1 }, H3ErrorCode::NO_ERROR),
+        (H3Error::Length { expected: 2, got: 1 }, H3ErrorCode::MESSAGE_ERROR),
+        (H3Error::MissingHead, H3ErrorCode::MESSAGE_ERROR),
+    ];
+    for (error, code) in cases {
+        assert_eq!(error.code(), code, "{error}");
+    }
+    LIMITS.iter().for_each(|error| assert_eq!(H3Error::from(*error).code(), H3ErrorCode::EXCESSIVE_LOAD));
+    ENDS.iter().for_each(|error| assert_eq!(H3Error::from(*error).code(), H3ErrorCode::NO_ERROR));
+}
+
+#[test]
+fn ends_before_a_response_are_early_ends() {
+    for error in [ResponseError::EndedIdle, ResponseError::EndedBeforeResponse] {
+        assert!(H1Error::from(error).is_early_end());
+        assert!(H2Error::from(error).is_early_end() && H2Error::from(error).is_before_response());
+        assert!(H3Error::from(error).is_early_end() && H3Error::from(error).is_before_response());
+    }
+    for error in LIMITS {
+        assert!(!H1Error::from(error).is_early_end());
+        assert!(!H2Error::from(error).is_early_end() && !H2Error::from(error).is_before_response());
+        assert!(!H3Error::from(error).is_early_end() && !H3Error::from(error).is_before_response());
+    }
+}
+
+#[test]
+fn ends_within_a_response_are_early_ends() {
+    let early = [
+        H1Error::EndedInRequest,
+        H1Error::EndedInStatusLine { got: 1 },
+        H1Error::EndedInHead { got: 1 },
+        H1Error::EndedInBody { expected: 2, got: 1 },
+        H1Error::EndedInChunks { got: 1 },
+        H1Error::EndedUncleanly { got: 1 },
+    ];
+    early.iter().for_each(|error| assert!(error.is_early_end(), "{error}"));
+    assert!(!H1Error::UnsolicitedBytes.is_early_end());
+    for error in [H2Error::EndedInResponse { open: 1 }, H2Error::PingTimeout] {
+        assert!(error.is_early_end() && !error.is_before_response(), "{error}");
+    }
+    assert!(!H2Error::SettingsTimeout.is_early_end());
+    let ended = H3Error::EndedInResponse { open: 1 };
+    assert!(ended.is_early_end() && !ended.is_before_response());
+    assert!(!H3Error::MissingHead.is_early_end() && !H3Error::MissingHead.is_before_response());
+}
+
+/// Each reason has a text of its own.
+#[test]
+fn close_reasons_say_who_closed() {
+    let reasons = [
+        CloseReason::ServerClose,
+        CloseReason::ClientClose,
+        CloseReason::Http10,
+        CloseReason::UntilClose,
+        CloseReason::LengthAndCoding,
+        CloseReason::CodingInHttp10,
+        CloseReason::LooseFraming,
+        CloseReason::RequestUnfinished,
+        CloseReason::UnsolicitedBytes,
+        CloseReason::PeerClosed,
+        CloseReason::Broken,
+        CloseReason::Tunnel,
+        CloseReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM),
+        CloseReason::Local,
+        CloseReason::StreamsExhausted,
+    ];
+    let texts: std::collections::BTreeSet<String> = reasons.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), reasons.len(), "{texts:?}");
+    assert_eq!(CloseReason::PeerClosed.to_string(), "the server closed it");
+    assert_eq!(
+        CloseReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM).to_string(),
+        "the server went away: ENHANCE_YOUR_CALM"
+    );
+    assert_eq!(ErrorCode(0x99).to_string(), "error 0x99");
+    assert_eq!(H3ErrorCode(0x99).to_string(), "error 0x99");
+    assert_ne!(H3ErrorCode::NO_ERROR.to_string(), H3ErrorCode::EXCESSIVE_LOAD.to_string());
+}
