@@ -14,11 +14,16 @@ if ! "$cargo" +nightly --version >/dev/null 2>&1; then
 fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${CARGO_TARGET_DIR:-../target}/fuzz-nightly
+bins=
+for name in ${FUZZ_TARGETS:-}; do
+    bins="$bins --bin $name"
+done
 
+# shellcheck disable=SC2086 # one word each
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1" \
-    "$cargo" +nightly build --release --target "$host" --target-dir "$target"
+    "$cargo" +nightly build --release --target "$host" --target-dir "$target" ${bins:---bins}
 
 seconds=${FUZZ_SECONDS:-20}
 [ -z "${FUZZ_MINUTES:-}" ] || seconds=$((FUZZ_MINUTES * 60))

@@ -10,7 +10,7 @@
 # are written to docs/design/scores.json; docs/design/mutants.md explains the survivors.
 #
 #   --minutes N    stop after N minutes
-#   --again        run the missed mutants once more, after new tests
+#   --again        run only the missed mutants, once more, after new tests
 #   --pause FILE   wait while FILE exists
 set -eu
 

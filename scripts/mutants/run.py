@@ -56,7 +56,7 @@ def main():
     arguments.add_argument("--root", type=pathlib.Path, required=True)
     arguments.add_argument("--work", type=pathlib.Path, required=True)
     arguments.add_argument("--mutants", default="cargo-mutants", help="the program cargo-mutants")
-    arguments.add_argument("--again", action="store_true", help="run the missed mutants once more")
+    arguments.add_argument("--again", action="store_true", help="run only the missed mutants, once more")
     arguments.add_argument("--minutes", type=float, default=math.inf, help="stop after so long; the next call goes on")
     arguments.add_argument("--phase", choices=["build", "test", "alone"], help="only this part of the run")
     arguments.add_argument("--pause", help="wait while this file exists")
@@ -92,6 +92,8 @@ class Run:
         self.copy()
         done = self.done()
         todo = {n: m for n, m in self.mutants.items() if self.key(m) not in done}
+        if self.options.again:
+            todo = {n: m for n, m in todo.items() if self.key(m) in self.missed}
         print(f"{self.options.area}: {len(self.listed)} mutants, share {len(self.mutants)}, to do {len(todo)}", flush=True)
         phase = self.options.phase
         built = self.work / "built.json"
@@ -126,7 +128,7 @@ class Run:
 
     def key(self, mutant):
         """Identifies a mutant as long as its file does not change, except for its tests at the end."""
-        code = self.source(mutant).partition(b"\n#[cfg(test)]\nmod tests {")[0]
+        code = self.source(mutant).partition(b"\n#[cfg(test)]\nmod tests")[0]
         digest = hashlib.sha256(code).hexdigest()[:16]
         start = mutant["span"]["start"]
         return f"{digest} {mutant['file']}:{start['line']}:{start['column']} {mutant['genre']} {mutant['replacement']}"
@@ -139,7 +141,8 @@ class Run:
                 result = json.loads(line)
                 done[result["key"]] = result
         if self.options.again:
-            done = {k: r for k, r in done.items() if r["outcome"] != "missed"}
+            self.missed = {k for k, r in done.items() if r["outcome"] == "missed"}
+            done = {k: r for k, r in done.items() if k not in self.missed}
         return done
 
     def record(self, mutant, outcome, why=""):
@@ -269,7 +272,14 @@ class Run:
         code, messages, binaries = self.messages(["test", "--no-run", *which])
         if code:
             self.last_error = next((m["rendered"] for m in messages if m["level"] == "error"), "")
-        return None if code else binaries
+        return None if code else {name: self.keep(binary) for name, binary in binaries.items()}
+
+    def keep(self, binary):
+        """Copies a test binary, because a build of the checkout itself may have the same name."""
+        kept = self.work / "binaries" / pathlib.Path(binary).name
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copy(binary, kept)
+        return str(kept)
 
     # Which tests evaluate which switch.
 

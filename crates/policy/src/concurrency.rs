@@ -560,29 +560,4 @@ fn to_nanos(time: Duration) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limit_grows_during_long_bodies_after_a_refusal() {
-        let mut host = ConcurrencyLimit::new(50);
-        let at = |seconds| MonotonicTime(0) + Duration::from_secs(seconds);
-        let (first_byte, total) = (Duration::from_millis(10), Duration::from_millis(20));
-        // A long body is being received when a second request is refused.
-        let kind = CompletionKind::Refused;
-        assert_eq!(
-            host.on_completion(CompletionSample {
-                now: at(10),
-                first_byte,
-                total,
-                in_flight: 2,
-                on_new_connection: true,
-                kind
-            }),
-            1
-        );
-        assert_eq!(host.on_silence(at(12)), 1, "too early after the refusal");
-        assert_eq!(host.on_silence(at(16)), 2);
-        assert_eq!((17..60).map(|second| host.on_silence(at(second))).max(), Some(INITIAL_LIMIT));
-    }
-}
+mod tests;

@@ -25,3 +25,16 @@ pub(crate) fn is_tchar(byte: u8) -> bool {
 pub fn is_value(bytes: &[u8]) -> bool {
     !bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn field_value_has_no_line_break_and_no_nul() {
+        assert!(is_value(b"") && is_value(b"a\tb\xff"));
+        for value in [&b"a\rb"[..], b"\n", b"a\0"] {
+            assert!(!is_value(value), "{value:?}");
+        }
+    }
+}

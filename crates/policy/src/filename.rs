@@ -438,4 +438,26 @@ mod tests {
         assert!(device.len() == MAX_NAME && device.starts_with("_con.x"), "{device}");
         assert_eq!(sanitise(&device).as_deref(), Some(&*device));
     }
+
+    #[test]
+    fn written_spelling_is_kept_for_the_same_name() {
+        let name = |target: &str, url: &str| from_path_as_written(&Target::parse(target).unwrap(), url);
+        assert_eq!(name("http://h/d/\u{e4}.txt?x", "http://h/d/\u{e4}.txt?x").as_deref(), Ok("\u{e4}.txt"));
+        assert_eq!(name("http://h/d/\u{e4}.txt", "http://h/d/%C3%A4.txt").as_deref(), Ok("%C3%A4.txt"));
+        assert_eq!(name("http://h/moved", "http://h/\u{e4}").as_deref(), Ok("moved"), "a redirect led elsewhere");
+        assert_eq!(name("http://h/", "http://h/"), Err(NoFileName));
+    }
+
+    #[test]
+    fn location_names_its_last_segment() {
+        assert_eq!(from_location(b"/dir/new.txt?x=/y#z").as_deref(), Some("new.txt"));
+        assert_eq!(from_location(b"http://h/.bashrc").as_deref(), Some("_bashrc"));
+        assert_eq!(from_location(b"/dir/"), None);
+        assert_eq!(from_location(b"\xff"), None);
+    }
+
+    #[test]
+    fn missing_name_has_the_exit_code_of_curl() {
+        assert_eq!(NoFileName.exit_code(), 23);
+    }
 }

@@ -391,4 +391,25 @@ mod tests {
         assert_eq!((hsts.len(), hsts.changed.len()), (MAX_HOSTS, MAX_HOSTS));
         assert!(upgraded(&hsts, &format!("http://h{}.example", 3 * MAX_HOSTS - 1)));
     }
+
+    #[test]
+    fn store_is_changed_until_it_is_saved() {
+        let mut known = HstsStore::new();
+        assert!(known.is_empty() && !known.is_changed());
+        known.on_field(&Target::parse("https://h.example/").unwrap(), b"max-age=10", 100);
+        assert!(!known.is_empty() && known.is_changed());
+        known.mark_saved();
+        assert!(!known.is_empty() && !known.is_changed());
+    }
+
+    #[test]
+    fn policy_ends_with_its_last_second() {
+        let mut known = HstsStore::new();
+        known.on_field(&Target::parse("https://h.example/").unwrap(), b"max-age=10", 100);
+        assert!(known.to_text(109).contains("h.example"));
+        assert!(!known.to_text(110).contains("h.example"));
+        let mut file = HstsStore::new();
+        file.load(&known.to_text(109), 110);
+        assert!(file.is_empty());
+    }
 }

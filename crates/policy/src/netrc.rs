@@ -369,4 +369,37 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn macro_body_ends_at_a_blank_line() {
+        let text = "macdef m machine a login x\nmachine b login x password y\n \nmachine c login x password y\n";
+        assert_eq!(pair(text, "a", None), None);
+        assert_eq!(pair(text, "b", None), None);
+        assert_eq!(pair(text, "c", None), some("x", "y"));
+    }
+
+    #[test]
+    fn word_of_the_largest_length_is_accepted() {
+        let word = "w".repeat(MAX_WORD);
+        assert_eq!(pair(&format!("machine h login l password {word}"), "h", None), some("l", &word));
+        assert_eq!(pair(&format!("machine h login l password \"{word}\""), "h", None), some("l", &word));
+        for text in [format!("machine h password {word}w"), format!("machine h password \"{word}w\"")] {
+            assert_eq!(find(text.as_bytes(), "h", None), Err(NetrcError::TooLong { line: 1 }));
+        }
+    }
+
+    #[test]
+    fn syntax_check_reads_the_whole_file() {
+        assert_eq!(check_syntax(b"machine h login \"l\" macdef m\n\"\n\nmachine i password \"#\""), Ok(()));
+        assert_eq!(check_syntax(b"machine h login l\nmachine i password \"p"), Err(NetrcError::OpenQuote { line: 2 }));
+        let long = format!("machine h password {}", "w".repeat(MAX_WORD + 1));
+        assert_eq!(check_syntax(long.as_bytes()), Err(NetrcError::TooLong { line: 1 }));
+    }
+
+    #[test]
+    fn debug_of_an_entry_shows_no_secret() {
+        let entry = find(b"default login me password word", "h", None).unwrap().unwrap();
+        let text = format!("{entry:?}");
+        assert!(text.contains("is_default: true") && !text.contains("word") && !text.contains("me\""), "{text}");
+    }
 }

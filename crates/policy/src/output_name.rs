@@ -464,4 +464,46 @@ mod tests {
         assert_eq!(mirrored_path(&target("a".repeat(4000))), Err(PathTooLong));
         assert!(mirrored_path(&target("a/".repeat(64))).is_ok());
     }
+
+    #[test]
+    fn component_of_the_largest_length_is_kept() {
+        let name = "n".repeat(MAX_NAME);
+        assert_eq!(safe_component(name.as_bytes()), name);
+        let shortened = safe_component(format!("{name}n").as_bytes());
+        assert_eq!(shortened.len(), MAX_NAME);
+        assert!(shortened.starts_with(&name[..200]), "{shortened}");
+    }
+
+    #[test]
+    fn url_parts_are_told_from_columns() {
+        assert!(has_url_part(b"a-{name}.html") && has_url_part(b"{x}{host}"));
+        assert!(!has_url_part(b"a-{x}.html") && !has_url_part(b"name"));
+    }
+
+    #[test]
+    fn shortened_component_keeps_whole_characters() {
+        let target = Target::parse("http://h/a").unwrap();
+        for value in ["\u{20ac}", "a\u{20ac}", "ab\u{20ac}"] {
+            let long = value.repeat(160 / value.len());
+            let column = move |_: &str| -> Option<Cow<'static, [u8]>> {
+                Some(Cow::Owned(value.repeat(160 / value.len()).into_bytes()))
+            };
+            for (ending, is_kept) in [("e".repeat(MAX_ENDING), true), ("e".repeat(MAX_ENDING + 1), false)] {
+                let template = format!("{{x}}{{x}}{ending}");
+                let name = fill_url_parts(template.as_bytes(), &target, &column, &|text| text.to_vec()).unwrap();
+                let name = String::from_utf8(name).expect("whole characters");
+                assert!((MAX_NAME - 2..=MAX_NAME).contains(&name.len()), "{name}");
+                assert!(name.starts_with(&long), "{name}");
+                assert_eq!(name.ends_with(&ending), is_kept, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn placeholder_has_at_most_128_bytes() {
+        let long = "n".repeat(MAX_PLACEHOLDER);
+        assert_eq!(placeholder(format!("{{{long}}}x").as_bytes()), Some((&*long, MAX_PLACEHOLDER + 2)));
+        assert_eq!(placeholder(format!("{{{long}n}}").as_bytes()), None);
+        assert_eq!(placeholder(b"{}"), None);
+    }
 }

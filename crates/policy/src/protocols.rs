@@ -144,4 +144,14 @@ mod tests {
         assert_eq!((rules.allow_http, rules.allow_https), (false, true));
         assert!(tls.allows(Scheme::Https) && !tls.allows(Scheme::Http));
     }
+
+    #[test]
+    fn intersection_has_schemes_of_both_sets() {
+        let all = [false, true];
+        for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
+            let one = ProtocolSet { http: a, https: a, file: a };
+            let both = one.intersection(ProtocolSet { http: b, https: b, file: b });
+            assert_eq!(both, ProtocolSet { http: a && b, https: a && b, file: a && b });
+        }
+    }
 }

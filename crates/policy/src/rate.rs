@@ -565,4 +565,15 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn full_schedules_drop_the_earliest_quarter() {
+        let mut schedules = HostSchedules::new(Duration::from_secs(3600));
+        for host in 0..=MAX_HOSTS {
+            schedules.record_start(&host, MonotonicTime(host as u64));
+        }
+        assert_eq!(schedules.host_count(), MAX_HOSTS - MAX_HOSTS / 4);
+        assert_eq!(schedules.next_start(&(MAX_HOSTS / 4)), None);
+        assert!(schedules.next_start(&(MAX_HOSTS / 4 + 1)).is_some());
+    }
 }

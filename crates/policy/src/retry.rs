@@ -360,4 +360,26 @@ mod tests {
             assert!(!is_idempotent(method));
         }
     }
+
+    #[test]
+    fn wait_is_between_half_and_all_of_the_step() {
+        let rules = RetryRules::default();
+        let wait = |attempt, entropy| {
+            retry_delay(&rules, AttemptOutcome::Status(503), attempt, true, None, Duration::ZERO, entropy)
+        };
+        let rules_allow = rules.max > 1;
+        assert!(rules_allow);
+        assert_eq!(
+            [0, 500, 501].map(|entropy| wait(0, entropy)),
+            [1000, 500, 1000].map(|ms| Some(Duration::from_millis(ms)))
+        );
+        assert_eq!(wait(1, 1000), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn only_idempotent_methods_may_repeat() {
+        let rules = RetryRules::default();
+        assert!(rules.may_repeat("GET") && rules.may_repeat("PUT") && !rules.may_repeat("POST"));
+        assert!(RetryRules { any_method: true, ..rules }.may_repeat("POST"));
+    }
 }

@@ -368,4 +368,19 @@ mod tests {
         assert_eq!(referer_for(&from, &t("http://a.example/")), None);
         assert_eq!(referer_for(&t("http://a/"), &t("https://b/")).as_deref(), Some("http://a/"));
     }
+
+    #[test]
+    fn userinfo_is_dropped_from_the_authority_alone() {
+        for (url, expected) in [
+            ("http://u:p@h:1/a@b?c@d", "http://h:1/a@b?c@d"),
+            ("http://u@v:p@h", "http://h"),
+            ("u:p@h/a", "h/a"),
+            ("http://h/a@b", "http://h/a@b"),
+            ("http://h?a@b", "http://h?a@b"),
+            ("http://h\\a@b", "http://h\\a@b"),
+            ("h", "h"),
+        ] {
+            assert_eq!(drop_userinfo(url), expected, "{url}");
+        }
+    }
 }

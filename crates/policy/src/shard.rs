@@ -213,4 +213,22 @@ mod tests {
         assert_eq!(Shard::parse("2/3").unwrap().to_string(), "2/3");
         assert!(Shard::parse("4294967294/4294967295").is_ok());
     }
+
+    #[test]
+    fn first_shard_has_the_unusable_urls() {
+        let shards = [Shard::parse("0/2").unwrap(), Shard::parse("1/2").unwrap()];
+        assert_eq!(shards.map(Shard::contains_unusable_urls), [true, false]);
+        assert_eq!(shards.map(|shard| shard.contains_url("http://a b/", Scheme::Http)), [true, false]);
+    }
+
+    #[test]
+    fn each_origin_is_in_one_shard() {
+        let shards: Vec<Shard> = (0..3).map(|number| Shard::parse(&format!("{number}/3")).unwrap()).collect();
+        for host in 0..50 {
+            let target = crate::Target::parse(&format!("http://h{host}.example/a")).unwrap();
+            let within: Vec<&Shard> = shards.iter().filter(|shard| shard.contains(&target.origin())).collect();
+            assert_eq!(within.len(), 1, "{host}");
+            assert!(within[0].contains_url(&target.to_url(), Scheme::Http));
+        }
+    }
 }

@@ -377,4 +377,20 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn next_check_is_an_interval_after_the_last() {
+        let start = MonotonicTime(5 * SECOND);
+        let mut watch = SpeedWatch::new(10, seconds(100.0), start);
+        let mut now = start;
+        for _ in 0..5 {
+            watch.set_received_bytes(now, 1_000_000);
+            assert_eq!(watch.check(now), SpeedVerdict::Fine { next_look: now + CHECK_INTERVAL });
+            now = now + CHECK_INTERVAL;
+        }
+        now = now + CHECK_INTERVAL / 4;
+        watch.check(now);
+        watch.check(now + CHECK_INTERVAL / 4);
+        assert_eq!(watch.check(now + CHECK_INTERVAL / 2), SpeedVerdict::Fine { next_look: now + CHECK_INTERVAL });
+    }
 }

@@ -457,4 +457,27 @@ mod tests {
             assert!(matches!(made, Err(TemplateError::Target(_))), "{text}: {made:?}");
         }
     }
+
+    #[test]
+    fn match_beside_literal_dots_does_not_climb() {
+        let template = UrlTemplate::parse("http://h/a/{}./b").unwrap();
+        assert_eq!(template.fill_placeholders(&|_| b"."), Err(TemplateExpandError::Climbs));
+        assert_eq!(template.fill_placeholders(&|_| b"x").as_deref(), Ok("http://h/a/x./b"));
+    }
+
+    #[test]
+    fn expansion_errors_have_texts() {
+        let malformed = Target::parse("http://a b/").unwrap_err();
+        for (error, text) in [
+            (TemplateExpandError::Climbs, "climbs out"),
+            (TemplateExpandError::NotPlain, "only letters, digits"),
+            (TemplateExpandError::NotHttp, "not an absolute http or https URL"),
+            (TemplateExpandError::Userinfo, "user or password"),
+            (TemplateExpandError::Target(malformed), "the match makes a "),
+        ] {
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        let refused = UrlTemplate::parse("http://h/").unwrap_err();
+        assert_eq!(refused.to_string(), "the template has no {}");
+    }
 }

@@ -105,3 +105,84 @@ fn alt_svc_store_drops_alternatives_over_its_limit() {
     }
     assert_eq!((known.len(), known.changed.len()), (MAX_ENTRIES, MAX_ENTRIES));
 }
+
+#[test]
+fn protocols_have_alpn_names() {
+    let names = [&b"http/1.1"[..], b"h2", b"h3", b"h1", b""].map(AlpnProtocol::from_alpn);
+    assert_eq!(names, [Some(AlpnProtocol::H1), Some(AlpnProtocol::H2), Some(AlpnProtocol::H3), None, None]);
+}
+
+#[test]
+fn failure_belongs_to_one_origin_and_endpoint() {
+    let mut known = AltSvcStore::new();
+    for url in ["https://h/", "https://h:444/", "https://i/"] {
+        known.on_field(&target(url), AlpnProtocol::H1, b"h2=\"alt:1\", h2=\"alt:2\", h3=\"alt:1\"", NOW);
+    }
+    known.mark_failed(&target("https://h/"), AlpnProtocol::H2, "alt", 1);
+    let found = |url: &str| {
+        let target = target(url);
+        known.alternatives(&target, NOW).map(|found| (found.protocol, found.port)).collect::<Vec<_>>()
+    };
+    let all = [(AlpnProtocol::H2, 1), (AlpnProtocol::H2, 2), (AlpnProtocol::H3, 1)];
+    assert_eq!(found("https://h/"), all[1..]);
+    assert_eq!(found("https://h:444/"), all);
+    assert_eq!(found("https://i/"), all);
+}
+
+#[test]
+fn store_is_changed_until_it_is_saved() {
+    let mut known = AltSvcStore::new();
+    assert!(!known.is_changed());
+    known.on_field(&target("https://h/"), AlpnProtocol::H1, b"h2=\":1\"", NOW);
+    assert!(known.is_changed());
+    known.mark_saved();
+    assert!(!known.is_changed());
+}
+
+#[test]
+fn style_decides_the_heading_of_the_file() {
+    let text = AltSvcStore::with_style(CookieFileStyle::Curl).to_text(NOW);
+    assert!(text.starts_with("# Your alt-svc cache."), "{text}");
+    assert!(!AltSvcStore::new().to_text(NOW).starts_with("# Your alt-svc cache."));
+}
+
+#[test]
+fn evicted_origin_stays_as_it_is_in_the_file() {
+    let mut known = AltSvcStore::new();
+    known.on_field(&target("https://h:1/"), AlpnProtocol::H1, b"h2=\":1\"; ma=10", NOW);
+    known.on_field(&target("https://h:2/"), AlpnProtocol::H1, b"h2=\":2\"; ma=20", NOW);
+    known.on_field(&target("https://g:1/"), AlpnProtocol::H1, b"h2=\":2\"; ma=20", NOW);
+    for number in 3..=MAX_ENTRIES {
+        known.on_field(&target(&format!("https://n{number}/")), AlpnProtocol::H1, b"h2=\":3\"", NOW);
+    }
+    assert_eq!(known.len(), MAX_ENTRIES, "the entry that expires first is gone");
+    let mut file = AltSvcStore::new();
+    file.on_field(&target("https://h:1/"), AlpnProtocol::H1, b"h2=\":9\"", NOW);
+    known.apply_changes_to(&mut file);
+    assert_eq!(file.find(&target("https://h:1/"), NOW, |_| true).map(|found| found.port), Some(9));
+}
+
+#[test]
+fn remembered_failures_are_bounded() {
+    let mut known = AltSvcStore::new();
+    for port in 1..=MAX_ENTRIES as u16 + 2 {
+        known.mark_failed(&target("https://h/"), AlpnProtocol::H2, "alt", port);
+    }
+    assert_eq!(known.failed.len(), MAX_ENTRIES);
+}
+
+#[test]
+fn quoted_separators_belong_to_the_value() {
+    let found = parsed("h2=\":1\"; x=\"a;ma=5;b\"; persist=1, h3=\":3\"; y=\"a, h2=c:2\"");
+    assert_eq!(found.iter().map(|offer| offer.port).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!((found[0].max_age, found[0].persist), (DEFAULT_MAX_AGE_SECONDS, true));
+}
+
+#[test]
+fn changed_origin_is_recorded_once() {
+    let mut known = AltSvcStore::new();
+    for _ in 0..3 {
+        known.on_field(&target("https://h/"), AlpnProtocol::H1, b"h2=\":1\"", NOW);
+    }
+    assert_eq!(known.changed.len(), 1);
+}

@@ -391,4 +391,25 @@ mod tests {
         let shown = format!("{signature:?}");
         assert!(!shown.contains("192") && !shown.contains("c0ffee"), "{shown}");
     }
+
+    #[test]
+    fn algorithms_have_their_registered_names() {
+        for name in ["ed25519", "hmac-sha256"] {
+            assert_eq!(SignatureAlgorithm::parse(name).map(SignatureAlgorithm::name), Some(name));
+        }
+        assert_eq!(SignatureAlgorithm::parse("rsa-pss-sha512"), None);
+    }
+
+    /// The expected HMAC is Python's `hmac` module's.
+    #[test]
+    fn hmac_is_of_the_signature_base() {
+        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00ff", "k", Some("method")).unwrap();
+        assert_eq!((signature.algorithm(), signature.key()), (SignatureAlgorithm::HmacSha256, &[0, 0xff][..]));
+        let target = Target::parse("http://h/").unwrap();
+        let request =
+            UnsignedRequest { method: "GET", target: &target, host: b"h", fields: &[], content: None, unix: 1 };
+        let hmac = signature.hmac(&signature.signature_base(&request).unwrap());
+        let hex: String = hmac.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "73ab0751628f0ac32502246f4be0f6054e6336fed6061950ebd235199307d2a6");
+    }
 }

@@ -385,3 +385,56 @@ fn credentials_come_from_user_url_or_netrc() {
         Err(CredentialsError::Auth(AuthError::ControlByte))
     );
 }
+
+#[test]
+fn credentials_begin_with_their_scheme() {
+    assert_eq!(AuthScheme::from_credentials(b"Basic dTpw"), AuthScheme::Basic);
+    assert_eq!(AuthScheme::from_credentials(b"bearer"), AuthScheme::Bearer);
+    assert_eq!(AuthScheme::from_credentials(b"Odd x y"), AuthScheme::Other("odd".into()));
+}
+
+#[test]
+fn malformed_item_ends_after_its_quoted_string() {
+    for (field, expected) in [
+        (r#"bad"x\",y", Basic realm=z"#, "Basic(realm=z)"),
+        (r#"bad"x\\", Basic realm=z"#, "Basic(realm=z)"),
+        (r#"bad\"x, Basic realm=z", Digest"#, "Digest()"),
+    ] {
+        assert_eq!(read(&[field]), expected, "{field}");
+    }
+}
+
+#[test]
+fn last_allowed_challenge_has_its_parameters() {
+    let field = vec!["Basic realm=a, x=b"; MAX_CHALLENGES].join(", ");
+    let found = parse_challenges([field.as_bytes()]);
+    assert_eq!(found.len(), MAX_CHALLENGES);
+    assert_eq!(found[MAX_CHALLENGES - 1].get("x"), Some(&b"b"[..]));
+}
+
+#[test]
+fn digest_challenge_names_its_realm() {
+    let challenge = parse_challenges([&b"Digest realm=\"a b\", nonce=n"[..]]).remove(0);
+    assert_eq!(DigestChallenge::new(&challenge).unwrap().realm(), b"a b");
+}
+
+#[test]
+fn debug_of_credentials_shows_no_secret() {
+    let user = Credentials::new("name", "word").unwrap();
+    let given = UserCredentials {
+        user: Some(&user),
+        bearer: Some(b"token"),
+        netrc: NetrcLookup::Required(b"machine h password word"),
+        ..UserCredentials::default()
+    };
+    let text = format!("{given:?}");
+    assert!(text.contains("user: true") && text.contains("bearer: true"), "{text}");
+    assert!(!text.contains("word") && !text.contains("token"), "{text}");
+}
+
+#[test]
+fn digest_challenge_may_be_stale() {
+    let is_stale = |field: &[u8]| DigestChallenge::new(&parse_challenges([field]).remove(0)).unwrap().is_stale();
+    assert!(is_stale(b"Digest realm=a, nonce=n, stale=TRUE"));
+    assert!(!is_stale(b"Digest realm=a, nonce=n, stale=false") && !is_stale(b"Digest realm=a, nonce=n"));
+}

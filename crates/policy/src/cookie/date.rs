@@ -112,4 +112,21 @@ mod tests {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
         }
     }
+
+    #[test]
+    fn dates_of_1970_are_not_before_it() {
+        assert_eq!(parse(b"Fri, 02 Jan 1970 00:00:01 GMT"), Some(86_401));
+        assert_eq!(parse(b"Wed, 31 Dec 1969 23:59:59 GMT"), Some(0));
+    }
+
+    #[test]
+    fn months_have_their_days() {
+        let last_days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        for (month, last) in
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"].iter().zip(last_days)
+        {
+            assert!(parse(format!("{last} {month} 2026 00:00:00").as_bytes()).is_some(), "{last} {month}");
+            assert_eq!(parse(format!("{} {month} 2026 00:00:00", last + 1).as_bytes()), None, "{month}");
+        }
+    }
 }

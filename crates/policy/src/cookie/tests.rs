@@ -488,3 +488,93 @@ fn http_cookie_without_slash_cannot_shadow_secure_cookie() {
     jar.set(&https, b"sid=1; Secure; Path=/login/", 0).unwrap();
     assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(CookieError::HidesSecure));
 }
+
+#[test]
+fn lwp_file_name_with_two_dots_is_no_bare_name() {
+    let line = |domain: &str| format!("#LWP-Cookies-2.0\nSet-Cookie3: a=b; path=\"/\"; domain={domain}; version=0\n");
+    let loaded = |domain: &str| {
+        let mut jar = CookieStore::new();
+        jar.load(lwp::read(line(domain).as_bytes(), NOW).unwrap().cookies);
+        jar
+    };
+    assert_eq!(sent(&loaded("bare.local"), "http://bare/"), "a=b");
+    assert_eq!(sent(&loaded("bare.local"), "http://bare.local/"), "a=b");
+    assert_eq!(sent(&loaded("a.b.local"), "http://a.b/"), "");
+    assert_eq!(sent(&loaded("a.b.local"), "http://a.b.local/"), "a=b");
+}
+
+#[test]
+fn curl_style_ignores_long_expiry_dates() {
+    let date = |length: usize| format!("{:1$}", "Thu, 01 Jan 2015 00:00:00 GMT", length);
+    let stored = |style, length| {
+        let mut jar = CookieStore::with_style(style);
+        jar.set(&target("http://h.example/"), format!("a=b; expires=\"{}\"", date(length)).as_bytes(), NOW).unwrap();
+        sent(&jar, "http://h.example/") == "a=b"
+    };
+    // The quotes count.
+    assert!(!stored(CookieFileStyle::Curl, 77) && stored(CookieFileStyle::Curl, 78));
+    assert!(!stored(CookieFileStyle::Standard, 78));
+}
+
+#[test]
+fn cookie_field_has_at_most_its_limit() {
+    for (length, both) in [(MAX_COOKIE_FIELD, true), (MAX_COOKIE_FIELD + 1, false)] {
+        let mut jar = CookieStore::new();
+        let values = [MAX_NAME_AND_VALUE - 1, length - MAX_NAME_AND_VALUE - 1 - 2 - 2];
+        for (name, value) in ["a", "b"].iter().zip(values) {
+            let cookie = format!("{name}={}", "v".repeat(value));
+            jar.set(&target("http://h.example/"), cookie.as_bytes(), NOW).unwrap();
+        }
+        let expected = if both { length } else { MAX_NAME_AND_VALUE + 1 };
+        assert_eq!(sent(&jar, "http://h.example/").len(), expected);
+    }
+}
+
+#[test]
+fn domains_of_files_have_canonical_forms() {
+    use super::scope::{MaxCookieScope, canonical_domain};
+    for (text, host_only, expected) in [
+        ("A.Example.com", false, Ok(("a.example.com".to_owned(), MaxCookieScope::Domain))),
+        (".example.com", true, Ok(("example.com".to_owned(), MaxCookieScope::Domain))),
+        ("com", false, Ok(("com".to_owned(), MaxCookieScope::Host))),
+        ("example.com.", true, Ok(("example.com.".to_owned(), MaxCookieScope::Host))),
+        ("example.com.", false, Err(CookieError::Domain)),
+        ("127.0.0.1", false, Ok(("127.0.0.1".to_owned(), MaxCookieScope::Host))),
+        ("fe80:0::1%eth0", true, Ok(("fe80::1%eth0".to_owned(), MaxCookieScope::Host))),
+        ("fe80::1%", true, Err(CookieError::Domain)),
+        ("fe80::1%a/b", true, Err(CookieError::Domain)),
+    ] {
+        assert_eq!(canonical_domain(text, host_only), expected, "{text}");
+    }
+}
+
+#[test]
+fn changes_are_empty_without_set_and_removed_cookies() {
+    let mut jar = CookieStore::new();
+    assert!(jar.changes().is_empty());
+    jar.set(&target("http://h.example/"), b"a=b", NOW).unwrap();
+    let changes = jar.changes();
+    assert!(!changes.is_empty() && changes.cookies_to_set().len() == 1);
+    jar.mark_saved(&changes);
+    assert!(jar.changes().is_empty());
+    jar.set(&target("http://h.example/"), b"a=; max-age=0", NOW).unwrap();
+    let changes = jar.changes();
+    assert!(!changes.is_empty() && changes.cookies_to_remove().len() == 1);
+}
+
+#[test]
+fn control_bytes_in_a_cookie_are_refused() {
+    for byte in (0..=0x1f).chain([0x7f]).filter(|byte| *byte != b'\t') {
+        let field = [b"a=b", &[byte][..], b"c"].concat();
+        let stored = CookieStore::new().set(&target("http://h.example/"), &field, NOW);
+        assert_eq!(stored.err(), Some(CookieError::ControlByte), "{byte}");
+    }
+}
+
+#[test]
+fn debug_of_a_cookie_shows_no_value() {
+    let mut jar = CookieStore::new();
+    jar.set(&target("http://h.example/"), b"name=word", NOW).unwrap();
+    let text = format!("{:?}", jar.changes().cookies_to_set());
+    assert!(text.contains("\"name\"") && text.contains("h.example") && !text.contains("word"), "{text}");
+}

@@ -162,4 +162,48 @@ mod tests {
     fn unreachable_addresses_keep_their_order_at_the_end() {
         assert_eq!(sorted(&["::1", "2001:db8::1", "10.0.0.1<10.0.0.2"]), ["10.0.0.1", "::1", "2001:db8::1"]);
     }
+
+    /// The scopes of RFC 6724 §3.1, §3.2, and of RFC 4007 §5 for multicast.
+    #[test]
+    fn scopes_follow_the_prefix_of_the_address() {
+        for (address, expected) in [
+            ("127.0.0.1", 2),
+            ("169.254.1.1", 2),
+            ("10.0.0.1", 14),
+            ("192.0.2.1", 14),
+            ("::1", 2),
+            ("fe80::1", 2),
+            ("fec0::1", 5),
+            ("feff::1", 5),
+            ("fd00::1", 14),
+            ("100::1", 14),
+            ("2001:db8::1", 14),
+            ("ff02::1", 2),
+            ("ff05::1", 5),
+            ("ff0e::1", 14),
+        ] {
+            assert_eq!(scope(address.parse().unwrap()), expected, "{address}");
+        }
+    }
+
+    /// The policy table of RFC 6724 §2.1.
+    #[test]
+    fn prefixes_have_precedence_and_label() {
+        for (address, expected) in [
+            ("::1", (50, 0)),
+            ("10.0.0.1", (35, 4)),
+            ("::2", (1, 3)),
+            ("2001::1", (5, 5)),
+            ("2002::1", (30, 2)),
+            ("3ffe::1", (1, 12)),
+            ("fec0::1", (1, 11)),
+            ("fc00::1", (3, 13)),
+            ("fdff::1", (3, 13)),
+            ("2001:1::1", (40, 1)),
+            ("2001:db8::1", (40, 1)),
+            ("2003::1", (40, 1)),
+        ] {
+            assert_eq!(precedence_and_label(address.parse().unwrap()), expected, "{address}");
+        }
+    }
 }

@@ -126,3 +126,13 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn history_is_empty_without_failures() {
+    let mut memory = Http3FailureHistory::default();
+    assert!(memory.is_empty());
+    memory.on_failed(&site(), &endpoint(1), Http3Failure::Broken, NOW);
+    assert!(!memory.is_empty());
+    memory.on_connected(&site(), &endpoint(1));
+    assert!(memory.is_empty());
+}

@@ -385,3 +385,60 @@ fn no_proxy_list_is_written_and_parsed_back() {
     let nobody = NoProxy::parse(&NoProxy::parse(".*").to_string());
     assert!(!nobody.matches(&target("http://a.example/")));
 }
+
+#[test]
+fn user_without_a_password_has_credentials() {
+    let credentials = |text: &str| Proxy::parse(text).unwrap().credentials().cloned();
+    assert_eq!(credentials("http://user@h"), Some(Credentials::new("user", "").unwrap()));
+    assert_eq!(credentials("http://:word@h"), Some(Credentials::new("", "word").unwrap()));
+}
+
+#[test]
+fn environment_names_proxies_over_tls() {
+    let environment = |pairs: &'static [(&str, &str)]| {
+        ProxyEnvironment::from_variables(|name| {
+            pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    };
+    assert!(!environment(&[]).has_https_proxy());
+    assert!(!environment(&[("https_proxy", "http://p"), ("http_proxy", "socks5://p")]).has_https_proxy());
+    assert!(environment(&[("http_proxy", "https://p")]).has_https_proxy());
+    assert!(environment(&[("https_proxy", "HTTPS://p:1")]).has_https_proxy());
+    let listed = environment(&[("no_proxy", "a.example")]);
+    assert!(listed.no_proxy().matches(&target("http://a.example/")));
+    assert!(!listed.no_proxy().matches(&target("http://b.example/")));
+}
+
+#[test]
+fn environment_is_read_from_its_variables() {
+    let given = |name: &str| match name {
+        "http_proxy" => Some("http://p:1".to_owned()),
+        "https_proxy" => Some("https://q:2".to_owned()),
+        "no_proxy" => Some("a.example,b.example:80".to_owned()),
+        _ => None,
+    };
+    let environment = ProxyEnvironment::from_variables(given);
+    let pairs = environment.variables();
+    assert_eq!(pairs.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["http_proxy", "https_proxy", "no_proxy"]);
+    let again = ProxyEnvironment::from_variables(|name| {
+        pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    });
+    for (url, proxy) in
+        [("http://h/", Some("http://p:1")), ("https://h/", Some("https://q:2")), ("http://a.example/", None)]
+    {
+        assert_eq!((environment.proxy_for(&target(url)), again.proxy_for(&target(url))), (proxy, proxy), "{url}");
+    }
+    assert_eq!(environment.without_proxies().variables(), [pairs[2].clone()]);
+    assert_eq!(ProxyEnvironment::default().variables(), []);
+}
+
+#[test]
+fn proxy_has_host_and_port() {
+    for (text, host, port) in [("http://[::1]:3128", "::1", 3128), ("https://P.Example", "p.example", 443)] {
+        let proxy = Proxy::parse(text).unwrap();
+        assert_eq!(
+            (proxy.host_text(), proxy.port(), proxy.host().to_string().trim_matches(['[', ']'])),
+            (host, port, host)
+        );
+    }
+}

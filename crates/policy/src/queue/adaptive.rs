@@ -270,4 +270,74 @@ mod tests {
             (0..most).for_each(|_| queue.on_job_end(host));
         }
     }
+
+    #[test]
+    fn job_below_the_cap_leaves_no_memory() {
+        let mut host = OneHostQueue::new(64, 1);
+        host.end_all(100 * MS, CompletionKind::Served);
+        assert_eq!((host.running.len(), host.queue.host_count()), (0, 0));
+    }
+
+    #[test]
+    fn silence_is_awaited_only_by_adaptive_queues() {
+        let now = MonotonicTime(0);
+        let fixed: JobQueue<(), u8> = JobQueue::new(QueueCaps { total: 10, per_host: 2 });
+        assert!(fixed.includes_silence_timeout(now));
+        let host = OneHostQueue::new(64, 200);
+        let at = now + SILENCE_BEFORE_GROWTH;
+        assert!(host.queue.includes_silence_timeout(now), "a cap may be raised in a second");
+        assert!(!host.queue.includes_silence_timeout(at));
+        assert_eq!(host.queue.next_wakeup(at), None);
+        assert!(!OneHostQueue::new(64, 2).queue.includes_silence_timeout(now), "no job waits");
+    }
+
+    #[test]
+    fn refused_job_below_the_cap_lowers_it() {
+        let mut host = OneHostQueue::new(64, 3);
+        host.end_all(100 * MS, CompletionKind::Refused);
+        (0..20).for_each(|job| {
+            host.queue.push(&0, job, ());
+        });
+        host.start();
+        assert!(host.running.len() < INITIAL_LIMIT, "{}", host.running.len());
+    }
+
+    #[test]
+    fn cap_is_not_raised_before_a_second() {
+        let mut host = OneHostQueue::new(64, 200);
+        host.now = host.now + (SILENCE_BEFORE_GROWTH - Duration::from_nanos(1));
+        host.start();
+        assert_eq!(host.running.len(), 6);
+        host.now = host.now + Duration::from_nanos(1);
+        host.start();
+        assert_eq!(host.running.len(), 7);
+    }
+
+    #[test]
+    fn total_shrinks_to_one_job_less() {
+        let mut queue: JobQueue<(), u8> = JobQueue::new(QueueCaps { total: 10, per_host: 10 });
+        (0..20).for_each(|job| {
+            queue.push(&0, job, ());
+        });
+        let running = |queue: &mut JobQueue<(), u8>| {
+            std::iter::from_fn(|| queue.next(MonotonicTime(0), None)).collect::<Vec<_>>()
+        };
+        let hosts = running(&mut queue);
+        assert_eq!(hosts.len(), 10);
+        queue.shrink();
+        hosts.iter().take(3).for_each(|(host, ..)| queue.on_job_end(*host));
+        assert_eq!(running(&mut queue).len(), 2);
+        assert!(!queue.has_free_slot());
+    }
+
+    #[test]
+    fn limit_of_job_numbers_is_exclusive() {
+        let mut queue: JobQueue<(), u8> = JobQueue::new(QueueCaps { total: 10, per_host: 10 });
+        (0..5).for_each(|job| {
+            queue.push(&0, job, ());
+        });
+        let numbers: Vec<u64> =
+            std::iter::from_fn(|| queue.next_below(3, MonotonicTime(0), None).map(|(_, number, ())| number)).collect();
+        assert_eq!(numbers, [0, 1, 2]);
+    }
 }

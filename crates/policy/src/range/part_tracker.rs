@@ -327,4 +327,43 @@ mod tests {
             proptest::prop_assert_eq!((got.byte_count(), window.missing_bytes()), (total, 0));
         }
     }
+
+    #[test]
+    fn only_the_first_stream_extends_its_claim() {
+        let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
+        let first = window.claim_for_first_stream(0);
+        window.shorten_first_claim(first, 1000);
+        let part = window.claim_part(1000, 1).unwrap();
+        window.release_claim(first);
+        let second = window.claim_for_first_stream(0);
+        window.shorten_first_claim(second, 500);
+        window.extend_claim(part.id);
+        assert_eq!((window.claim_end(second), window.claim_end(part.id)), (Some(500), Some(2000)));
+    }
+
+    #[test]
+    fn remainder_below_half_a_part_is_included() {
+        for (order, whole, cut) in [
+            (PartOrder::InOrder { ahead: 9000 }, 1000..1449, 1000..1300),
+            (PartOrder::Anywhere, 1000..1449, 1150..1450),
+        ] {
+            for (total, expected) in [(1449, whole), (1450, cut)] {
+                let mut window = PartTracker::new(total, ByteRanges::new(), order);
+                let first = window.claim_for_first_stream(0);
+                window.shorten_first_claim(first, 1000);
+                assert_eq!(window.claim_part(300, 1).unwrap().span, expected, "{order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_first_claim_is_shortened() {
+        let mut window = PartTracker::new(3000, ByteRanges::new(), PartOrder::Anywhere);
+        let first = window.claim_for_first_stream(0);
+        let part = window.claim_part(1000, 1).unwrap();
+        window.shorten_first_claim(part.id, 2500);
+        assert_eq!((window.claim_end(first), window.claim_end(part.id)), (Some(2000), Some(3000)));
+        window.shorten_first_claim(first, 1500);
+        assert_eq!((window.claim_end(first), window.claim_end(part.id)), (Some(1500), Some(3000)));
+    }
 }

@@ -474,4 +474,35 @@ mod tests {
         splitter.on_connection_refused(1);
         assert_eq!(splitter.wanted_connections(MonotonicTime(3), 0, 0, || None), 1);
     }
+
+    #[test]
+    fn two_connections_are_worth_a_trial() {
+        for (most, is_tried) in [(1, false), (2, true)] {
+            let mut splitter = SplitPlanner::new(most, MonotonicTime(0));
+            assert_eq!(
+                tries(&mut splitter, seen(50, 250_000, 45), seen(100, 500_000, 90), [0, 50]),
+                is_tried,
+                "{most}"
+            );
+        }
+    }
+
+    #[test]
+    fn gain_below_three_twentieths_is_not_kept() {
+        let settled = |rate: u64| settles_at(6, 10_000_000, |n| if n > 1 { rate } else { 10_000_000 });
+        assert_eq!([11_400_000, 11_600_000, 14_900_000, 15_100_000].map(settled), [1, 2, 2, 6]);
+    }
+
+    #[test]
+    fn two_connections_are_judged_again() {
+        let mut splitter =
+            SplitPlanner { phase: SplitPhase::Settled(2), single: 1000, ..SplitPlanner::new(6, MonotonicTime(0)) };
+        let now = |ms: u32| MonotonicTime(0) + MS * ms;
+        assert_eq!(splitter.next_timeout(), Some(now(500)));
+        assert_eq!(splitter.wanted_connections(now(499), 0, 2, || None), 2, "too early");
+        assert_eq!(splitter.wanted_connections(now(500), 501, 2, || None), 2, "more than one stream brings");
+        assert_eq!(splitter.next_timeout(), Some(now(1000)));
+        assert_eq!(splitter.wanted_connections(now(1000), 1000, 2, || None), 1);
+        assert_eq!(splitter.next_timeout(), None);
+    }
 }

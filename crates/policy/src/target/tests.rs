@@ -395,3 +395,22 @@ fn url_errors_tell_how_to_fix_them() {
         assert!(told(text).contains(remedy), "{text}: {}", told(text));
     }
 }
+
+#[test]
+fn pushed_url_equals_the_returned_one() {
+    let target = t("https://u:p@H:444/\u{e4}?c#d");
+    let mut text = String::from("- ");
+    target.push_url(&mut text);
+    assert_eq!(text, "- https://h:444/%C3%A4?c");
+    assert_eq!(text[2..], target.to_url());
+}
+
+#[test]
+fn debug_of_an_origin_is_its_url() {
+    assert_eq!(format!("{:?}", t("https://u:p@H:444/a").origin()), "Origin(https://h:444)");
+}
+
+#[test]
+fn displayed_url_has_no_userinfo_and_fragment() {
+    assert_eq!(t("https://u:p@H:444/a?c#d").to_string(), "https://h:444/a?c");
+}

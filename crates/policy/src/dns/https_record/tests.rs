@@ -198,3 +198,30 @@ fn empty_ech_key_is_malformed_and_huge_ignored() {
     let more = vec![7; MAX_ECH_LIST + 1];
     assert_eq!(services(&[rdata(1, "", &[(5, &more)])])[0].ech, None);
 }
+
+#[test]
+fn query_name_has_the_port_unless_443() {
+    assert_eq!(query_name("H.Example.", 443), "h.example");
+    assert_eq!(query_name("h.example", 8443), "_8443._https.h.example");
+}
+
+#[test]
+fn http3_is_spoken_if_its_protocol_is_named() {
+    let record = HttpsRecord {
+        priority: 1,
+        target: "h".into(),
+        port: None,
+        protocols: vec![AlpnProtocol::H1, AlpnProtocol::H3],
+        hints: Vec::new(),
+        ech: None,
+    };
+    assert!(record.speaks_http3());
+    assert!(!HttpsRecord { protocols: vec![AlpnProtocol::H2], ..record }.speaks_http3());
+}
+
+#[test]
+fn mandatory_keys_are_ascending() {
+    let with = |mandatory: &'static [u8]| is_dropped(&[(0, mandatory), ALPN_H3, (3, b"\x01\xbb")]);
+    assert!(!with(b"\0\x01\0\x03"));
+    assert!(with(b"\0\x03\0\x01") && with(b"\0\x01\0\x01"));
+}

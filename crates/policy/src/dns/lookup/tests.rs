@@ -254,3 +254,10 @@ fn https_lookup_without_answers_is_unavailable() {
     }
     assert!(matches!(lookup.state(), DnsLookupState::Unavailable(_)));
 }
+
+#[test]
+fn query_without_edns_goes_to_another_server() {
+    let (mut lookup, _) = lookup("h", "nameserver 1.1.1.1\nnameserver 2.2.2.2\n");
+    assert!(!lookup.query(A, 1).edns);
+    assert_eq!(lookup.on_response(NOW, to(A, 0, false), DnsResponse::NotUnderstood), [to(A, 1, false)]);
+}

@@ -148,3 +148,15 @@ proptest::proptest! {
         let _ = QUERY.parse_response(&message);
     }
 }
+
+#[test]
+fn malformed_record_of_the_name_fails_the_query() {
+    let mut answer = answer_to(QUERY, Rcode::NOERROR);
+    address(&mut answer, "www.example", [1, 1, 1, 1], 60);
+    let mut bytes = answer.finish();
+    let length = bytes.len();
+    // The record's length and data: three bytes instead of four.
+    bytes[length - 5] = 3;
+    bytes.truncate(length - 1);
+    assert!(matches!(QUERY.parse_response(&bytes), Some(DnsResponse::ServerFailure(_))));
+}

@@ -1,0 +1,93 @@
+//! Tests of the texts of errors: each reason has its own, and names what is at fault.
+
+use core::fmt::Display;
+
+use haul_policy::TargetError;
+use haul_policy::auth::{Credentials, CredentialsError, MessageSignatureError};
+use haul_policy::cookie::CookieError;
+use haul_policy::file_url::FileUrlError;
+use haul_policy::filename::NoFileName;
+use haul_policy::netrc;
+use haul_policy::proxy::{Proxy, ProxyParseError};
+use haul_policy::redirect::RedirectError;
+
+/// Checks that each text contains the detail beside it, and that no two texts are equal.
+fn check_texts(errors: &[(&dyn Display, &str)]) {
+    let mut texts: Vec<String> = errors.iter().map(|(error, _)| error.to_string()).collect();
+    for (text, (_, detail)) in texts.iter().zip(errors) {
+        assert!(text.contains(detail), "{text}: {detail}");
+    }
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), errors.len(), "{texts:?}");
+}
+
+#[test]
+fn file_name_errors_name_the_fault() {
+    check_texts(&[
+        (&FileUrlError::Elsewhere, "another host"),
+        (&FileUrlError::Relative, "no absolute path"),
+        (&FileUrlError::Nul, "NUL"),
+        (&NoFileName, "Remote file name has no length"),
+    ]);
+}
+
+#[test]
+fn signature_errors_name_the_component() {
+    check_texts(&[
+        (&MessageSignatureError::Key, "not hexadecimal"),
+        (&MessageSignatureError::KeyLength(7), "32 bytes, not of 7"),
+        (&MessageSignatureError::KeyId, "identifier"),
+        (&MessageSignatureError::Component("n\u{7}".into()), "component n\\u{7}"),
+        (&MessageSignatureError::Repeated("path".into()), "path is named twice"),
+        (&MessageSignatureError::Count, "1 to 16"),
+        (&MessageSignatureError::NoField("x-a".into()), "header x-a"),
+    ]);
+}
+
+#[test]
+fn proxy_errors_name_the_fault() {
+    let refused = |text: &str| Proxy::parse(text).expect_err("no proxy");
+    let (scheme, host, control) = (refused("ftp://h"), refused("http://"), ProxyParseError::Credentials);
+    assert_eq!((&scheme, scheme.exit_code(), host.exit_code()), (&ProxyParseError::Scheme, 7, 5));
+    check_texts(&[(&scheme, "unsupported proxy scheme"), (&host, "proxy: "), (&control, "control byte")]);
+}
+
+#[test]
+fn redirect_errors_shorten_the_scheme() {
+    let malformed = haul_policy::Target::parse("http://a b/").expect_err("no URL");
+    assert!(matches!(malformed, TargetError::Malformed { .. }));
+    let detail = format!("redirect to a {malformed}");
+    check_texts(&[
+        (&RedirectError::TooMany { max: 3 }, "maximum (3) redirects"),
+        (&RedirectError::Malformed(malformed), &detail),
+        (&RedirectError::UnsupportedScheme("x".repeat(41)), &format!("\"{}\"", "x".repeat(40))),
+    ]);
+}
+
+#[test]
+fn cookie_errors_differ_in_their_texts() {
+    check_texts(&[
+        (&CookieError::ControlByte, "control byte"),
+        (&CookieError::TooLong, "too long"),
+        (&CookieError::NoName, "no name"),
+        (&CookieError::Domain, "not a host name"),
+        (&CookieError::ForeignDomain, "not the server's"),
+        (&CookieError::PublicSuffix, "public suffix"),
+        (&CookieError::Insecure, "Secure"),
+        (&CookieError::HidesSecure, "hide"),
+        (&CookieError::SecurePrefix, "__Secure-"),
+        (&CookieError::HostPrefix, "__Host-"),
+    ]);
+}
+
+#[test]
+fn credential_errors_show_their_cause() {
+    let netrc = netrc::check_syntax(b"machine \"h").expect_err("an open quote");
+    let auth = Credentials::new("a\nb", "").expect_err("a line break in the user name");
+    check_texts(&[
+        (&CredentialsError::from(netrc), &netrc.to_string()),
+        (&CredentialsError::from(auth.clone()), &auth.to_string()),
+    ]);
+    assert!(!netrc.to_string().is_empty() && !auth.to_string().is_empty());
+}
