@@ -5,7 +5,7 @@ use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error};
 use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3StreamFault};
 use haul_proto::hpack::HpackError;
 use haul_proto::qpack::{QpackError, QpackFault};
-use haul_proto::{CloseReason, ContentLengthFault, ResponseError};
+use haul_proto::{CloseReason, ContentLengthFault, RequestError, ResponseError};
 
 const LIMITS: [ResponseError; 5] = [
     ResponseError::HeadTooLarge { limit: 1 },
@@ -137,4 +137,15 @@ fn close_reasons_say_who_closed() {
     assert_eq!(ErrorCode(0x99).to_string(), "error 0x99");
     assert_eq!(H3ErrorCode(0x99).to_string(), "error 0x99");
     assert_ne!(H3ErrorCode::NO_ERROR.to_string(), H3ErrorCode::EXCESSIVE_LOAD.to_string());
+}
+
+#[test]
+fn field_errors_have_the_index_of_the_field() {
+    let faults = [
+        RequestError::FieldName { index: 1 },
+        RequestError::FieldValue { index: 1 },
+        RequestError::FramingField { index: 1 },
+    ];
+    assert_eq!(faults.map(|error| error.field_index()), [Some(1); 3]);
+    assert_eq!(RequestError::BodyPending.field_index(), None);
 }

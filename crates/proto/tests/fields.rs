@@ -33,6 +33,7 @@ fn trailers_are_found_by_name_and_in_order() {
     assert_eq!(fields.raw(), b"X-A: 1\r\nx-b: 2\r\nx-a: 3\r\n\r\n");
     assert_eq!(format!("{fields:?}"), r#"{"X-A": 1 bytes, "x-b": 1 bytes, "x-a": 1 bytes}"#);
     assert!(trailers("").is_none());
+    assert!(Fields::default().is_empty());
 }
 
 #[test]

@@ -170,3 +170,18 @@ fn requests_follow_the_peers_http_version() {
         assert!(machine.output().starts_with(format!("GET / {expected}\r\n").as_bytes()));
     }
 }
+
+#[test]
+fn lines_stay_available_after_further_steps() {
+    let mut machine = H1Machine::new(H1Config::default());
+    machine.enqueue(Timestamp(0), &RequestHead { target: "/", ..RequestHead::default() }).unwrap();
+    machine.advance_output(machine.output().len());
+    let mut wire = b"HTTP/1.1 200 OK\r\nA: b\r\nD e\r\n\r\n".to_vec();
+    assert!(machine.step(Timestamp(0), &mut wire).is_err());
+    let reason = machine.close_reason();
+    let lines = |machine: &H1Machine| machine.partial_head(&wire.clone()).map(|head| head.raw().to_vec());
+    let first = lines(&machine);
+    assert_eq!(first.as_deref(), Some(&b"HTTP/1.1 200 OK\r\nA: b\r\n"[..]));
+    assert!(machine.step(Timestamp(0), &mut wire.clone()).is_err(), "the connection is closed");
+    assert_eq!((lines(&machine), machine.close_reason()), (first, reason));
+}

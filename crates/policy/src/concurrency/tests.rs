@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn long_bodies_do_not_starve_a_refused_host() {
+fn limit_grows_during_long_bodies_after_a_refusal() {
     let mut host = ConcurrencyLimit::new(50);
     let at = |seconds| MonotonicTime(0) + Duration::from_secs(seconds);
     let (first_byte, total) = (Duration::from_millis(10), Duration::from_millis(20));

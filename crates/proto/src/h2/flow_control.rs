@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn known_remainder_needs_no_window_update() {
+    fn nearly_complete_body_needs_no_window_update() {
         let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
         let mut stream = intake.begin_stream();
         assert!(stream.consume(48 * KIB));
@@ -339,5 +339,16 @@ mod tests {
         assert_eq!(intake.release_of_stream(&mut stream, 48 * 1024, Timestamp(0), left, (1, 1)).0, None);
         let left = Some(u64::from(16 * KIB));
         assert_eq!(intake.release_of_stream(&mut stream, 0, Timestamp(0), left, (1, 1)).0, Some(48 * KIB));
+    }
+
+    #[test]
+    fn orphaned_bytes_leave_less_room_to_grow() {
+        let budget = ReceiveWindow {
+            grown: u64::from(300 * KIB),
+            orphaned: u64::from(600 * KIB),
+            ..ReceiveWindow::new(1000 * KIB, 64 * KIB)
+        };
+        let stream = budget.begin_stream();
+        assert_eq!(budget.allowed_growth(&stream, 1, 1), u64::from(36 * KIB));
     }
 }

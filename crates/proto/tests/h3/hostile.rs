@@ -100,6 +100,8 @@ fn invalid_h3_settings_are_refused() {
     }
     let twice = first(&[settings(&[(6, 1), (0x21, 1), (6, 1)])]);
     refused("an identifier twice", &twice, H3Error::Setting { id: 6 }, H3ErrorCode::SETTINGS_ERROR);
+    let blocked = first(&[settings(&[(7, 1), (7, 1)])]);
+    refused("blocked streams twice", &blocked, H3Error::Setting { id: 7 }, H3ErrorCode::SETTINGS_ERROR);
     let layout = H3Error::Frame(H3FrameFault::Layout { kind: SETTINGS });
     for payload in [&[6][..], &[6, 0x40], &[0x40]] {
         refused("cut", &first(&[frame(SETTINGS, payload)]), layout, H3ErrorCode::FRAME_ERROR);
@@ -119,7 +121,7 @@ fn frame_of_the_largest_size_is_accepted() {
 }
 
 #[test]
-fn bad_go_aways_are_refused() {
+fn invalid_h3_goaways_are_refused() {
     let fault = H3Error::Frame(H3FrameFault::GoAwayId);
     for id in [1, 2, 3] {
         refused("no request's", &on_control(&[frame(GOAWAY, &[id])]), fault, H3ErrorCode::ID_ERROR);

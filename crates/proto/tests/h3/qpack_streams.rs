@@ -115,7 +115,7 @@ fn reset_streams_leave_room_for_blocked_heads() {
 }
 
 #[test]
-fn unread_acknowledgements_are_bounded() {
+fn qpack_acknowledgements_the_peer_does_not_read_are_bounded() {
     let config = H3Config { floods: H3FloodLimits { unread: 50, ..H3FloodLimits::default() }, ..H3Config::default() };
     let mut conn = asked(config, &get(), 1);
     conn.block_output(H3SendStream::QpackDecoder);

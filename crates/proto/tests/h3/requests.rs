@@ -182,7 +182,7 @@ fn connection_is_idle_only_without_request_and_output() {
 }
 
 #[test]
-fn refused_content_is_abandoned() {
+fn early_error_response_ends_the_h3_upload() {
     let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
     assert_eq!(answer(&mut conn, 0, &[headers(&[(":status", "401")])], true).last(), Some(&complete(0)));
     assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)]);
