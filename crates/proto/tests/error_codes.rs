@@ -1,6 +1,6 @@
 //! Tests of errors: their codes, and the ends of connections that are no faults of the peer.
 
-use haul_proto::h1::H1Error;
+use haul_proto::h1::{ChunkFault, FieldLineFault, H1Error};
 use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error};
 use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3StreamFault};
 use haul_proto::hpack::HpackError;
@@ -148,4 +148,23 @@ fn field_errors_have_the_index_of_the_field() {
     ];
     assert_eq!(faults.map(|error| error.field_index()), [Some(1); 3]);
     assert_eq!(RequestError::BodyPending.field_index(), None);
+}
+
+#[test]
+fn h1_faults_differ_in_their_texts() {
+    let field = [FieldLineFault::Name, FieldLineFault::Value, FieldLineFault::LineEnd, FieldLineFault::Folded];
+    let chunk = [
+        ChunkFault::Size,
+        ChunkFault::SizeEnd,
+        ChunkFault::SizeOverflow,
+        ChunkFault::SizeSpaced,
+        ChunkFault::BareCr,
+        ChunkFault::Extension,
+        ChunkFault::DataEnd,
+    ];
+    for texts in [field.map(|fault| fault.to_string()).to_vec(), chunk.map(|fault| fault.to_string()).to_vec()] {
+        for (number, text) in texts.iter().enumerate() {
+            assert!(!text.is_empty() && !texts[..number].contains(text), "{text}");
+        }
+    }
 }

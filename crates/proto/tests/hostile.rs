@@ -369,3 +369,18 @@ fn response_before_its_request_is_sent_is_refused() {
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(0)], "it may be replayed");
     assert!(!conn.response_started());
 }
+
+#[test]
+fn chunk_line_of_the_largest_size_is_accepted() {
+    let config =
+        H1Config { limits: ResponseLimits { chunk_line: 20, ..ResponseLimits::default() }, ..H1Config::default() };
+    let seen = |extension: usize| {
+        let wire = format!(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;{}\r\nhello\r\n0\r\n\r\n",
+            "x".repeat(extension)
+        );
+        feed(&mut asked(config, &[get()]), wire.as_bytes(), &[], InputEnd::Open).pop()
+    };
+    assert!(matches!(seen(16), Some(H1Observation::Complete(0, None, _))), "20 bytes with the line's end");
+    assert_eq!(seen(17), Some(H1Observation::Error(H1Error::ChunkLineTooLong { limit: 20 })));
+}

@@ -414,3 +414,11 @@ fn debug_of_an_origin_is_its_url() {
 fn displayed_url_has_no_userinfo_and_fragment() {
     assert_eq!(t("https://u:p@H:444/a?c#d").to_string(), "https://h:444/a?c");
 }
+
+#[test]
+fn ports_of_each_length_are_written() {
+    for port in [1, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 65_535] {
+        let url = format!("https://h:{port}/");
+        assert_eq!(t(&url).to_url(), url);
+    }
+}
