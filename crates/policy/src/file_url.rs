@@ -106,4 +106,9 @@ mod tests {
             assert!(!is_file_url(url), "{url}");
         }
     }
+
+    #[test]
+    fn scheme_is_case_insensitive() {
+        assert!(is_file_url("file:///a") && is_file_url("FILE:a"));
+    }
 }

@@ -344,3 +344,9 @@ proptest! {
         prop_assert_eq!(again.path_and_query(), set.path_and_query());
     }
 }
+
+#[test]
+fn query_parameter_has_its_name() {
+    assert_eq!(QueryParameter::parse("a:b:10").unwrap().name(), "a:b");
+    assert_eq!(QueryParameter::parse("page").unwrap().name(), "page");
+}
