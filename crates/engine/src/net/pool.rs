@@ -64,7 +64,7 @@ pub struct ConnectionKey {
     /// The deviations from HTTP/1.1 that are accepted in responses on the connection.
     pub deviations: H1Deviations,
     /// The settings of Negotiate authentication, including the user: servers may bind the user to
-    /// the connection (RFC 4559 section 6). `None` without Negotiate.
+    /// the connection (RFC 4559 section 6). `None` for requests that send no token.
     pub negotiate: Option<NegotiateOptions>,
     /// The route of the connection through proxies.
     pub via: ProxyRoute,

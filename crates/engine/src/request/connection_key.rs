@@ -13,7 +13,6 @@ use crate::ErrorKind;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PooledConnection};
 use crate::net::proxy::{ProxyOptions, ProxyRoute};
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
-use crate::state::auth::NegotiateOptions;
 
 impl ProxyRoute {
     /// Returns the route through proxies for a request to this target with these options.
@@ -54,7 +53,7 @@ impl ConnectionKey {
                 prior_knowledge: false,
                 http3: Http3Choice::Off,
                 deviations: options.deviations,
-                negotiate: negotiate(options).cloned(),
+                negotiate: options.auth.negotiate_on_connection().cloned(),
                 via,
             };
         }
@@ -87,7 +86,7 @@ impl ConnectionKey {
             prior_knowledge: options.prior_knowledge,
             http3,
             deviations: options.deviations,
-            negotiate: negotiate(options).cloned(),
+            negotiate: options.auth.negotiate_on_connection().cloned(),
             via,
         }
     }
@@ -102,7 +101,7 @@ impl ConnectionKey {
         if self.family != options.family
             || !self.connect.make_equal_connections(&options.connect)
             || self.deviations != options.deviations
-            || self.negotiate.as_ref() != negotiate(options)
+            || self.negotiate.as_ref() != options.auth.negotiate_on_connection()
         {
             return false;
         }
@@ -148,11 +147,6 @@ impl<C: PooledConnection> ConnectionPool<C> {
         }
         self.has_where((target.host_text(), target.port()), now, |key| key.matches_request(target, options))
     }
-}
-
-/// Returns the settings for Negotiate. Returns `None` if Negotiate is not allowed.
-fn negotiate(options: &RequestOptions) -> Option<&NegotiateOptions> {
-    options.auth.allowed.negotiate.then_some(&options.auth.negotiate)
 }
 
 /// Returns the reason why a request cannot use HTTP/3, with the error kind for curl's exit code.

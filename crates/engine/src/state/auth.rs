@@ -173,6 +173,13 @@ impl AuthOptions {
         credentials_for_target(&given, target, secrets, downgraded)
     }
 
+    /// Returns the settings for Negotiate if a request may send a token: if no other scheme is
+    /// allowed, or once the server has chosen it. Its connection is then this user's alone.
+    pub(crate) fn negotiate_on_connection(&self) -> Option<&NegotiateOptions> {
+        let is_used = self.allowed.negotiate && self.negotiate.is_chosen;
+        (is_used || self.allowed == AllowedAuthSchemes::NEGOTIATE).then_some(&self.negotiate)
+    }
+
     /// Returns the allowed authentication schemes for which `identity` contains the necessary
     /// credentials.
     pub(crate) fn allowed_for(&self, identity: &RequestCredentials) -> AllowedAuthSchemes {

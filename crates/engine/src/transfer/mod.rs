@@ -250,7 +250,7 @@ impl Transfer {
     #[must_use]
     pub fn may_pipeline_after(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| {
-            let binds = transfer.options.auth.allowed.negotiate;
+            let binds = transfer.options.auth.negotiate_on_connection().is_some();
             is_idempotent(&transfer.current.method) && !transfer.has_content() && !binds
         };
         plain(self) && plain(earlier) && earlier.scheduling.rank <= self.scheduling.rank

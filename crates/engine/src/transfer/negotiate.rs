@@ -1,6 +1,8 @@
 //! Negotiate authentication (RFC 4559) in a transfer's requests. Makes tokens for the server, and
 //! for the proxy that forwards the requests.
 
+use std::sync::Arc;
+
 use haul_policy::auth::{AllowedAuthSchemes, RequestCredentials};
 use haul_policy::auth::{AuthScheme, ChosenAuthScheme, choose_scheme, parse_challenges};
 use haul_proto::head::ResponseHead;
@@ -10,7 +12,7 @@ use super::state::BodyDisposition;
 use crate::net::proxy::{ProxyAuthScheme, ProxyHop, ProxyRoute};
 use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, missing_token_error};
 use crate::trace::TraceEvent;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, RequestOptions, Result};
 
 /// The state of Negotiate with the current target, and with the proxy that forwards the request. It
 /// is boxed, because few transfers use Negotiate.
@@ -58,7 +60,7 @@ impl Transfer {
     /// [`ErrorKind::Setup`] if there is no Kerberos library, [`ErrorKind::Auth`] if there is no
     /// ticket, and no other scheme may be used.
     pub(super) fn negotiate_authorization(&mut self, allowed: AllowedAuthSchemes) -> Result<Option<Vec<u8>>> {
-        let is_only = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::NONE } == self.options.auth.allowed;
+        let is_only = self.options.auth.allowed == AllowedAuthSchemes::NEGOTIATE;
         if !allowed.negotiate || !is_only && self.server_negotiation().is_none() {
             return Ok(None);
         }
@@ -98,13 +100,16 @@ impl Transfer {
     pub(super) fn answers_negotiate(&mut self, token: &[u8]) -> bool {
         let has_sent = self.auth.sent == SentAuthScheme::Negotiate;
         let server = self.auth.negotiations.get_or_insert_default().server.get_or_insert_default();
-        match server.negotiation.on_challenge(token, has_sent) {
-            Ok(answers) => answers,
-            Err(error) => {
-                self.trace_info(error.to_string());
-                false
-            }
+        let answers = server.negotiation.on_challenge(token, has_sent).unwrap_or_else(|error| {
+            self.trace_info(error.to_string());
+            false
+        });
+        if answers && self.options.auth.negotiate_on_connection().is_none() {
+            let mut options = RequestOptions::clone(&self.options);
+            options.auth.negotiate.choose();
+            self.options = Arc::new(options);
         }
+        answers
     }
 
     /// Checks the token by which the server proves its identity, in a response other than a 401.

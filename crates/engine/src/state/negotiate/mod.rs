@@ -45,6 +45,8 @@ pub struct NegotiateOptions {
     pub delegation: Delegation,
     library: Option<Arc<dyn SecurityLibrary>>,
     user: u64,
+    /// True in the options of a transfer whose server chose Negotiate among several schemes.
+    pub(super) is_chosen: bool,
 }
 
 /// The rule for whether the server gets a ticket with which it can act as the user.
@@ -161,6 +163,11 @@ impl NegotiateOptions {
         Self { user: 0, ..Self::default() }
     }
 
+    /// Notes that the server has chosen Negotiate.
+    pub(crate) fn choose(&mut self) {
+        self.is_chosen = true;
+    }
+
     /// Makes a security context for the SOCKS proxy on this host.
     pub(crate) fn socks_context(&self, host: &str) -> Result<Box<dyn SecurityContext>, NegotiateError> {
         match &self.library {
@@ -204,6 +211,7 @@ impl Default for NegotiateOptions {
             delegation: Delegation::None,
             library: None,
             user: NEXT_USER.fetch_add(1, Ordering::Relaxed),
+            is_chosen: false,
         }
     }
 }

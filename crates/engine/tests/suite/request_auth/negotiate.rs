@@ -116,7 +116,7 @@ fn later_negotiate_tokens_use_the_same_connection() {
         let any = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::ANY };
         let got = driver.get(&Client::new(), &server.url("/"), &negotiating(any));
         assert_eq!(got.ok(), b"ok\n", "{driver:?} {}", got.message);
-        assert_eq!(sent(&server.take()), [(0, None), (0, Some(ONE)), (0, Some(TWO))]);
+        assert_eq!(sent(&server.take()), [(0, None), (1, Some(ONE)), (1, Some(TWO))]);
     }
 }
 
@@ -178,6 +178,32 @@ fn negotiated_connection_is_not_shared_between_users() {
         let log = server.take();
         let connections: Vec<_> = log.iter().map(|seen| seen.connection).collect();
         assert_eq!(connections, [0, 1, 2, 0, 1, 0], "{driver:?}");
+    }
+}
+
+#[test]
+fn requests_share_a_connection_until_negotiate_is_chosen() {
+    let any = AllowedAuthSchemes { negotiate: true, ..AllowedAuthSchemes::ANY };
+    for driver in DRIVERS {
+        let server = ChallengeServer::start(|seen, _| match (&*seen.target, seen.authorization.as_deref()) {
+            ("/closed", None) => "401 No\r\nWWW-Authenticate: Negotiate".into(),
+            _ => "200 OK".into(),
+        });
+        let client = Client::new();
+        let (one, other) = (negotiating(any), negotiating(any));
+        let requests = [
+            ("/", &following()),
+            ("/", &one),
+            ("/", &other),
+            ("/closed", &one),
+            ("/", &following()),
+            ("/closed", &one),
+        ];
+        for (path, options) in requests {
+            assert_eq!(driver.get(&client, &server.url(path), options).ok(), b"ok\n", "{driver:?} {path}");
+        }
+        let (open, token) = ((0, None), (1, Some(ONE)));
+        assert_eq!(sent(&server.take()), [open, open, open, open, token, open, open, token], "{driver:?}");
     }
 }
 
