@@ -8,6 +8,7 @@
 #   HAUL=PATH            the program (target/release/haul, else target/debug/haul)
 #   SUITE_DIR=DIR        the directory for source and Python modules, which is kept (default: a temporary directory)
 #   SUITE_RELEASE=NAME   the Debian release whose curl is used (forky)
+#   NGHTTPX=PATH         nghttpx (default: the installed one, which Debian builds without HTTP/3)
 #
 # scripts/curl-suite/pytest-excluded lists tests that do not apply, with reasons. The suite itself skips tests for a missing server, or
 # for a feature that haul's -V does not name. No file of curl is copied into this repository, and curl is not built. Fails if
@@ -40,7 +41,7 @@ cat > "$tests/config.ini" <<END
 apxs = $(command -v apxs)
 httpd = $(command -v apache2)
 [nghttpx]
-nghttpx = $(command -v nghttpx)
+nghttpx = ${NGHTTPX:-$(command -v nghttpx)}
 [caddy]
 caddy = $(command -v caddy)
 [vsftpd]
