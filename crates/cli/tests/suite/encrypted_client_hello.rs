@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use tempfile::TempDir;
-use testkit::dns_server::{DnsServer, HttpsRecordData};
+use testkit::dns_server::{DnsReply, DnsServer, HttpsRecordData, ReceivedQuery};
+use testkit::origin::Origin;
 
 use crate::common::{CommandOutput, program, run_haul, skipped};
 
@@ -50,12 +51,22 @@ impl EchServer {
         let (ca, route) = (self.ca().display().to_string(), format!("secret.example:{port}:127.0.0.1"));
         let url = format!("https://secret.example:{port}/");
         let common = ["-sS", "--retry", "0", "--cacert", &ca];
-        let route = if args.contains(&"--dns-servers") { vec![] } else { vec!["--resolve", &route] };
+        let by_dns = args.iter().any(|word| matches!(*word, "--dns-servers" | "--doh-url"));
+        let route = if by_dns { vec![] } else { vec!["--resolve", &route] };
         run_haul([persona, &common, &route, args, &[&url]].concat())
     }
 
     fn get(&self, args: &[&str]) -> CommandOutput {
         self.run(&[], args, self.with_key)
+    }
+
+    /// The answers of a DNS server that publishes the key: an HTTPS record, and the address.
+    fn dns_answers(&self) -> impl Fn(&ReceivedQuery) -> Vec<DnsReply> + Send + Sync + 'static {
+        let ech = haul_cli::base64::decode(&self.list).unwrap();
+        move |query| match query.record_type {
+            65 => vec![query.https(&[HttpsRecordData { ech: ech.clone(), ..HttpsRecordData::with_alpn("h2") }])],
+            _ => vec![query.addresses(&["127.0.0.1".parse().unwrap()])],
+        }
     }
 }
 
@@ -98,21 +109,36 @@ fn ech_key_option_encrypts_the_server_name() {
 #[test]
 fn ech_key_comes_from_dns_https_record() {
     let Some(server) = EchServer::start() else { return };
-    let ech = haul_cli::base64::decode(&server.list).unwrap();
-    let dns = DnsServer::start(move |query| {
-        let record = HttpsRecordData { ech: ech.clone(), ..HttpsRecordData::with_alpn("h2") };
-        match query.record_type {
-            65 => vec![query.https(&[record])],
-            _ => vec![query.addresses(&["127.0.0.1".parse().unwrap()])],
-        }
-    })
-    .unwrap();
+    let dns = DnsServer::start(server.dns_answers()).unwrap();
     let servers = dns.address().to_string();
     for (policy, version) in [("true", "--http2"), ("hard", "--http2"), ("hard", "--http3-only")] {
         let got = server.get(&["--ech", policy, version, "--dns-servers", &servers, "-v"]);
         assert_eq!(ended(&got), (0, HIDDEN), "{policy}: {}", got.stderr);
         assert!(got.stderr.contains("ECH: ECHConfig from HTTPS RR"), "{}", got.stderr);
     }
+}
+
+#[test]
+fn key_comes_by_dns_over_https() {
+    let Some(server) = EchServer::start() else { return };
+    let dns = Origin::builder().http2(100).dns(server.dns_answers()).start().unwrap();
+    let authorities = server.dir.path().join("both.pem");
+    std::fs::write(&authorities, std::fs::read_to_string(server.ca()).unwrap() + &dns.ca_pem()).unwrap();
+    let (doh, authorities) = (dns.https_url("/dns-query"), authorities.display().to_string());
+    let by_doh = ["--doh-url", &doh, "--cacert", &authorities, "-v"];
+    for version in ["--http1.1", "--http2", "--http3-only"] {
+        for persona in [&[][..], &["curl", "-q"]] {
+            let words = [&["--ech", "hard", version][..], &by_doh].concat();
+            let got = server.run(persona, &words, server.with_key);
+            assert_eq!(ended(&got), (0, HIDDEN), "{persona:?} {version}: {}", got.stderr);
+            assert!(got.stderr.contains("ECH: ECHConfig from HTTPS RR"), "{}", got.stderr);
+        }
+    }
+    // Without --ech, nobody asks for the key.
+    let before = dns.requests();
+    let got = server.get(&by_doh);
+    assert_eq!(ended(&got), (0, PLAIN), "{}", got.stderr);
+    assert_eq!(dns.requests() - before, 2, "A and AAAA");
 }
 
 #[test]
