@@ -77,6 +77,21 @@ fn transfer_reports_equal_those_of_libcurl() {
 }
 
 #[test]
+fn connect_head_belongs_to_the_request_after_it() {
+    let Some(directory) = BuildDirectory::new() else { return };
+    let tunnel = "HTTP/1.1 200 OK\r\nX-Proxy: tunnel\r\n\r\n";
+    let reply = "HTTP/1.1 200 OK\r\nX-Server: origin\r\nContent-Length: 7\r\n\r\nthrough";
+    let peer = RawPeer::always(vec![
+        ScriptStep::ReadHead,
+        ScriptStep::send(tunnel),
+        ScriptStep::ReadHead,
+        ScriptStep::send(reply),
+        ScriptStep::ReadToEnd,
+    ]);
+    assert_eq!(directory.compile("tunneled").run_well([peer.url("")]), "tunneled\n");
+}
+
+#[test]
 fn proxies_receive_requests_and_credentials() {
     let Some(directory) = BuildDirectory::new() else { return };
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nby proxy";

@@ -15,6 +15,7 @@ use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 use super::notifier::Notifier;
 use crate::handles::lock;
 use crate::headers::HeadOrigin;
+use crate::transfer::running::is_connect;
 
 /// The maximum number of body bytes in a queue. The engine reads no more until the program has
 /// taken them.
@@ -249,7 +250,8 @@ impl TransferObserver for QueueingObserver {
         let event = match event {
             TraceEvent::Info(text) if self.is_verbose => TransferEvent::Info(text.clone().into_owned()),
             TraceEvent::Request { head } if self.is_verbose => TransferEvent::Request(head.clone().into_owned()),
-            // The event is only used to count the requests.
+            TraceEvent::Request { head } if is_connect(head) => return,
+            // It counts the requests.
             TraceEvent::Request { .. } => TransferEvent::Request(String::new()),
             TraceEvent::Response { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Header),
             TraceEvent::Interim { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Interim),

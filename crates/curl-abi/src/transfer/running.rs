@@ -141,9 +141,12 @@ impl RunningTransfer {
         self.change_progress(|progress| progress.up = progress.up.max(progress.up_total));
     }
 
-    /// Records that a request is being sent, and passes its head to the debug callback.
+    /// Records that a request is being sent, and passes its head to the debug callback. A CONNECT
+    /// belongs to the request after it, and is not counted.
     pub(crate) fn on_request(&self, head: &str) {
-        lock(&self.state).request += 1;
+        if !is_connect(head) {
+            lock(&self.state).request += 1;
+        }
         if self.callbacks.is_verbose {
             let text = format!("{head}\n").replace('\n', "\r\n");
             self.debug(debug_kind::HEADER_OUT, text.as_bytes());
@@ -175,7 +178,8 @@ impl RunningTransfer {
     /// Passes the lines of a head or a trailer section to the callbacks.
     pub(crate) fn on_lines(&self, raw: &[u8], origin: HeadOrigin, waits: bool) {
         let mut state = lock(&self.state);
-        let request = state.request.max(0);
+        let request = state.request + c_int::from(origin == HeadOrigin::Connect);
+        let request = request.max(0);
         state.heads.push(StoredHead { origin, request, raw: raw.to_vec() });
         drop(state);
         let is_hidden = origin == HeadOrigin::Connect && self.callbacks.hides_connect_heads;
@@ -305,4 +309,9 @@ impl RunningTransfer {
         }
         goes_on
     }
+}
+
+/// Returns true if this is the head of a request to a proxy for a tunnel.
+pub(crate) fn is_connect(head: &str) -> bool {
+    head.starts_with("CONNECT ")
 }
