@@ -24,7 +24,7 @@ pub(super) fn check(
 ) -> Result<(), UsageError> {
     for stage in &group.stages {
         check_continued(group, stage, persona)?;
-        check_connection(stage, warnings)?;
+        check_connection(stage, persona, warnings)?;
     }
     check_names(group, warnings)?;
     check_uploads(group)?;
@@ -105,16 +105,21 @@ fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: Progra
     Ok(())
 }
 
-/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. Warns about
-/// a key without a certificate.
-fn check_connection(stage: &ParsedStage, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. With the curl
+/// persona, the latter fails when the URL's turn comes (exit code 3). Warns about a key without a
+/// certificate.
+fn check_connection(
+    stage: &ParsedStage,
+    persona: ProgramPersona,
+    warnings: &mut Vec<String>,
+) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
             warnings.push(format!("--{prefix}key does nothing without --{prefix}cert"));
         }
     }
     let has_proxy = stage.proxy.preproxy.is_some() || matches!(&stage.proxy.proxy, Some(Some(_)));
-    if stage.transfer.http_version == HttpVersion::Http3Only && has_proxy {
+    if stage.transfer.http_version == HttpVersion::Http3Only && has_proxy && !persona.is_curl() {
         let text = "HTTP/3 cannot go through a proxy, since no proxy forwards UDP: use --http3, or leave the proxy out";
         return Err(misused_option_error("--http3-only", text));
     }

@@ -53,6 +53,10 @@ fn verbose_hides_transfer_encoding_of_http2_and_http3() {
 fn http3_only_with_a_proxy_is_refused() {
     let run = run_haul(["--http3-only", "-x", "http://127.0.0.1:9", "https://127.0.0.1:9/"]);
     assert!(run.code != 0 && run.stderr.contains("--http3-only") && run.stderr.contains("proxy"), "{run:?}");
+    for option in ["-x", "--socks4", "--socks5"] {
+        let run = run_haul(["curl", "-q", "-sS", "--http3-only", option, "127.0.0.1:9", "https://127.0.0.1:9/"]);
+        assert!(run.failed(3).contains("proxy"), "{option}: {run:?}");
+    }
 }
 
 #[test]
