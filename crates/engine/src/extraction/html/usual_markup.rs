@@ -130,7 +130,7 @@ fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> 
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
     // digits, as their highest bits.
-    let lower = word | 0x20 * ONES;
+    let lower = word | (0x20 * ONES);
     let low = lower & !HIGHEST;
     let at_least = |byte: u8| low + u64::from(0x80 - byte) * ONES;
     let is_letter = at_least(b'a') & !at_least(b'z' + 1);
@@ -154,7 +154,7 @@ fn end_of_end_tag(head: &[u8; HEAD_SIZE], name: TagName) -> Option<usize> {
     }
     let wanted = (packed << unused).swap_bytes();
     // Letters, but not digits, may be in upper case.
-    let case = (wanted & 0x40 * ONES) >> 1;
+    let case = (wanted & (0x40 * ONES)) >> 1;
     let length = 8 - unused as usize / 8;
     let is_same = ((word_at(head, 2) | case) ^ wanted) << unused == 0;
     (is_same && head[2 + length] == b'>').then_some(length + 3)
