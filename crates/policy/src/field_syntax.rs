@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn field_value_has_no_line_break_and_no_nul() {
+    fn field_value_has_no_cr_lf_nul() {
         assert!(is_value(b"") && is_value(b"a\tb\xff"));
         for value in [&b"a\rb"[..], b"\n", b"a\0"] {
             assert!(!is_value(value), "{value:?}");

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_is_between_half_and_all_of_the_step() {
+    fn wait_is_half_to_all_of_the_step() {
         let rules = RetryRules::default();
         let wait = |attempt, entropy| {
             retry_delay(&rules, AttemptOutcome::Status(503), attempt, true, None, Duration::ZERO, entropy)

@@ -49,7 +49,7 @@ fn other_codings_last_until_the_connection_ends() {
 }
 
 #[test]
-fn body_without_a_head_is_taken_if_asked_for() {
+fn http09_body_is_taken_if_allowed() {
     let http09 = H1Deviations { http09: true, ..H1Deviations::default() };
     let seen = response(http09, get(), b"<html>", InputEnd::Clean);
     assert!(matches!(&seen[0], H1Observation::Head(0, head, BodyFraming::UntilClose) if head.is_empty()), "{seen:?}");

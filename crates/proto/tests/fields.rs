@@ -37,7 +37,7 @@ fn trailers_are_found_by_name_and_in_order() {
 }
 
 #[test]
-fn head_of_http2_is_read_again_without_a_reason() {
+fn raw_http2_head_is_parsed_without_a_reason() {
     let head = ResponseHead::from_raw(b"HTTP/2 200 \r\n\r\n").expect("a head");
     assert_eq!((head.version(), head.status(), head.reason()), (ProtocolVersion::Http2, 200, &b""[..]));
     assert_eq!(head.fields().count(), 0);

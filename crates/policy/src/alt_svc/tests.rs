@@ -147,7 +147,7 @@ fn style_decides_the_heading_of_the_file() {
 }
 
 #[test]
-fn evicted_origin_stays_as_it_is_in_the_file() {
+fn evicted_origin_is_unchanged_in_the_file() {
     let mut known = AltSvcStore::new();
     known.on_field(&target("https://h:1/"), AlpnProtocol::H1, b"h2=\":1\"; ma=10", NOW);
     known.on_field(&target("https://h:2/"), AlpnProtocol::H1, b"h2=\":2\"; ma=20", NOW);

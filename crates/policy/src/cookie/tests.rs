@@ -490,7 +490,7 @@ fn http_cookie_without_slash_cannot_shadow_secure_cookie() {
 }
 
 #[test]
-fn lwp_file_name_with_two_dots_is_no_bare_name() {
+fn lwp_host_with_two_dots_has_no_bare_name() {
     let line = |domain: &str| format!("#LWP-Cookies-2.0\nSet-Cookie3: a=b; path=\"/\"; domain={domain}; version=0\n");
     let loaded = |domain: &str| {
         let mut jar = CookieStore::new();

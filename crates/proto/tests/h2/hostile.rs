@@ -66,6 +66,18 @@ fn other_protocols_are_refused_as_http2() {
 }
 
 #[test]
+fn h2_frame_of_the_largest_size_is_accepted() {
+    let config = H2Config { max_frame_size: 20_000, ..H2Config::default() };
+    let last = |length: usize| {
+        let frames = [headers(1, 0, OK), frame(DATA, END, 1, &vec![b'x'; length])];
+        answer(&mut asked(config, &get(), 1), &frames).pop()
+    };
+    assert_eq!(last(20_000), Some(H2Observation::Complete(1, None)));
+    let error = H2Error::FrameSize { kind: DATA, length: 20_001 };
+    assert_eq!(last(20_001), Some(H2Observation::Error(error)));
+}
+
+#[test]
 fn invalid_h2_frame_sizes_are_refused() {
     let size = |kind, length| H2Error::FrameSize { kind, length };
     refused("SETTINGS of 5", &[frame(SETTINGS, 0, 0, &[0; 5])], size(SETTINGS, 5));

@@ -160,6 +160,11 @@ fn refused_h2_requests_leave_the_connection_unchanged() {
         conn.enqueue(Timestamp(0), &RequestHead { fields, ..get() }),
         Err(RequestError::HeadTooLarge { limit: 400 })
     );
+    let path = |length: usize| format!("/{}", "p".repeat(length - 1));
+    let refused = conn.enqueue(Timestamp(0), &RequestHead { target: &path(400), ..get() });
+    assert_eq!(refused, Err(RequestError::HeadTooLarge { limit: 400 }), "the path counts");
+    let target = &path(80);
+    assert!(conn.enqueue(Timestamp(0), &RequestHead { target, authority: "host", ..get() }).is_ok());
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn reset_streams_leave_room_for_incomplete_heads() {
     let mut conn = asked(config, &get(), 4);
     let part = headers(&[(":status", "200"), ("x-long", &"v".repeat(600))])[..500].to_vec();
     for id in [0, 4, 8, 12] {
-        assert!(answer(&mut conn, id, &[part.clone()], false).is_empty(), "{id}");
+        assert!(answer(&mut conn, id, core::slice::from_ref(&part), false).is_empty(), "{id}");
         assert!(conn.reset(RequestId(id), H3ErrorCode::REQUEST_CANCELLED));
     }
 }
