@@ -135,10 +135,19 @@ impl PlanBuilder<'_> {
         }
     }
 
+    /// Returns the proxies of the environment, which is read once for all groups.
+    fn proxy_environment(&mut self) -> ProxyEnvironment {
+        let (files, is_curl) = (&*self.files, self.persona.is_curl());
+        let read = || {
+            let environment = ProxyEnvironment::from_variables(|name| files.variable(name).map(OsString::into_vec));
+            if is_curl { environment.without_ports() } else { environment }
+        };
+        self.proxy_environment.get_or_insert_with(read).clone()
+    }
+
     pub(super) fn proxy(&mut self, parsed: ParsedProxyOptions) -> Result<ProxyArgs, UsageError> {
-        let environment = ProxyEnvironment::from_variables(|name| self.files.variable(name).map(OsString::into_vec));
+        let environment = self.proxy_environment();
         let is_curl = self.persona.is_curl();
-        let environment = if is_curl { environment.without_ports() } else { environment };
         let no_proxy = |list: String| {
             let list = NoProxy::parse(&list);
             if is_curl { list.without_ports() } else { list }

@@ -28,6 +28,8 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
+use haul_policy::proxy::ProxyEnvironment;
+
 use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 use crate::file_access::FileAccess;
 use crate::flags::header_field;
@@ -58,6 +60,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan
         parallel_groups: parsed.global.parallel_groups,
         record_output: parsed.global.record_output,
         with_url: parsed.global.with_url,
+        proxy_environment: None,
     };
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
     let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
@@ -77,6 +80,8 @@ struct PlanBuilder<'f> {
     parallel_groups: bool,
     record_output: Option<RecordOutputFormat>,
     with_url: bool,
+    /// The proxies of the environment; `None` before the first group.
+    proxy_environment: Option<ProxyEnvironment>,
 }
 
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without

@@ -15,7 +15,7 @@ use crate::plan::{
     BodyArg, ExistingFilePolicy, FormPartSource, GlobalArgs, OutputArg, TraceFormat, UploadArg, UrlGroup, UrlSource,
     WriteOut,
 };
-use crate::run::engine_options::output_options::in_output_dir;
+use crate::run::engine_options::output_options::{NULL_DEVICE, in_output_dir};
 use crate::run::transfers::output_names::absolute;
 use crate::run::transfers::url_uploads;
 use crate::write_out::{WriteOutStream, WriteOutToken};
@@ -159,6 +159,7 @@ fn written_files(group: &UrlGroup) -> GroupFiles {
     for index in 0..group.urls.len() {
         match group.output_of_source(index) {
             output if output.is_stdout() => {}
+            OutputArg::File(name) if name == NULL_DEVICE => {}
             // It may have numbers of globs, or parts of the URL; --no-clobber adds a number.
             OutputArg::File(name) if name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')) => {
                 files.has_others = true;
