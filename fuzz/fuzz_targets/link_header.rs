@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use haul_policy::Target;
-use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, PageChain, PageStep, PaginationRules};
+use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, ListingHistory, PageStep, PaginationRules};
 use haul_proto::link_header::parse_links;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
         max_pages: Some(MAX),
         ..PaginationRules::new(NextPageSource::LinkHeader)
     };
-    let mut chain = PageChain::new(&rules, &first).expect("nothing is counted");
+    let mut chain = ListingHistory::new(&rules, &first).expect("nothing is counted");
     let (mut at, mut known) = (first.clone(), HashSet::from([first.to_url()]));
     for (number, field) in (1..).zip(fields.split(|byte| *byte == b'\n')) {
         let all: Vec<_> = parse_links(field).collect();

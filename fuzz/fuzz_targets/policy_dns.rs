@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use haul_policy::MonotonicTime;
-use haul_policy::dns::lookup::{DnsLookupState, LookupSubject, NameLookup, OutgoingQuery};
+use haul_policy::dns::lookup::{DnsLookupState, RequestedRecords, NameLookup, OutgoingQuery};
 use haul_policy::dns::message::DnsRecordType;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use libfuzzer_sys::fuzz_target;
@@ -22,9 +22,9 @@ fuzz_target!(|input: (&str, bool, Vec<(bool, bool, Vec<u8>)>)| {
     lookup.start(MonotonicTime(0));
     for (is_ipv6, is_tcp, mut message) in messages {
         let record_type = match (lookup.subject(), is_ipv6) {
-            (LookupSubject::HttpsRecords, _) => DnsRecordType::Https,
-            (LookupSubject::Addresses, true) => DnsRecordType::Aaaa,
-            (LookupSubject::Addresses, false) => DnsRecordType::A,
+            (RequestedRecords::HttpsRecords, _) => DnsRecordType::Https,
+            (RequestedRecords::Addresses, true) => DnsRecordType::Aaaa,
+            (RequestedRecords::Addresses, false) => DnsRecordType::A,
         };
         let query = lookup.query(record_type, 7);
         // With its own header and question before it, the message gets past the first checks.

@@ -4,9 +4,9 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use testkit::h1_peer::{RawPeer, ScriptStep};
+//! use testkit::h1_peer::{H1Peer, ScriptStep};
 //!
-//! let peer = RawPeer::start(vec![vec![
+//! let peer = H1Peer::start(vec![vec![
 //!     ScriptStep::ReadHead,
 //!     ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 42, 30\r\n\r\n"),
 //!     ScriptStep::Close,
@@ -50,7 +50,7 @@ pub enum ScriptStep {
     SendRepeatedly(Vec<u8>, u64),
     /// Waits for this duration.
     Sleep(Duration),
-    /// Waits until the test has called [`RawPeer::release`] this many times. The test can thus
+    /// Waits until the test has called [`H1Peer::release`] this many times. The test can thus
     /// determine the order of events without timers.
     Await(u64),
     /// Shuts down the peer's side of the connection (over TLS: close_notify first) and continues
@@ -83,10 +83,10 @@ pub type PeerScript = Vec<ScriptStep>;
 
 /// A running scripted peer. Dropping it stops accepting connections; running scripts continue until
 /// their connections end.
-pub struct RawPeer(ScriptedPeer<RawScriptState>);
+pub struct H1Peer(ScriptedPeer<H1ScriptState>);
 
 #[derive(Default)]
-struct RawScriptState {
+struct H1ScriptState {
     received: Vec<Vec<u8>>,
     finished: Vec<bool>,
     released: u64,
@@ -99,23 +99,23 @@ enum AfterLastScript {
     Repeat,
 }
 
-impl RawPeer {
+impl H1Peer {
     /// Starts a peer. The first connection runs the first script, the second connection the second
     /// script, and so on. Connections for which no script is left are closed as soon as they are
     /// accepted.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
-    pub fn start(scripts: Vec<PeerScript>) -> RawPeer {
-        RawPeer::run(scripts, AfterLastScript::Close, None)
+    pub fn start(scripts: Vec<PeerScript>) -> H1Peer {
+        H1Peer::run(scripts, AfterLastScript::Close, None)
     }
 
     /// Starts a peer that runs this script on every connection.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
-    pub fn always(script: PeerScript) -> RawPeer {
-        RawPeer::run(vec![script], AfterLastScript::Repeat, None)
+    pub fn always(script: PeerScript) -> H1Peer {
+        H1Peer::run(vec![script], AfterLastScript::Repeat, None)
     }
 
     /// Starts a peer over TLS, with the server certificate of `identity` and these ALPN names. The
@@ -124,16 +124,16 @@ impl RawPeer {
     ///
     /// # Panics
     /// If no port can be bound on loopback.
-    pub fn start_tls(scripts: Vec<PeerScript>, identity: &TestCertificates, alpn: &[&[u8]]) -> RawPeer {
-        RawPeer::run(scripts, AfterLastScript::Close, Some(identity.server_config(alpn)))
+    pub fn start_tls(scripts: Vec<PeerScript>, identity: &TestCertificates, alpn: &[&[u8]]) -> H1Peer {
+        H1Peer::run(scripts, AfterLastScript::Close, Some(identity.server_config(alpn)))
     }
 
-    fn run(scripts: Vec<PeerScript>, after: AfterLastScript, tls: Option<Arc<ServerConfig>>) -> RawPeer {
-        let accepted = |state: &mut RawScriptState| {
+    fn run(scripts: Vec<PeerScript>, after: AfterLastScript, tls: Option<Arc<ServerConfig>>) -> H1Peer {
+        let accepted = |state: &mut H1ScriptState| {
             state.received.push(Vec::new());
             state.finished.push(false);
         };
-        let play = move |stream, number: usize, shared: &Arc<ScriptedPeerState<RawScriptState>>| {
+        let play = move |stream, number: usize, shared: &Arc<ScriptedPeerState<H1ScriptState>>| {
             let script = match after {
                 AfterLastScript::Close => scripts.get(number).cloned().unwrap_or_default(),
                 AfterLastScript::Repeat => scripts[number.min(scripts.len() - 1)].clone(),
@@ -144,7 +144,7 @@ impl RawPeer {
             }
             shared.change(|state| state.finished[number] = true);
         };
-        RawPeer(ScriptedPeer::start(accepted, play))
+        H1Peer(ScriptedPeer::start(accepted, play))
     }
 
     /// Returns the address on which the peer listens.
@@ -176,7 +176,7 @@ impl RawPeer {
     /// Waits until the scripts of the first `connections` connections have ended. Returns `false`
     /// if that takes more than 30 seconds.
     pub fn finished(&self, connections: usize) -> bool {
-        let done = |state: &RawScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
+        let done = |state: &H1ScriptState| state.finished.iter().filter(|f| **f).count() >= connections;
         self.0.shared.wait(done)
     }
 
@@ -193,7 +193,7 @@ impl RawPeer {
 struct ScriptPlayer<'a> {
     wire: PeerStream,
     number: usize,
-    shared: &'a ScriptedPeerState<RawScriptState>,
+    shared: &'a ScriptedPeerState<H1ScriptState>,
     /// Bytes that were read from the client and recorded, but not yet used by a step of the script.
     ahead: Vec<u8>,
 }

@@ -7,14 +7,14 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::get;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::relay::Relay;
 use testkit::unused_port::unused_port;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-fn ask(peer: &RawPeer) -> TcpStream {
+fn ask(peer: &H1Peer) -> TcpStream {
     let mut stream = TcpStream::connect(peer.addr()).unwrap();
     stream.write_all(REQUEST).unwrap();
     stream
@@ -23,7 +23,7 @@ fn ask(peer: &RawPeer) -> TcpStream {
 #[test]
 fn each_connection_runs_its_own_script() {
     let script = |text: &str| vec![ScriptStep::ReadHead, ScriptStep::send_bytewise(text), ScriptStep::Close];
-    let peer = RawPeer::start(vec![script("one"), script("two")]);
+    let peer = H1Peer::start(vec![script("one"), script("two")]);
     for expected in ["one", "two"] {
         let mut text = String::new();
         ask(&peer).read_to_string(&mut text).unwrap();
@@ -37,7 +37,7 @@ fn each_connection_runs_its_own_script() {
 
 #[test]
 fn head_and_body_are_read_by_separate_steps() {
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(3),
         ScriptStep::ReadHead,
@@ -55,7 +55,7 @@ fn head_and_body_are_read_by_separate_steps() {
 
 #[test]
 fn client_sees_reset_and_close_differently() {
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         vec![ScriptStep::ReadHead, ScriptStep::send("abc"), ScriptStep::Await(1), ScriptStep::Reset],
         vec![ScriptStep::ReadHead, ScriptStep::send("abc"), ScriptStep::HalfClose, ScriptStep::ReadToEnd],
     ]);
@@ -72,7 +72,7 @@ fn client_sees_reset_and_close_differently() {
 
 #[test]
 fn flood_ends_when_the_client_disconnects() {
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
     let mut stream = ask(&peer);
     stream.read_exact(&mut [0; 100_000]).unwrap();
     drop(stream);
@@ -83,7 +83,7 @@ fn flood_ends_when_the_client_disconnects() {
 fn cut_ends_tls_without_close_notify() {
     let identity = testkit::test_certificates::TestCertificates::generate();
     let script = |end| vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\nabc"), end];
-    let peer = RawPeer::start_tls(vec![script(ScriptStep::Close), script(ScriptStep::Cut)], &identity, &[]);
+    let peer = H1Peer::start_tls(vec![script(ScriptStep::Close), script(ScriptStep::Cut)], &identity, &[]);
     let config = testkit::test_certificates::client_config(identity.ca_pem());
     let ends: Vec<bool> = (0..2)
         .map(|_| {

@@ -60,12 +60,12 @@ enum OutputSink {
 }
 
 /// The destination of one transfer's body, and the number of bytes received.
-struct ReceivedBody {
+struct CountingOutput {
     out: Option<File>,
     len: u64,
 }
 
-impl Handler for ReceivedBody {
+impl Handler for CountingOutput {
     fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         // A return value below the number of offered bytes tells libcurl to abort the transfer.
         if self.out.as_mut().is_some_and(|out| out.write_all(data).is_err()) {
@@ -99,8 +99,8 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Creates a curl handle with the options that all transfers share.
-fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Error>> {
-    let mut easy = Easy2::new(ReceivedBody { out: None, len: 0 });
+fn handle(asked: &TransferArguments) -> Result<Easy2<CountingOutput>, Box<dyn Error>> {
+    let mut easy = Easy2::new(CountingOutput { out: None, len: 0 });
     easy.fail_on_error(true)?;
     easy.buffer_size(RECEIVE)?;
     if let Some(ca) = &asked.ca {
@@ -114,7 +114,7 @@ fn handle(asked: &TransferArguments) -> Result<Easy2<ReceivedBody>, Box<dyn Erro
 }
 
 /// Sets the URL of the handle to the URL with this index, and its output to that URL's output.
-fn aim(easy: &mut Easy2<ReceivedBody>, asked: &TransferArguments, index: usize) -> Result<(), Box<dyn Error>> {
+fn aim(easy: &mut Easy2<CountingOutput>, asked: &TransferArguments, index: usize) -> Result<(), Box<dyn Error>> {
     easy.url(&asked.urls[index])?;
     easy.get_mut().out = match &asked.sink {
         OutputSink::Discard => None,

@@ -63,7 +63,7 @@ const DEAD: [(&str, usize); 5] = [("dead@0", 0), ("dead@10", 10), ("dead@20", 20
 const DEAD_HOSTS: usize = 1_000;
 
 /// A list of URLs, and the settings with which clients fetch it.
-struct HostLoad {
+struct ManyHostsWorkload {
     part: &'static str,
     hosts: usize,
     mix: HostMix,
@@ -82,12 +82,12 @@ enum UrlOrder {
     BrokenFirst(usize),
 }
 
-impl HostLoad {
+impl ManyHostsWorkload {
     /// Creates a load with [`URLS_A_HOST`] URLs of each host, in random order.
-    fn shuffled(part: &'static str, hosts: usize, shares: FaultShares, limit: Duration) -> HostLoad {
+    fn shuffled(part: &'static str, hosts: usize, shares: FaultShares, limit: Duration) -> ManyHostsWorkload {
         let mix = HostMix::Shares(shares);
         let urls = UrlOrder::Shuffled(URLS_A_HOST * hosts);
-        HostLoad { part, hosts, mix, tls: false, urls, parallel: PARALLEL, limit }
+        ManyHostsWorkload { part, hosts, mix, tls: false, urls, parallel: PARALLEL, limit }
     }
 }
 
@@ -95,8 +95,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let mut cards = Vec::new();
     let broken = FaultShares::COMMON;
     let hosts = |full: usize| if bench.options.smoke { 100 } else { full };
-    let main = HostLoad::shuffled("main", hosts(5_000), broken, SHORT);
-    let tls = HostLoad { tls: true, ..HostLoad::shuffled("tls", hosts(1_000), broken, SHORT) };
+    let main = ManyHostsWorkload::shuffled("main", hosts(5_000), broken, SHORT);
+    let tls = ManyHostsWorkload { tls: true, ..ManyHostsWorkload::shuffled("tls", hosts(1_000), broken, SHORT) };
     cards.push(main_part(bench, main)?);
     cards.push(broken_hosts_part(bench, tls)?);
     cards.push(reuse_part(bench)?);
@@ -105,25 +105,31 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         return Ok(cards);
     }
     let late = FaultShares { bad_name: 0, late_name: 5, ..broken };
-    cards.push(main_part(bench, HostLoad::shuffled("late-names", 5_000, late, LONG))?);
+    cards.push(main_part(bench, ManyHostsWorkload::shuffled("late-names", 5_000, late, LONG))?);
     cards.push(unanswered_part(bench)?);
-    cards.push(broken_hosts_part(bench, HostLoad::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT))?);
+    cards.push(broken_hosts_part(
+        bench,
+        ManyHostsWorkload::shuffled("slow", 1_000, FaultShares { slow: 5, ..broken }, SHORT),
+    )?);
     if bench.options.slow {
         cards.push(memory_part(bench)?);
     }
     for (part, hosts) in HOSTS {
-        cards.push(dead_hosts_part(bench, HostLoad::shuffled(part, hosts, broken, SHORT))?);
+        cards.push(dead_hosts_part(bench, ManyHostsWorkload::shuffled(part, hosts, broken, SHORT))?);
     }
     for (part, dead) in DEAD {
-        cards.push(dead_hosts_part(bench, HostLoad::shuffled(part, DEAD_HOSTS, FaultShares::dead(dead), SHORT))?);
+        cards.push(dead_hosts_part(
+            bench,
+            ManyHostsWorkload::shuffled(part, DEAD_HOSTS, FaultShares::dead(dead), SHORT),
+        )?);
     }
     Ok(cards)
 }
 
 /// Makes the part of the job to which the goals apply. haul runs with as many concurrent requests
 /// as its competitors, with retries, and with its defaults.
-fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
-    let run = RunningLoad::start(bench, load)?;
+fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
+    let run = RunningHosts::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
     let mut entries = vec![run.haul(HAUL_300, &format!("{parallel} --retry 0")), run.haul(HAUL_RETRIES, &parallel)];
     // With 64 requests at a time, haul waits a minute or two for silent hosts.
@@ -144,8 +150,8 @@ fn main_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
 }
 
 /// Makes a part of the job with a smaller load and broken hosts.
-fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
-    let run = RunningLoad::start(bench, load)?;
+fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
+    let run = RunningHosts::start(bench, load)?;
     let mut entries =
         vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0")), run.haul(HAUL, "--retry 0")];
     entries.extend(run.peers(bench));
@@ -159,8 +165,8 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPa
 }
 
 /// Makes the part of the job for one value of the curve over the share of broken hosts.
-fn dead_hosts_part(bench: &mut JobEnvironment, load: HostLoad) -> Result<JobPart> {
-    let run = RunningLoad::start(bench, load)?;
+fn dead_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
+    let run = RunningHosts::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
     entries.extend(run.peers(bench));
     let goals = vec![PartGoal::at_most(MetricKind::MissingPages, HAUL_300, 0.0)];
@@ -173,7 +179,7 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     // Even in a smoke run, there are more hosts than concurrent requests, or a host would need two
     // connections.
     let hosts = if bench.options.smoke { 200 } else { 400 };
-    let load = HostLoad {
+    let load = ManyHostsWorkload {
         part: "reuse",
         hosts,
         mix: HostMix::Shares(FaultShares::default()),
@@ -182,7 +188,7 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: FEW_PARALLEL,
         limit: Duration::ZERO,
     };
-    let run = RunningLoad::start(bench, load)?;
+    let run = RunningHosts::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL, "")];
     entries.extend(run.peers(bench));
     let goals = vec![
@@ -195,7 +201,7 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
 /// Makes a part of the job in which the pages of good hosts are queued after pages of hosts that
 /// always answer with 503.
 fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
-    let load = HostLoad {
+    let load = ManyHostsWorkload {
         part: "fair",
         hosts: 40,
         mix: HostMix::First(20, HostKind::Unavailable),
@@ -204,7 +210,7 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: FEW_PARALLEL,
         limit: Duration::ZERO,
     };
-    let run = RunningLoad::start(bench, load)?;
+    let run = RunningHosts::start(bench, load)?;
     let retries = if bench.options.smoke { 1 } else { 3 };
     let mut entries = vec![run.haul(HAUL, &format!("--retry {retries}"))];
     entries.extend(run.curl(bench, &format!("--retry {retries}")));
@@ -215,7 +221,7 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
 /// Makes a part of the job with healthy pages, and with host names for which the name server never
 /// answers.
 fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
-    let load = HostLoad {
+    let load = ManyHostsWorkload {
         part: "unanswered",
         hosts: 360,
         mix: HostMix::First(60, HostKind::NameUnanswered),
@@ -224,7 +230,7 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: FEW_PARALLEL,
         limit: LONG,
     };
-    let run = RunningLoad::start(bench, load)?;
+    let run = RunningHosts::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL, "")];
     entries.extend(run.peers(bench));
     let goals = vec![PartGoal::at_most(MetricKind::MissingPages, HAUL, 0.0)];
@@ -234,7 +240,7 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
 /// Makes a part of the job that compares the memory for a million URLs of a hundred thousand hosts
 /// with the memory for a tenth of both.
 fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
-    let load = HostLoad {
+    let load = ManyHostsWorkload {
         part: "memory",
         hosts: 100_000,
         mix: HostMix::Shares(FaultShares::default()),
@@ -243,7 +249,7 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: PARALLEL,
         limit: Duration::ZERO,
     };
-    let run = RunningLoad::start(bench, load)?;
+    let run = RunningHosts::start(bench, load)?;
     let few = run.only(bench, "memory-few", |host| host < 10_000)?;
     let options = format!("--parallel-max {PARALLEL}");
     let entries = vec![few.haul(FEW_HOSTS, &options), run.haul(MANY_HOSTS, &options)];
@@ -254,8 +260,8 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
 }
 
 /// A running network of hosts, and the URL lists for it.
-struct RunningLoad {
-    load: HostLoad,
+struct RunningHosts {
+    load: ManyHostsWorkload,
     network: Rc<HostNetwork>,
     list: String,
     /// The file name of curl's configuration with the same URLs.
@@ -263,8 +269,8 @@ struct RunningLoad {
     urls: Vec<HostUrl>,
 }
 
-impl RunningLoad {
-    fn start(bench: &JobEnvironment, load: HostLoad) -> Result<RunningLoad> {
+impl RunningHosts {
+    fn start(bench: &JobEnvironment, load: ManyHostsWorkload) -> Result<RunningHosts> {
         let network = HostNetwork::builder(load.hosts).mix(load.mix.clone()).tls(load.tls).start()?;
         let urls = match load.urls {
             UrlOrder::Shuffled(count) => network.urls_shuffled(count, bench.options.seed),
@@ -278,28 +284,28 @@ impl RunningLoad {
         if let Some(pem) = network.ca_pem() {
             fs::write(bench.work.join(ca_of(load.part)), pem)?;
         }
-        RunningLoad::write(bench, load.part, load, Rc::new(network), urls)
+        RunningHosts::write(bench, load.part, load, Rc::new(network), urls)
     }
 
     fn write(
         bench: &JobEnvironment,
         name: &str,
-        load: HostLoad,
+        load: ManyHostsWorkload,
         network: Rc<HostNetwork>,
         urls: Vec<HostUrl>,
-    ) -> Result<RunningLoad> {
+    ) -> Result<RunningHosts> {
         let [list, config] = ["list", "cfg"].map(|kind| format!("{name}.{kind}"));
         bench.write_lines(&list, urls.iter().map(|url| url.url.clone()))?;
         bench.write_lines(&config, urls.iter().map(|url| format!("url = \"{}\"", url.url)))?;
-        Ok(RunningLoad { load, network, list, config, urls })
+        Ok(RunningHosts { load, network, list, config, urls })
     }
 
     /// Makes a load with the URLs of those hosts for which `has` returns true.
-    fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<RunningLoad> {
+    fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<RunningHosts> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
-        let load = HostLoad { mix: self.load.mix.clone(), ..self.load };
-        RunningLoad::write(bench, name, load, Rc::clone(&self.network), urls.map(|(_, url)| url.clone()).collect())
+        let load = ManyHostsWorkload { mix: self.load.mix.clone(), ..self.load };
+        RunningHosts::write(bench, name, load, Rc::clone(&self.network), urls.map(|(_, url)| url.clone()).collect())
     }
 
     fn check(&self) -> OutputCheck {
@@ -358,7 +364,7 @@ impl RunningLoad {
 
     /// Makes the benchmark programs for haul's competitors that are installed.
     fn peers(&self, bench: &JobEnvironment) -> Vec<BenchProgram> {
-        let HostLoad { part, tls, parallel, limit, .. } = self.load;
+        let ManyHostsWorkload { part, tls, parallel, limit, .. } = self.load;
         let (server, seconds, list) = (self.network.name_server(), limit.as_secs(), &self.list);
         let cacert = if tls { format!(" -cacert {}", ca_of(part)) } else { String::new() };
         let go = format!("gofetch -list {list} -parallel {parallel} -max-time {seconds}s -dns-server {server}{cacert}");

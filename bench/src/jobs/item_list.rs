@@ -22,7 +22,7 @@ pub(super) fn item(number: usize) -> String {
 }
 
 /// A list of items, and a server that runs until the job is finished.
-pub(super) struct ItemList {
+pub(super) struct ItemEchoServer {
     /// The URL that echoes the content of requests.
     pub(super) url: String,
     /// The description of the server, for the report.
@@ -30,9 +30,9 @@ pub(super) struct ItemList {
     digest: OutputDigest,
 }
 
-impl ItemList {
+impl ItemEchoServer {
     /// Starts a server that has to receive this number of items.
-    pub(super) fn start(bench: &mut JobEnvironment, items: usize) -> Result<ItemList> {
+    pub(super) fn start(bench: &mut JobEnvironment, items: usize) -> Result<ItemEchoServer> {
         let origin = Origin::builder().record(false).start()?;
         let relay = Relay::to(origin.http_addr()).rtt(RTT).handshake(true).start()?;
         let url = format!("http://{}/echo", relay.addr());
@@ -41,7 +41,7 @@ impl ItemList {
         let mut lines: Vec<String> = (0..items).map(|number| item(number) + "\n").collect();
         lines.sort();
         let digest = OutputDigest::from_bytes(lines.concat().as_bytes());
-        Ok(ItemList { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
+        Ok(ItemEchoServer { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
     }
 
     /// Creates the benchmark program for the shell command `null`. The command `proof` sends the

@@ -6,7 +6,7 @@
 //! connections they take 16 round trips, or 0.8 s. By default haul opens at most 50 connections to
 //! a host, as many as `curl -Z`.
 
-use super::item_list::{ItemList, item};
+use super::item_list::{ItemEchoServer, item};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -23,7 +23,7 @@ const CURL: &str = "curl -Z, next";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let requests = bench.count(REQUESTS);
-    let list = ItemList::start(bench, requests)?;
+    let list = ItemEchoServer::start(bench, requests)?;
     let url = &list.url;
     let numbers = || 0..requests;
     bench.write_lines("list.jsonl", numbers().map(|n| format!("{{\"form\":{{\"item\":{n}}}}}")))?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::item_list::{ItemList, item};
+use super::item_list::{ItemEchoServer, item};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -17,7 +17,7 @@ const CURL: &str = "curl -Z";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = bench.count(FILES);
-    let list = ItemList::start(bench, files)?;
+    let list = ItemEchoServer::start(bench, files)?;
     let url = &list.url;
     fs::create_dir_all(bench.work.join("files"))?;
     for n in 0..files {

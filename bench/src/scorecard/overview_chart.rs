@@ -20,7 +20,7 @@ const HEAD: i32 = 70;
 
 /// Draws the chart of all parts in which haul has a competitor; `None` if there is no such part.
 pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
-    let rows: Vec<(&PartResult, [Option<PeerRatio>; 2])> = record
+    let rows: Vec<(&PartResult, [Option<CompetitorRatio>; 2])> = record
         .sheets
         .iter()
         .filter(|sheet| !sheet.part.contains('@'))
@@ -66,21 +66,21 @@ pub(super) fn chart(record: &BenchRecord) -> DrawResult<Option<String>> {
 }
 
 /// The ratio of haul's result to that of its best competitor.
-struct PeerRatio {
+struct CompetitorRatio {
     value: f64,
     peer: String,
 }
 
 /// Returns the ratio of the first variant of haul to its best competitor; `None` if outputs of haul
 /// or of all competitors were wrong.
-fn ratio(sheet: &PartResult, what: MetricKind) -> Option<PeerRatio> {
+fn ratio(sheet: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == ProgramRole::Haul)?;
     // With a reader at the end of its pipe, only the client is compared.
     let what =
         if what == MetricKind::Cpu && haul.median(MetricKind::Client).is_some() { MetricKind::Client } else { what };
     let peer = &sheet.best_peer(what)?.name;
     let value = sheet.ratio(what, &haul.name, peer)?;
-    (value >= LEAST_RATIO).then(|| PeerRatio { value, peer: peer.clone() })
+    (value >= LEAST_RATIO).then(|| CompetitorRatio { value, peer: peer.clone() })
 }
 
 #[cfg(test)]

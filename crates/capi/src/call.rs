@@ -25,7 +25,7 @@ use crate::callbacks::{
 use crate::client::{ClientState, haul_client};
 use crate::content::{BodyCallback, BorrowedBytes};
 use crate::error::{CallFailure, catch_panic, haul_status};
-use crate::reply_destination::ReplyDestination;
+use crate::reply_destination::ReplyCallbacks;
 use crate::request::{PerRequestSettings, haul_request, parse_method, url_failure};
 use crate::response::{haul_reply, haul_response};
 use crate::settings::time_limit;
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn haul_client_call(
         let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         response.clear();
         let shared = client.shared();
-        let output = ReplyDestination {
+        let output = ReplyCallbacks {
             on_head: call.on_head,
             reserve: call.reserve,
             on_body: call.on_body,

@@ -24,14 +24,14 @@ const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// The caller's callbacks for a reply. Without callbacks for the body, haul stores the body.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ReplyDestination {
+pub(crate) struct ReplyCallbacks {
     pub(crate) on_head: haul_head_fn,
     pub(crate) reserve: haul_reserve_fn,
     pub(crate) on_body: haul_body_fn,
     pub(crate) user: UserPointer,
 }
 
-impl ReplyDestination {
+impl ReplyCallbacks {
     /// The destination without callbacks: haul stores the body.
     pub(crate) const IN_MEMORY: Self =
         Self { on_head: None, reserve: None, on_body: None, user: UserPointer(std::ptr::null_mut()) };
@@ -72,7 +72,7 @@ pub(crate) struct StoredBody {
 
 /// Receives one body and writes it to its destination.
 pub(crate) struct ReplyBodyWriter {
-    output: ReplyDestination,
+    output: ReplyCallbacks,
     kept: Vec<u8>,
     /// The start of the caller's memory, whose size is `room`; NULL before the memory is requested.
     start: *mut u8,
@@ -87,7 +87,7 @@ unsafe impl Send for ReplyBodyWriter {}
 impl ReplyBodyWriter {
     /// Creates a writer of a reply's body. `kept` is the memory of an earlier body, which is
     /// reused.
-    pub(crate) fn new(output: ReplyDestination, kept: Vec<u8>) -> Self {
+    pub(crate) fn new(output: ReplyCallbacks, kept: Vec<u8>) -> Self {
         Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
     }
 
@@ -222,7 +222,7 @@ mod tests {
 
     fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> ReplyBodyWriter {
         ReplyBodyWriter::new(
-            ReplyDestination { reserve, user: UserPointer((&raw mut *memory).cast()), ..ReplyDestination::IN_MEMORY },
+            ReplyCallbacks { reserve, user: UserPointer((&raw mut *memory).cast()), ..ReplyCallbacks::IN_MEMORY },
             Vec::new(),
         )
     }

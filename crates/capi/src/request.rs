@@ -29,7 +29,7 @@ use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn}
 use crate::client::ClientState;
 use crate::content::BodyContent;
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
-use crate::reply_destination::ReplyDestination;
+use crate::reply_destination::ReplyCallbacks;
 use crate::settings::{has_max_size, has_redirects, set_max_size, set_redirects, time_limit};
 use crate::text;
 
@@ -43,7 +43,7 @@ pub struct haul_request {
     max_time: Option<Duration>,
     pub(crate) trailers: Option<Trailers>,
     pub(crate) own: PerRequestSettings,
-    pub(crate) output: ReplyDestination,
+    pub(crate) output: ReplyCallbacks,
 }
 
 /// The settings of one request, which override the client's.
@@ -180,7 +180,7 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
             max_time: None,
             trailers: None,
             own: PerRequestSettings { raw_path, ..PerRequestSettings::default() },
-            output: ReplyDestination::IN_MEMORY,
+            output: ReplyCallbacks::IN_MEMORY,
         }))
     })
 }
@@ -306,7 +306,7 @@ pub unsafe extern "C" fn haul_request_set_output(
     on_body: haul_body_fn,
     user: *mut c_void,
 ) -> haul_status {
-    let output = ReplyDestination { on_head, reserve, on_body, user: UserPointer(user) };
+    let output = ReplyCallbacks { on_head, reserve, on_body, user: UserPointer(user) };
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {

@@ -8,7 +8,7 @@ use haul::{Client, Response};
 
 use crate::client::haul_client;
 use crate::error::{CallFailure, catch_panic, haul_status};
-use crate::reply_destination::{ReplyBodyWriter, ReplyDestination};
+use crate::reply_destination::{ReplyBodyWriter, ReplyCallbacks};
 use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
@@ -36,7 +36,7 @@ pub(crate) fn open_reply(
 pub(crate) fn receive_reply(
     engine: &Client,
     request: Request,
-    output: ReplyDestination,
+    output: ReplyCallbacks,
     response: &mut haul_response,
 ) -> Result<(), CallFailure> {
     let filler = ReplyBodyWriter::new(output, std::mem::take(&mut response.body.kept));
@@ -54,7 +54,7 @@ pub(crate) fn receive_reply(
 fn receive_reply_after_head(
     engine: &Client,
     request: Request,
-    output: ReplyDestination,
+    output: ReplyCallbacks,
     mut filler: ReplyBodyWriter,
     response: &mut haul_response,
 ) -> Result<(), CallFailure> {
@@ -89,7 +89,7 @@ pub(crate) unsafe fn with_new_response(
     client: *mut haul_client,
     request: *const haul_request,
     response: *mut *mut haul_response,
-    send: impl FnOnce(&Client, Request, ReplyDestination, &mut haul_response) -> Result<(), CallFailure>,
+    send: impl FnOnce(&Client, Request, ReplyCallbacks, &mut haul_response) -> Result<(), CallFailure>,
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the caller guarantees it.

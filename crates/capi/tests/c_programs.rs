@@ -5,7 +5,7 @@ mod common;
 
 use common::{BuildDirectory, has, has_expected};
 use testkit::dns_server::DnsServer;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 
@@ -29,7 +29,7 @@ fn calls_streams_uploads_interrupts_and_forks_work() {
 fn early_response_ends_a_slow_upload() {
     let Some(directory) = BuildDirectory::new() else { return };
     let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let program = directory.compile("tests/c/early_response.c");
     assert_eq!(program.run_well([peer.url("/")]), "heard early\n");
 }

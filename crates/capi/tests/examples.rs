@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::BuildDirectory;
 use testkit::c_program::CProgram;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 #[test]
@@ -41,7 +41,7 @@ fn login_example_shares_and_saves_its_jar() {
     let form = "user=me&password=a%26b+c";
     let set = "HTTP/1.1 200 OK\r\nSet-Cookie: sid=31; Path=/; Max-Age=3600\r\nContent-Length: 2\r\n\r\nin";
     let page = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome";
-    let peer = RawPeer::start(vec![vec![
+    let peer = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(form.len()),
         ScriptStep::send(set),

@@ -26,7 +26,7 @@ use crate::form::ParsedFormOptions;
 use crate::given_option::GivenOption;
 use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
 use crate::program_persona::ProgramPersona;
-use crate::record_input::RecordFormat;
+use crate::record_input::RecordInputFormat;
 use crate::secret_arguments::SecretArgumentPart;
 use crate::url_list::UrlList;
 use crate::usage_error::{UsageError, UsageErrorReason};
@@ -43,7 +43,7 @@ pub struct ParsedArgs {
     /// The settings that apply to the whole run, not to one group.
     pub global: GlobalArgs,
     /// The groups of URLs and options, which `--next` separates. Never empty.
-    pub groups: Vec<NextOptionGroup>,
+    pub groups: Vec<ParsedUrlGroup>,
     /// The option that prints a text, such as `--help`, after which no transfers run; `None` to run
     /// the transfers.
     pub info: Option<InfoOption>,
@@ -89,7 +89,7 @@ pub enum InfoOption {
 
 /// The URLs and options between one `--next` and the following one.
 #[derive(Clone, Debug)]
-pub struct NextOptionGroup {
+pub struct ParsedUrlGroup {
     /// True if this group begins after a `next` in a config file. The group may then run in
     /// parallel with the group before it.
     pub is_listed: bool,
@@ -97,7 +97,7 @@ pub struct NextOptionGroup {
     pub urls: UrlList,
     /// `--jsonl-in`: the format of the input files whose lines describe requests. `None` if each
     /// line is a URL.
-    pub record_format: Option<RecordFormat>,
+    pub record_format: Option<RecordInputFormat>,
     /// `--allow-body-files`: a record may name a file that is sent.
     pub allow_body_files: bool,
     /// The `-o` and `-O` options, in order. The first belongs to the first URL, and so on.
@@ -140,10 +140,10 @@ pub struct NextOptionGroup {
     pub stages: Vec<ParsedStage>,
 }
 
-impl NextOptionGroup {
+impl ParsedUrlGroup {
     /// Returns a `--next` group without URLs, with the default options of the persona.
     pub fn with_defaults(persona: ProgramPersona) -> Self {
-        NextOptionGroup {
+        ParsedUrlGroup {
             is_listed: false,
             urls: UrlList::default(),
             record_format: None,
@@ -188,7 +188,7 @@ pub struct ParsedStage {
     /// The URL template after `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
     /// The `-o` and `-O` options after `--then`. Empty for the first stage, whose outputs are in
-    /// [`NextOptionGroup::outputs`].
+    /// [`ParsedUrlGroup::outputs`].
     pub outputs: Vec<OutputArg>,
     /// The values of `--extract`, in order: regular expressions whose matches are printed or used
     /// by the next stage.
@@ -500,7 +500,7 @@ impl ParsedArgs {
     pub fn with_defaults(persona: ProgramPersona) -> Self {
         ParsedArgs {
             global: GlobalArgs::with_defaults(persona),
-            groups: vec![NextOptionGroup::with_defaults(persona)],
+            groups: vec![ParsedUrlGroup::with_defaults(persona)],
             info: None,
             help_first: Vec::new(),
             agent_command: None,
@@ -527,7 +527,7 @@ impl ParsedArgs {
     }
 
     /// Returns the last `--next` group, to which the next option of the command line applies.
-    pub fn group(&mut self) -> &mut NextOptionGroup {
+    pub fn group(&mut self) -> &mut ParsedUrlGroup {
         let last = self.groups.len() - 1;
         &mut self.groups[last]
     }
@@ -584,7 +584,7 @@ impl ParsedArgs {
         if self.group().urls.is_empty() {
             return Err(UsageErrorReason::MissingUrlBeforeNext);
         }
-        self.groups.push(NextOptionGroup::with_defaults(self.global.persona));
+        self.groups.push(ParsedUrlGroup::with_defaults(self.global.persona));
         Ok(())
     }
 

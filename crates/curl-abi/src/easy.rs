@@ -27,11 +27,11 @@ use crate::codes::{
     CURLcode, code_of,
 };
 use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
-use crate::headers::{HeadOrigin, HeaderStore, StoredHead};
+use crate::headers::{HeaderMessageKind, HeaderStore, StoredHead};
 use crate::info::TransferInfo;
 use crate::mime::FormCopy;
 use crate::options::{EasyOptions, numbers as opt};
-use crate::request::{self, KeptRequest, TransferFailure};
+use crate::request::{self, ReusableRequest, TransferFailure};
 use crate::share::{Share, ShareUse};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::easy_driver;
@@ -67,7 +67,7 @@ pub struct EasyState {
     hsts: Option<HstsCache>,
     alt_svc: Option<AltSvcCache>,
     /// The parts of the last request that the next request can use again.
-    pub(crate) kept: KeptRequest,
+    pub(crate) kept: ReusableRequest,
     is_performing: bool,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
     pub(crate) multi: Option<usize>,
@@ -335,7 +335,7 @@ impl EasyState {
         self.infos.set_at_end(&self.options, outcome, url);
         let mut heads = running.take_heads();
         if let (true, Some(head)) = (heads.is_empty(), &outcome.head) {
-            heads.push(StoredHead { origin: HeadOrigin::Header, request: 0, raw: head.raw().to_vec() });
+            heads.push(StoredHead { origin: HeaderMessageKind::Header, request: 0, raw: head.raw().to_vec() });
         }
         self.headers = HeaderStore::new(heads);
         if let Some(failure) = running.failure() {
@@ -405,7 +405,7 @@ pub extern "C" fn curl_easy_reset(easy: OpaqueHandle) {
         let new = EasyOptions { has_cookies, ..EasyOptions::default() };
         let old = std::mem::replace(&mut state.options, new);
         state.files_read = 0;
-        state.kept = KeptRequest::default();
+        state.kept = ReusableRequest::default();
         state.infos = TransferInfo::default();
         state.headers = HeaderStore::default();
         drop(state);

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use crate::codes::CURLFORMcode;
 use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::memory;
-use crate::mime::{MimeTree, TreeContent, TreePart, form_content};
+use crate::mime::{MimeContentCopy, MimeCopy, MimePartCopy, form_content};
 use crate::slist::{self, curl_slist};
 use crate::transfer::content::ContentRead;
 
@@ -211,55 +211,55 @@ impl PostForm {
     ///
     /// # Safety
     /// The memory to which the program's options point is still valid.
-    pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> TreeContent) -> MimeTree {
+    pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> MimeContentCopy) -> MimeCopy {
         let part = |part: &PostPart| {
-            let base = |content| TreePart {
+            let base = |content| MimePartCopy {
                 name: Some(part.name.clone()),
                 filename: part.filename.clone(),
                 content_type: part.content_type.clone(),
                 headers: part.headers.clone(),
                 content,
-                ..TreePart::default()
+                ..MimePartCopy::default()
             };
             match &part.content {
-                PostContent::Bytes(bytes) => base(TreeContent::Bytes(bytes.as_slice().into())),
+                PostContent::Bytes(bytes) => base(MimeContentCopy::Bytes(bytes.as_slice().into())),
                 PostContent::Borrowed(start, length) => {
                     // SAFETY: the caller guarantees it.
                     let bytes = unsafe { memory::bytes_with_length(start.0.cast_const().cast(), Some(*length)) };
-                    let copy = base(TreeContent::Bytes(bytes.unwrap_or_default().into()));
+                    let copy = base(MimeContentCopy::Bytes(bytes.unwrap_or_default().into()));
                     let has_type = copy.content_type.is_some() || copy.filename.is_none();
-                    TreePart {
+                    MimePartCopy {
                         content_type: if has_type { copy.content_type.clone() } else { Some(type_of(&copy)) },
                         ..copy
                     }
                 }
-                PostContent::Value(path) => base(TreeContent::File(path.clone())),
+                PostContent::Value(path) => base(MimeContentCopy::File(path.clone())),
                 PostContent::Stream(data, length) => base(read(*data, *length)),
                 PostContent::Files(files) => match files.as_slice() {
-                    [file] => file_part(file, base(TreeContent::Empty)),
+                    [file] => file_part(file, base(MimeContentCopy::Empty)),
                     files => {
-                        let parts = files.iter().map(|file| file_part(file, TreePart::default())).collect();
-                        base(TreeContent::Form(MimeTree { parts }))
+                        let parts = files.iter().map(|file| file_part(file, MimePartCopy::default())).collect();
+                        base(MimeContentCopy::Form(MimeCopy { parts }))
                     }
                 },
             }
         };
-        MimeTree { parts: self.parts.iter().map(part).collect() }
+        MimeCopy { parts: self.parts.iter().map(part).collect() }
     }
 }
 
 /// Returns the media type that matches the file name of a part.
-fn type_of(part: &TreePart) -> String {
+fn type_of(part: &MimePartCopy) -> String {
     haul_policy::multipart::content_type_by_extension(part.filename.as_deref().unwrap_or_default()).to_owned()
 }
 
 /// Returns `part` with the content, name and media type of a file.
-fn file_part(file: &PostFile, part: TreePart) -> TreePart {
+fn file_part(file: &PostFile, part: MimePartCopy) -> MimePartCopy {
     let base = file.path.file_name().map(|name| name.as_bytes().to_vec());
-    TreePart {
+    MimePartCopy {
         filename: file.filename.clone().or(part.filename).or(base),
         content_type: file.content_type.clone().or(part.content_type),
-        content: TreeContent::File(named_file(&file.path)),
+        content: MimeContentCopy::File(named_file(&file.path)),
         ..part
     }
 }
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn curl_formget(
     catch_panic(-1, || {
         let (Some(form), Some(append)) = (FORMS.get(form), append) else { return -1 };
         // SAFETY: libcurl's contract.
-        let tree = unsafe { lock(&form).to_mime_tree(|_, _| TreeContent::Empty) };
+        let tree = unsafe { lock(&form).to_mime_tree(|_, _| MimeContentCopy::Empty) };
         let Ok((mut source, content_type)) = form_content(&tree, None, false) else { return -1 };
         let head = format!("Content-Type: {content_type}\r\n\r\n");
         // SAFETY: the program's function with its argument.

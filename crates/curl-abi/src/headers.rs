@@ -13,7 +13,7 @@ use crate::memory;
 /// The kind of message that contained a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum HeadOrigin {
+pub(crate) enum HeaderMessageKind {
     /// A final response (`CURLH_HEADER`).
     Header = 1,
     /// A trailer section (`CURLH_TRAILER`).
@@ -30,7 +30,7 @@ const ALL_ORIGINS: c_uint = 0x1f;
 /// A response head or a trailer section, as received.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredHead {
-    pub(crate) origin: HeadOrigin,
+    pub(crate) origin: HeaderMessageKind,
     /// The index of the request to which it belongs, from 0.
     pub(crate) request: c_int,
     pub(crate) raw: Vec<u8>,
@@ -51,7 +51,7 @@ pub struct curl_header {
 struct FoundField {
     name: CString,
     value: CString,
-    origin: HeadOrigin,
+    origin: HeaderMessageKind,
     request: c_int,
 }
 
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn folded_lines_and_repeated_fields_are_found() {
         let raw = b"HTTP/1.1 200 OK: yes\r\nA: 1\r\nB: x\r\n  y\r\na: 2\r\n\r\n".to_vec();
-        let mut store = HeaderStore::new(vec![StoredHead { origin: HeadOrigin::Header, request: 0, raw }]);
+        let mut store = HeaderStore::new(vec![StoredHead { origin: HeaderMessageKind::Header, request: 0, raw }]);
         let texts: Vec<_> =
             store.fields().iter().map(|field| (field.name.to_str().unwrap(), field.value.to_str().unwrap())).collect();
         assert_eq!(texts, [("A", "1"), ("B", "x y"), ("a", "2")]);

@@ -6,7 +6,7 @@ mod common;
 use std::ffi::OsStr;
 
 use common::BuildDirectory;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::unused_port::unused_port;
 
@@ -70,7 +70,7 @@ fn transfer_reports_equal_those_of_libcurl() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (origin, base) = Origin::start_with_base_url();
     let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nonce";
-    let once = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    let once = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     assert_eq!(directory.compile("reports").run_well([base, once.url("/")]), "reported\n");
     // After a challenge, a handle sends Basic credentials to the whole origin.
     assert_eq!((origin.hits("/private/small/1"), origin.hits("/private/bytes/7")), (2, 1));
@@ -81,7 +81,7 @@ fn connect_head_belongs_to_the_request_after_it() {
     let Some(directory) = BuildDirectory::new() else { return };
     let tunnel = "HTTP/1.1 200 OK\r\nX-Proxy: tunnel\r\n\r\n";
     let reply = "HTTP/1.1 200 OK\r\nX-Server: origin\r\nContent-Length: 7\r\n\r\nthrough";
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(tunnel),
         ScriptStep::ReadHead,
@@ -95,7 +95,7 @@ fn connect_head_belongs_to_the_request_after_it() {
 fn proxies_receive_requests_and_credentials() {
     let Some(directory) = BuildDirectory::new() else { return };
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nby proxy";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     assert_eq!(directory.compile("proxied").run_well([peer.url("")]), "proxied\n");
     let request = String::from_utf8(peer.received(0).to_vec()).unwrap();
     assert!(request.starts_with("GET http://h.example/page?x HTTP/1.1\r\n"), "{request}");

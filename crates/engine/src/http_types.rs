@@ -88,12 +88,12 @@ fn conversion_error(error: http::Error, url: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use testkit::h1_peer::{RawPeer, ScriptStep};
+    use testkit::h1_peer::{H1Peer, ScriptStep};
 
     use super::*;
 
-    fn reply(text: &'static str) -> (RawPeer, Response) {
-        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(text)]]);
+    fn reply(text: &'static str) -> (H1Peer, Response) {
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(text)]]);
         let response = Client::new().get(peer.url("/")).send().unwrap();
         (peer, response)
     }
@@ -102,7 +102,7 @@ mod tests {
     fn http_request_keeps_method_repeated_fields_and_body() {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         let steps = vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(4), ScriptStep::send(answer)];
-        let peer = RawPeer::start(vec![steps]);
+        let peer = H1Peer::start(vec![steps]);
         let request = http::Request::builder()
             .method("PROPFIND")
             .uri(peer.url("/a?b=c"))
@@ -119,8 +119,7 @@ mod tests {
 
     #[test]
     fn http_request_parts_without_body_send_no_body() {
-        let peer =
-            RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
         let (parts, ()) = http::Request::get(peer.url("/")).body(()).unwrap().into_parts();
         let response = Client::new().request_from_parts(&parts).send().unwrap();
         assert_eq!(response.to_http().unwrap().status(), http::StatusCode::NO_CONTENT);

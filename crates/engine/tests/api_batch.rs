@@ -17,7 +17,7 @@ use haul::net::pool::PoolLimits;
 use haul::sink::Sink;
 use haul::{Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn is_readable(fd: impl AsFd, wait: Duration) -> bool {
     let wait = Timespec::try_from(wait).unwrap();
@@ -144,7 +144,7 @@ fn fetch_all_reads_requests_lazily_until_dropped() {
         }
         drop(replies);
         assert!(asked.load(Ordering::Relaxed) <= 5 + 16);
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         let batch = client.batch(BatchOptions::default());
         batch.submit(client.get(&peer.url("/")).build().unwrap());
         while peer.connections() == 0 {
@@ -168,7 +168,7 @@ fn cancelled_request_frees_its_connection_or_stream() {
         .build();
     let plain = Client::new();
     with_time_limit("giving up", move || {
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         let batch =
             plain.batch(BatchOptions { max_parallel: 1, order: BatchOrder::Completion, ..BatchOptions::default() });
         let hangs = batch.submit(plain.get(&peer.url("/")).build().unwrap());
@@ -299,7 +299,7 @@ fn panicking_body_or_sink_fails_only_its_request() {
 #[test]
 fn timeout_includes_retry_after_but_not_queueing() {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().options(|options| options.retry.max = 1).build();
     with_time_limit("time", move || {
@@ -398,7 +398,7 @@ fn pool_limits_apply_to_idle_batch_connections() {
         assert_eq!(origin.connections(), 6);
 
         for limits in [PoolLimits { connections: 1, ..all }, PoolLimits { per_key: 1, ..all }] {
-            let peer = RawPeer::always(vec![
+            let peer = H1Peer::always(vec![
                 ScriptStep::ReadHead,
                 ScriptStep::Await(1),
                 ScriptStep::send(REPLY),
@@ -417,7 +417,7 @@ fn pool_limits_apply_to_idle_batch_connections() {
             assert!(peer.finished(3), "{limits:?}");
         }
 
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(REPLY), ScriptStep::ReadToEnd]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(REPLY), ScriptStep::ReadToEnd]);
         let client = Client::builder().pool(PoolLimits { idle: Duration::from_millis(100), ..all }).build();
         let batch = client.batch(BatchOptions::default());
         for connections in 1..=2 {
@@ -440,7 +440,7 @@ fn close_idle_closes_idle_batch_connections() {
             assert_eq!(origin.connections(), connections);
             client.close_idle();
         }
-        let peer = RawPeer::always(vec![
+        let peer = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
             ScriptStep::ReadToEnd,
@@ -455,7 +455,7 @@ fn close_idle_closes_idle_batch_connections() {
 #[test]
 #[cfg(target_os = "linux")]
 fn library_threads_block_signals() {
-    let (client, peer) = (Client::new(), RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]));
+    let (client, peer) = (Client::new(), H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]));
     let batch = client.batch(BatchOptions::default());
     batch.submit(client.get(&peer.url("/")).build().unwrap());
     assert!(peer.saw(0, b"\r\n\r\n"));

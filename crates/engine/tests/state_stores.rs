@@ -15,7 +15,7 @@ use haul::state::cookie_jar::SharedCookieJar;
 use haul::state::hsts::HstsCache;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::cookie::netscape;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 const PROCESSES: usize = 20;
 const REQUESTS: usize = 100;
@@ -39,7 +39,7 @@ fn cookies_of_redirects_and_responses_are_stored() {
             ]
         };
         let many: String = (0..60).map(|i| format!("Set-Cookie: m{i:02}=1; Path=/many\r\n")).collect();
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             set("302 Go", "Location: /next\r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: deep=1; Path=/other\r\n"),
             set("200 OK", "Set-Cookie: b=2; Path=/\r\nSet-Cookie: a=; Max-Age=0; Path=/\r\n"),
             set("404 No", &many),
@@ -61,10 +61,10 @@ fn cookies_of_redirects_and_responses_are_stored() {
 #[test]
 fn redirect_drops_literal_cookie_and_sends_jar_cookie() {
     let second =
-        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]);
+        H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]);
     let to = second.url("/").replace("127.0.0.1", "localhost");
     let go = format!("HTTP/1.1 307 Go\r\nLocation: {to}\r\nSet-Cookie: first=1\r\nContent-Length: 0\r\n\r\n");
-    let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(go)]);
+    let first = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(go)]);
     let jar = SharedCookieJar::new();
     jar.store_fields(&Target::parse(&to).unwrap(), [&b"second=2"[..]]);
     let options = RequestOptions { jar: Some(jar), cookie: Some(b"own=0".to_vec()), ..following() };
@@ -101,7 +101,7 @@ fn hsts_and_alt_svc_need_a_verified_certificate() {
     let authority = testkit::test_certificates::TestCertificates::for_names(&["localhost"]);
     let reply = "HTTP/1.1 200 OK\r\nStrict-Transport-Security: max-age=9000\r\nAlt-Svc: h3=\":443\"\r\nContent-Length: 0\r\n\r\n";
     for (verify, known) in [(true, 1), (false, 0)] {
-        let peer = RawPeer::start_tls(vec![vec![ScriptStep::ReadHead, ScriptStep::send(reply)]], &authority, &[]);
+        let peer = H1Peer::start_tls(vec![vec![ScriptStep::ReadHead, ScriptStep::send(reply)]], &authority, &[]);
         let (mut options, _ca) = trusting_ca(authority.ca_pem());
         options.tls.verify = verify;
         let (hsts, alt_svc) = (HstsCache::new(), AltSvcCache::new());

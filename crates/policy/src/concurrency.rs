@@ -183,7 +183,7 @@ pub struct ConcurrencyLimit {
     has_jumped: bool,
     /// The first requests on used connections after a jump to the maximum; `None` once `base` has
     /// been corrected by their times.
-    warm: Option<WarmRequests>,
+    warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test or probe starts.
     try_at: MonotonicTime,
@@ -226,7 +226,7 @@ struct SampleWindow {
 
 /// Sums over the requests on connections that had already served a request.
 #[derive(Clone, Copy, Debug, Default)]
-struct WarmRequests {
+struct WarmConnectionSums {
     count: usize,
     /// The sum of the requests' times, in nanoseconds.
     total: u64,
@@ -435,7 +435,7 @@ impl ConcurrencyLimit {
     fn raise_to_bound(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;
-        self.warm = Some(WarmRequests::default());
+        self.warm = Some(WarmConnectionSums::default());
         // New connections take a round trip, and so do their first requests.
         let since = now + Duration::from_nanos(self.base.saturating_mul(2));
         self.begin_window(LimitPhase::Measuring, self.bound.max(self.limit), since);

@@ -96,7 +96,7 @@ pub fn fill_url_parts(
     column: &ColumnLookup<'_>,
     text: &dyn Fn(&[u8]) -> Vec<u8>,
 ) -> Result<Vec<u8>, PathTooLong> {
-    let mut name = SafeName::default();
+    let mut name = OutputNameBuilder::default();
     for piece in pieces(template) {
         match piece {
             NamePiece::Text(literal) => name.push_text(literal, &text(literal)),
@@ -273,7 +273,7 @@ pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
 
 /// A file name under construction. A component that contains a value is never empty, `.` or `..`.
 #[derive(Default)]
-struct SafeName {
+struct OutputNameBuilder {
     bytes: Vec<u8>,
     /// The offset at which the last component begins.
     begin: usize,
@@ -285,7 +285,7 @@ struct SafeName {
     value_end: usize,
 }
 
-impl SafeName {
+impl OutputNameBuilder {
     /// Appends the text between two placeholders. `written` is that text in the output name, and
     /// `text` is the result of applying the caller's function to it.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::plan::BreakKind;
 use super::reply::{FaultyResource, PlannedReply};
-use super::request::RangeRequest;
+use super::request::FaultyOriginRequest;
 use super::send::{BodySender, SendStep};
 use super::serve::FaultyOriginState;
 use crate::frames::{self, Frame};
@@ -236,7 +236,7 @@ impl FaultySession<'_> {
             let found = fields.iter().find(|(known, _)| known == name.as_bytes());
             found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
         };
-        let request = RangeRequest {
+        let request = FaultyOriginRequest {
             head_only: field(":method").is_some_and(|method| method == "HEAD"),
             target: field(":path").unwrap_or_default(),
             range: field("range"),
@@ -246,7 +246,7 @@ impl FaultySession<'_> {
         self.answer(frame.stream, &request)
     }
 
-    fn answer(&mut self, id: u32, request: &RangeRequest) -> io::Result<()> {
+    fn answer(&mut self, id: u32, request: &FaultyOriginRequest) -> io::Result<()> {
         let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
         let resource = match path.strip_prefix("/f/").map(|name| self.shared.resource(name, query)) {
             Some(Ok(resource)) => resource,

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::plan::BreakKind;
 use super::reply::{FaultyResource, PlannedReply, PlannedReplyBody};
-use super::request::RangeRequest;
+use super::request::FaultyOriginRequest;
 use super::send::{BodySender, SendStep};
 use super::serve::FaultyOriginState;
 use crate::http3::QuicListener;
@@ -175,9 +175,9 @@ fn close(connection: &Connection, code: Code) {
     connection.close(VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX), b"");
 }
 
-fn range_request(request: &Request<()>) -> RangeRequest {
+fn range_request(request: &Request<()>) -> FaultyOriginRequest {
     let field = |name: &str| request.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into());
-    RangeRequest {
+    FaultyOriginRequest {
         head_only: request.method() == Method::HEAD,
         target: request.uri().path_and_query().map_or_else(String::new, ToString::to_string),
         range: field("range"),

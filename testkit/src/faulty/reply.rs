@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::plan::{ContentChange, EtagKind, FaultPlan, WrongContentRange};
-use super::request::RangeRequest;
+use super::request::FaultyOriginRequest;
 use super::request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 use crate::byte_range::RequestedPart;
 use crate::lock::lock;
@@ -86,7 +86,7 @@ impl FaultyResource {
 
     /// Chooses the reply to a request that arrived on the connection with this number, and records
     /// the request.
-    pub(super) fn answer(&self, request: &RangeRequest, connection: u64) -> PlannedReply {
+    pub(super) fn answer(&self, request: &FaultyOriginRequest, connection: u64) -> PlannedReply {
         let mut account = self.lock_history();
         let account = &mut *account;
         if !account.connections.contains(&connection) {
@@ -114,7 +114,7 @@ impl FaultyResource {
         }
     }
 
-    fn decide(&self, request: &RangeRequest, account: &mut ResourceHistory, version: u8) -> (u16, PlannedReply) {
+    fn decide(&self, request: &FaultyOriginRequest, account: &mut ResourceHistory, version: u8) -> (u16, PlannedReply) {
         let plan = &self.plan;
         let is_refused = (account.seen.requests.len() as u64) < plan.refuse;
         if is_refused || plan.connections.is_some_and(|most| account.under_way >= most) {
@@ -191,7 +191,7 @@ impl FaultyResource {
 
     /// Returns `true` if the request's If-Range matches this version of the content. ETags are
     /// compared strongly, dates exactly (RFC 9110 §13.1.5).
-    fn matches_validator(&self, request: &RangeRequest, version: u8) -> bool {
+    fn matches_validator(&self, request: &FaultyOriginRequest, version: u8) -> bool {
         match &request.if_range {
             None => true,
             Some(_) if self.plan.ignore_if_range => true,

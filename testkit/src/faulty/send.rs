@@ -20,7 +20,7 @@ const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// The outcome of sending a body over HTTP/1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyEnd {
+pub(super) enum BodySendOutcome {
     /// All of the body was sent.
     Done,
     /// The body broke, and the caller must close the connection properly.
@@ -115,7 +115,7 @@ pub(super) fn body<W: Write>(
     resource: &Arc<FaultyResource>,
     send: PlannedReplyBody,
     mut stall: impl FnMut(&mut W) -> bool,
-) -> io::Result<BodyEnd> {
+) -> io::Result<BodySendOutcome> {
     let mut sending = BodySender::new(resource, send, true);
     let mut bytes = Vec::new();
     loop {
@@ -125,16 +125,16 @@ pub(super) fn body<W: Write>(
             SendStep::Break(BreakKind::Stall) => {
                 wire.flush()?;
                 if !stall(wire) {
-                    return Ok(BodyEnd::Close);
+                    return Ok(BodySendOutcome::Close);
                 }
             }
-            SendStep::Break(BreakKind::Reset) => return wire.flush().map(|()| BodyEnd::Reset),
+            SendStep::Break(BreakKind::Reset) => return wire.flush().map(|()| BodySendOutcome::Reset),
             // Breaks that only HTTP/2 can express are a proper close here.
-            SendStep::Break(_) => return wire.flush().map(|()| BodyEnd::Close),
+            SendStep::Break(_) => return wire.flush().map(|()| BodySendOutcome::Close),
             SendStep::Last => {
                 bytes.resize(bytes.len() + resource.plan.garbage as usize, b'~');
                 wire.write_all(&bytes)?;
-                return wire.flush().map(|()| BodyEnd::Done);
+                return wire.flush().map(|()| BodySendOutcome::Done);
             }
         }
         wire.write_all(&bytes)?;

@@ -13,9 +13,9 @@ use rustls::ServerConfig;
 use super::h2;
 use super::plan::FaultPlan;
 use super::reply::{FaultyResource, PlannedReply};
-use super::request::RangeRequest;
+use super::request::FaultyOriginRequest;
 use super::request_log::FaultyRequestLog;
-use super::send::{self, BodyEnd};
+use super::send::{self, BodySendOutcome};
 use crate::lock::lock;
 use crate::peer_stream::PeerStream;
 
@@ -117,7 +117,7 @@ impl FaultyConnection<'_> {
             if head == h2::PREFACE {
                 return h2::serve(self.wire, self.ahead, self.number, self.shared);
             }
-            let Some(request) = RangeRequest::parse(&head) else {
+            let Some(request) = FaultyOriginRequest::parse(&head) else {
                 self.refuse("400 Bad Request", "not a GET or HEAD of HTTP/1")?;
                 break;
             };
@@ -125,9 +125,9 @@ impl FaultyConnection<'_> {
             if let Some(name) = path.strip_prefix("/f/") {
                 match self.shared.resource(name, query) {
                     Ok(resource) => match self.reply(&resource, &request)? {
-                        BodyEnd::Done if !request.close => {}
-                        BodyEnd::Done | BodyEnd::Close => break,
-                        BodyEnd::Reset => return self.finish_with_reset(),
+                        BodySendOutcome::Done if !request.close => {}
+                        BodySendOutcome::Done | BodySendOutcome::Close => break,
+                        BodySendOutcome::Reset => return self.finish_with_reset(),
                     },
                     Err(why) => self.refuse("400 Bad Request", &why)?,
                 }
@@ -177,13 +177,13 @@ impl FaultyConnection<'_> {
         self.wire.flush()
     }
 
-    fn reply(&mut self, resource: &Arc<FaultyResource>, request: &RangeRequest) -> io::Result<BodyEnd> {
+    fn reply(&mut self, resource: &Arc<FaultyResource>, request: &FaultyOriginRequest) -> io::Result<BodySendOutcome> {
         match resource.answer(request, self.number) {
-            PlannedReply::Reset => Ok(BodyEnd::Reset),
+            PlannedReply::Reset => Ok(BodySendOutcome::Reset),
             PlannedReply::Empty { head } => {
                 self.wire.write_all(head.as_bytes())?;
                 self.wire.flush()?;
-                Ok(BodyEnd::Done)
+                Ok(BodySendOutcome::Done)
             }
             PlannedReply::Body { head, send } => {
                 let close = send.close;
@@ -194,7 +194,7 @@ impl FaultyConnection<'_> {
                 });
                 resource.on_body_end();
                 Ok(match sent? {
-                    BodyEnd::Done if close => BodyEnd::Close,
+                    BodySendOutcome::Done if close => BodySendOutcome::Close,
                     end => end,
                 })
             }

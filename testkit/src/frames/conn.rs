@@ -4,24 +4,24 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use super::encode::{Frame, settings, settings_ack};
-use super::{FrameScriptState, frame};
+use super::{H2ScriptState, frame};
 use crate::peer_stream::PeerStream;
 use crate::scripted_peer::ScriptedPeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A connection that a script reads from and writes to.
-pub struct FrameConnection {
+pub struct H2ScriptConnection {
     wire: Option<PeerStream>,
     number: usize,
-    shared: Arc<ScriptedPeerState<FrameScriptState>>,
+    shared: Arc<ScriptedPeerState<H2ScriptState>>,
     ahead: Vec<u8>,
     decoder: loona_hpack::Decoder<'static>,
 }
 
 /// A request that the script has read, as a decoded HEADERS frame.
 #[derive(Clone, Debug)]
-pub struct FrameRequest {
+pub struct H2PeerRequest {
     /// The number of the connection, counted from 0.
     pub connection: usize,
     /// The HTTP/2 stream id.
@@ -32,7 +32,7 @@ pub struct FrameRequest {
     pub ends: bool,
 }
 
-impl FrameRequest {
+impl H2PeerRequest {
     /// Returns the value of the first field with this name; `None` if there is no such field. The
     /// names of pseudo-fields begin with a colon.
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -45,13 +45,13 @@ impl FrameRequest {
     }
 }
 
-impl FrameConnection {
+impl H2ScriptConnection {
     pub(super) fn new(
         wire: PeerStream,
         number: usize,
-        shared: Arc<ScriptedPeerState<FrameScriptState>>,
-    ) -> FrameConnection {
-        FrameConnection { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
+        shared: Arc<ScriptedPeerState<H2ScriptState>>,
+    ) -> H2ScriptConnection {
+        H2ScriptConnection { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
     }
 
     /// Reads the client's preface and SETTINGS frame, then sends a SETTINGS frame with these
@@ -107,7 +107,7 @@ impl FrameConnection {
     ///
     /// # Errors
     /// If the socket fails, the client has closed, or a head cannot be decoded.
-    pub fn request(&mut self) -> io::Result<FrameRequest> {
+    pub fn request(&mut self) -> io::Result<H2PeerRequest> {
         let first = self.frame_of(Frame::HEADERS)?;
         let (mut block, mut flags) = (first.payload, first.flags);
         while flags & Frame::END_HEADERS == 0 {
@@ -119,7 +119,7 @@ impl FrameConnection {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let fields = decoded.into_iter().map(|(name, value)| (text(name), text(value))).collect();
         let ends = first.flags & Frame::END_STREAM != 0;
-        let asked = FrameRequest { connection: self.number, stream: first.stream, fields, ends };
+        let asked = H2PeerRequest { connection: self.number, stream: first.stream, fields, ends };
         self.shared.change(|state| state.requests.push(asked.clone()));
         Ok(asked)
     }
@@ -150,7 +150,7 @@ impl FrameConnection {
         Ok(())
     }
 
-    /// Waits until the test has called [`super::FramePeer::release`] `count` times. The test can
+    /// Waits until the test has called [`super::H2Peer::release`] `count` times. The test can
     /// thus determine the order of events without timers.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);

@@ -4,9 +4,9 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use testkit::frames::{self, FramePeer};
+//! use testkit::frames::{self, H2Peer};
 //!
-//! let peer = FramePeer::start(|_, conn| {
+//! let peer = H2Peer::start(|_, conn| {
 //!     conn.greet(&[])?;
 //!     let asked = conn.request()?;
 //!     conn.send(frames::headers(asked.stream, false, &[(":status", "200")]))?;
@@ -28,7 +28,7 @@
 mod conn;
 mod encode;
 
-pub use conn::{FrameConnection, FrameRequest};
+pub use conn::{H2PeerRequest, H2ScriptConnection};
 pub use encode::{
     Frame, block, continuation, data, frame, goaway, headers, headers_open, ping, rst, settings, settings_ack,
     window_update,
@@ -46,25 +46,25 @@ use crate::test_certificates::TestCertificates;
 
 /// A running scripted HTTP/2 peer. Dropping it stops accepting connections; running scripts
 /// continue until their connections end.
-pub struct FramePeer(ScriptedPeer<FrameScriptState>);
+pub struct H2Peer(ScriptedPeer<H2ScriptState>);
 
 #[derive(Default)]
-struct FrameScriptState {
+struct H2ScriptState {
     connections: usize,
-    requests: Vec<FrameRequest>,
+    requests: Vec<H2PeerRequest>,
     frames: Vec<(usize, Frame)>,
     released: u64,
 }
 
-impl FramePeer {
+impl H2Peer {
     /// Starts a peer that runs `serve` on each connection. `serve` receives the connection's
     /// number, counted from 0. If `serve` succeeds, the connection is closed properly; if it
     /// returns an error, the connection is cut off without close_notify.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
-    pub fn start(serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
-        FramePeer::run(None, serve)
+    pub fn start(serve: impl Fn(usize, &mut H2ScriptConnection) -> io::Result<()> + Send + Sync + 'static) -> H2Peer {
+        H2Peer::run(None, serve)
     }
 
     /// Starts a peer over TLS, with the server certificate of `identity`, that runs `serve` on each
@@ -75,22 +75,22 @@ impl FramePeer {
     /// If no port can be bound on loopback.
     pub fn start_tls(
         identity: &TestCertificates,
-        serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
-    ) -> FramePeer {
-        FramePeer::run(Some(identity.server_config(&[b"h2", b"http/1.1"])), serve)
+        serve: impl Fn(usize, &mut H2ScriptConnection) -> io::Result<()> + Send + Sync + 'static,
+    ) -> H2Peer {
+        H2Peer::run(Some(identity.server_config(&[b"h2", b"http/1.1"])), serve)
     }
 
     fn run(
         tls: Option<Arc<ServerConfig>>,
-        serve: impl Fn(usize, &mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
-    ) -> FramePeer {
-        let play = move |stream, number, shared: &Arc<ScriptedPeerState<FrameScriptState>>| {
+        serve: impl Fn(usize, &mut H2ScriptConnection) -> io::Result<()> + Send + Sync + 'static,
+    ) -> H2Peer {
+        let play = move |stream, number, shared: &Arc<ScriptedPeerState<H2ScriptState>>| {
             let Ok(wire) = PeerStream::from_socket(stream, tls.as_ref()) else { return };
-            let mut conn = FrameConnection::new(wire, number, shared.clone());
+            let mut conn = H2ScriptConnection::new(wire, number, shared.clone());
             let outcome = serve(number, &mut conn);
             conn.finish(outcome.is_ok());
         };
-        FramePeer(ScriptedPeer::start(|state: &mut FrameScriptState| state.connections += 1, play))
+        H2Peer(ScriptedPeer::start(|state: &mut H2ScriptState| state.connections += 1, play))
     }
 
     /// Returns the address on which the peer listens.
@@ -115,7 +115,7 @@ impl FramePeer {
 
     /// Waits until scripts have read at least one request. Returns all requests read so far on all
     /// connections, in the order in which they were read.
-    pub fn requests(&self) -> Vec<FrameRequest> {
+    pub fn requests(&self) -> Vec<H2PeerRequest> {
         self.0.shared.wait(|state| !state.requests.is_empty());
         self.0.shared.lock().requests.clone()
     }
@@ -133,7 +133,7 @@ impl FramePeer {
         self.0.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }
 
-    /// Allows one more call of [`FrameConnection::wait`] in a script to return.
+    /// Allows one more call of [`H2ScriptConnection::wait`] in a script to return.
     pub fn release(&self) {
         self.0.shared.change(|state| state.released += 1);
     }

@@ -2,22 +2,22 @@
 //! preceded by its length.
 //!
 //! ```
-//! use haul_cli::agent::encoding::{AgentFrameDecoder, AgentFrameValue, AgentFrameEncoder};
+//! use haul_cli::agent::encoding::{AgentValueDecoder, AgentValue, AgentValueEncoder};
 //!
-//! let mut writer = AgentFrameEncoder::default();
+//! let mut writer = AgentValueEncoder::default();
 //! (7_u64, Some("seven".to_owned())).encode(&mut writer);
 //! let bytes = writer.into_bytes();
-//! let mut reader = AgentFrameDecoder::new(&bytes);
+//! let mut reader = AgentValueDecoder::new(&bytes);
 //! assert_eq!(<(u64, Option<String>)>::decode(&mut reader)?, (7, Some("seven".to_owned())));
 //! reader.check_end()?;
-//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
+//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentValue>(())
 //! ```
 //!
 //! The macro `frame_fields!` encodes a struct by a table of its fields, from which it generates
 //! both the writer and the reader. So each field is named once, and neither side can forget it.
 //!
 //! Caller and agent are the same program in the same version. So there are no field numbers and no
-//! optional fields: bytes that do not fit are [`MalformedAgentFrame`], and the caller fetches
+//! optional fields: bytes that do not fit are [`MalformedAgentValue`], and the caller fetches
 //! without the agent. (Deriving a serialiser for the engine's types was the alternative. It would
 //! make their private layout a contract, and lengthen each build of the engine.)
 
@@ -32,23 +32,23 @@ use std::time::Duration;
 /// The error for bytes of a message to or from the agent that do not encode a value of the expected
 /// type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MalformedAgentFrame;
+pub struct MalformedAgentValue;
 
-impl fmt::Display for MalformedAgentFrame {
+impl fmt::Display for MalformedAgentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the agent does not speak this protocol")
     }
 }
 
-impl std::error::Error for MalformedAgentFrame {}
+impl std::error::Error for MalformedAgentValue {}
 
 /// Encodes the values of a message to or from the agent, one after the other, into a buffer.
 #[derive(Debug, Default)]
-pub struct AgentFrameEncoder {
+pub struct AgentValueEncoder {
     bytes: Vec<u8>,
 }
 
-impl AgentFrameEncoder {
+impl AgentValueEncoder {
     /// Returns the bytes of all values that were encoded.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
@@ -62,22 +62,22 @@ impl AgentFrameEncoder {
     }
 }
 
-/// Decodes the values of a message to or from the agent, in the order in which [`AgentFrameEncoder`]
+/// Decodes the values of a message to or from the agent, in the order in which [`AgentValueEncoder`]
 /// encoded them.
 #[derive(Debug)]
-pub struct AgentFrameDecoder<'a> {
+pub struct AgentValueDecoder<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> AgentFrameDecoder<'a> {
-    /// Creates a decoder for the content of one message, which [`AgentFrameEncoder`] encoded.
+impl<'a> AgentValueDecoder<'a> {
+    /// Creates a decoder for the content of one message, which [`AgentValueEncoder`] encoded.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], MalformedAgentFrame> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(MalformedAgentFrame)?;
+    fn read_bytes(&mut self, count: usize) -> Result<&'a [u8], MalformedAgentValue> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(MalformedAgentValue)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -85,8 +85,8 @@ impl<'a> AgentFrameDecoder<'a> {
     /// Reads a byte string, which is preceded by its length.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] if the frame ends before the string does.
-    pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedAgentFrame> {
+    /// [`MalformedAgentValue`] if the frame ends before the string does.
+    pub fn get_bytes(&mut self) -> Result<&'a [u8], MalformedAgentValue> {
         let count = usize::decode(self)?;
         self.read_bytes(count)
     }
@@ -94,26 +94,26 @@ impl<'a> AgentFrameDecoder<'a> {
     /// Checks that all bytes of the message were read.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] if unread bytes remain.
-    pub fn check_end(self) -> Result<(), MalformedAgentFrame> {
-        if self.rest.is_empty() { Ok(()) } else { Err(MalformedAgentFrame) }
+    /// [`MalformedAgentValue`] if unread bytes remain.
+    pub fn check_end(self) -> Result<(), MalformedAgentValue> {
+        if self.rest.is_empty() { Ok(()) } else { Err(MalformedAgentValue) }
     }
 }
 
 /// A value that can be encoded into a message to or from the agent, and decoded from such a
 /// message.
-pub trait AgentFrameValue: Sized {
+pub trait AgentValue: Sized {
     /// Appends the encoding of this value to the message (frame).
-    fn encode(&self, writer: &mut AgentFrameEncoder);
+    fn encode(&self, writer: &mut AgentValueEncoder);
 
-    /// Reads the value that [`AgentFrameValue::encode`] wrote.
+    /// Reads the value that [`AgentValue::encode`] wrote.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] if the bytes are not a value of this type.
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame>;
+    /// [`MalformedAgentValue`] if the bytes are not a value of this type.
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue>;
 }
 
-/// Implements [`AgentFrameValue`] for a struct. The macro's first list names the fields that are
+/// Implements [`AgentValue`] for a struct. The macro's first list names the fields that are
 /// sent.
 ///
 /// The list `unsent` names all other fields. The decoded struct copies these fields from the struct
@@ -122,46 +122,46 @@ pub trait AgentFrameValue: Sized {
 /// fields.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
-        impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
+        impl crate::agent::encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
                 let Self { $($field),+ } = self;
                 $($field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
-                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::decode(reader)?),+ })
+                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
+                Ok(Self { $($field: crate::agent::encoding::AgentValue::decode(reader)?),+ })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty { $($field:ident),+ $(,)? } unsent { $($left:ident),+ $(,)? } from $rest:expr) => {
-        impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
+        impl crate::agent::encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
                 let Self { $($field,)+ $($left: _),+ } = self;
                 $($field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
-                Ok(Self { $($field: crate::agent::encoding::AgentFrameValue::decode(reader)?,)+ ..$rest })
+                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
+                Ok(Self { $($field: crate::agent::encoding::AgentValue::decode(reader)?,)+ ..$rest })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty as open { $($field:ident),+ $(,)? } from $rest:expr) => {
-        impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
+        impl crate::agent::encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
                 $(self.$field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
+                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
                 let mut value = $rest;
-                $(value.$field = crate::agent::encoding::AgentFrameValue::decode(reader)?;)+
+                $(value.$field = crate::agent::encoding::AgentValue::decode(reader)?;)+
                 Ok(value)
             }
         }
@@ -169,7 +169,7 @@ macro_rules! frame_fields {
     };
     (@test $type:ty { $($field:ident),+ }) => {
         #[cfg(test)]
-        impl crate::agent::encoding::AgentFrameFields for $type {
+        impl crate::agent::encoding::AgentFieldwiseEncode for $type {
             fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)> {
                 vec![$((stringify!($field), crate::agent::encoding::encode_to_vec(&self.$field))),+]
             }
@@ -178,7 +178,7 @@ macro_rules! frame_fields {
 }
 pub(crate) use frame_fields;
 
-/// Implements [`AgentFrameValue`] for an enum whose variants have no data. A table assigns a number
+/// Implements [`AgentValue`] for an enum whose variants have no data. A table assigns a number
 /// to each variant. A `non_exhaustive` enum is declared `as open`: a variant that is not in the
 /// table is encoded as a number that fails to decode.
 macro_rules! frame_numbers {
@@ -189,8 +189,8 @@ macro_rules! frame_numbers {
         frame_numbers!(@impl $type { $($variant = $number),+ } { _ => u64::MAX });
     };
     (@impl $type:ty { $($variant:ident = $number:literal),+ } { $($other:tt)* }) => {
-        impl crate::agent::encoding::AgentFrameValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentFrameEncoder) {
+        impl crate::agent::encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
                 let number: u64 = match self {
                     $(Self::$variant => $number,)+
                     $($other)*
@@ -199,11 +199,11 @@ macro_rules! frame_numbers {
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentFrameDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentFrame> {
+                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
                 match u64::decode(reader)? {
                     $($number => Ok(Self::$variant),)+
-                    _ => Err(crate::agent::encoding::MalformedAgentFrame),
+                    _ => Err(crate::agent::encoding::MalformedAgentValue),
                 }
             }
         }
@@ -213,71 +213,71 @@ pub(crate) use frame_numbers;
 
 /// Encodes each field of a struct separately, so that tests can compare two structs field by field.
 #[cfg(test)]
-pub(crate) trait AgentFrameFields {
+pub(crate) trait AgentFieldwiseEncode {
     /// Returns the name and the encoding of each field that `frame_fields!` lists.
     fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)>;
 }
 
 /// Returns the encoding of one value, for tests.
 #[cfg(test)]
-pub(crate) fn encode_to_vec(value: &impl AgentFrameValue) -> Vec<u8> {
-    let mut writer = AgentFrameEncoder::default();
+pub(crate) fn encode_to_vec(value: &impl AgentValue) -> Vec<u8> {
+    let mut writer = AgentValueEncoder::default();
     value.encode(&mut writer);
     writer.into_bytes()
 }
 
-impl AgentFrameValue for u64 {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for u64 {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         writer.bytes.extend_from_slice(&self.to_le_bytes());
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
-        Ok(u64::from_le_bytes(reader.read_bytes(8)?.try_into().map_err(|_| MalformedAgentFrame)?))
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
+        Ok(u64::from_le_bytes(reader.read_bytes(8)?.try_into().map_err(|_| MalformedAgentValue)?))
     }
 }
 
-/// Implements [`AgentFrameValue`] for smaller integer types, which are encoded in eight bytes as
+/// Implements [`AgentValue`] for smaller integer types, which are encoded in eight bytes as
 /// well.
 macro_rules! small_numbers {
     ($($type:ty),+) => {
-        $(impl AgentFrameValue for $type {
-            fn encode(&self, writer: &mut AgentFrameEncoder) {
+        $(impl AgentValue for $type {
+            fn encode(&self, writer: &mut AgentValueEncoder) {
                 u64::try_from(*self).unwrap_or(u64::MAX).encode(writer);
             }
 
-            fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
-                Self::try_from(u64::decode(reader)?).map_err(|_| MalformedAgentFrame)
+            fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
+                Self::try_from(u64::decode(reader)?).map_err(|_| MalformedAgentValue)
             }
         })+
     };
 }
 small_numbers!(u16, u32, usize);
 
-impl AgentFrameValue for bool {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for bool {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         writer.bytes.push(u8::from(*self));
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         match reader.read_bytes(1)? {
             [0] => Ok(false),
             [1] => Ok(true),
-            _ => Err(MalformedAgentFrame),
+            _ => Err(MalformedAgentValue),
         }
     }
 }
 
-/// Implements [`AgentFrameValue`] for types that are encoded as a length and bytes, such as
+/// Implements [`AgentValue`] for types that are encoded as a length and bytes, such as
 /// `String`.
 macro_rules! byte_strings {
     ($($type:ty: |$value:ident| $bytes:expr, |$read:ident| $from:expr;)+) => {
-        $(impl AgentFrameValue for $type {
-            fn encode(&self, writer: &mut AgentFrameEncoder) {
+        $(impl AgentValue for $type {
+            fn encode(&self, writer: &mut AgentValueEncoder) {
                 let $value = self;
                 writer.put_bytes($bytes);
             }
 
-            fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+            fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
                 let $read = reader.get_bytes()?;
                 $from
             }
@@ -290,84 +290,84 @@ byte_strings! {
     String: |value| value.as_bytes(), |bytes| to_text(bytes).map(str::to_owned);
     Box<str>: |value| value.as_bytes(), |bytes| to_text(bytes).map(Box::from);
     PathBuf: |value| value.as_os_str().as_bytes(), |bytes| Ok(OsString::from_vec(bytes.to_vec()).into());
-    SocketAddr: |value| value.to_string().as_bytes(), |bytes| to_text(bytes)?.parse().map_err(|_| MalformedAgentFrame);
+    SocketAddr: |value| value.to_string().as_bytes(), |bytes| to_text(bytes)?.parse().map_err(|_| MalformedAgentValue);
 }
 
-fn to_text(bytes: &[u8]) -> Result<&str, MalformedAgentFrame> {
-    std::str::from_utf8(bytes).map_err(|_| MalformedAgentFrame)
+fn to_text(bytes: &[u8]) -> Result<&str, MalformedAgentValue> {
+    std::str::from_utf8(bytes).map_err(|_| MalformedAgentValue)
 }
 
 /// Encodes a duration as its number of microseconds.
-impl AgentFrameValue for Duration {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for Duration {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         u64::try_from(self.as_micros()).unwrap_or(u64::MAX).encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         u64::decode(reader).map(Duration::from_micros)
     }
 }
 
 /// Encodes an optional value: first a flag that says whether it is present, then the value if it is
 /// present.
-impl<T: AgentFrameValue> AgentFrameValue for Option<T> {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl<T: AgentValue> AgentValue for Option<T> {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.is_some().encode(writer);
         if let Some(value) = self {
             value.encode(writer);
         }
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         if bool::decode(reader)? { T::decode(reader).map(Some) } else { Ok(None) }
     }
 }
 
-impl<A: AgentFrameValue, B: AgentFrameValue> AgentFrameValue for (A, B) {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl<A: AgentValue, B: AgentValue> AgentValue for (A, B) {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.0.encode(writer);
         self.1.encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         Ok((A::decode(reader)?, B::decode(reader)?))
     }
 }
 
-impl AgentFrameValue for [u64; 4] {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for [u64; 4] {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.iter().for_each(|number| number.encode(writer));
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         Ok([u64::decode(reader)?, u64::decode(reader)?, u64::decode(reader)?, u64::decode(reader)?])
     }
 }
 
 /// Encodes the number of items of the vector, then the items in order.
-impl<T: AgentFrameValue> AgentFrameValue for Vec<T> {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl<T: AgentValue> AgentValue for Vec<T> {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.len().encode(writer);
         self.iter().for_each(|item| item.encode(writer));
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         let count = usize::decode(reader)?;
         // Each item has a byte at least, so that a false count reserves no more than has arrived.
         if count > reader.rest.len() {
-            return Err(MalformedAgentFrame);
+            return Err(MalformedAgentValue);
         }
         (0..count).map(|_| T::decode(reader)).collect()
     }
 }
 
-impl<T: AgentFrameValue + Clone> AgentFrameValue for Arc<[T]> {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl<T: AgentValue + Clone> AgentValue for Arc<[T]> {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.len().encode(writer);
         self.iter().for_each(|item| item.encode(writer));
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         Vec::decode(reader).map(Arc::from)
     }
 }

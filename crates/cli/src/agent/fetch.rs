@@ -58,7 +58,7 @@ pub(crate) struct AgentFetcher<'a> {
 
 /// The outcome of fetching one range of the content of a URL. The range may have been delivered
 /// only in part.
-struct FetchedRange {
+struct RangeFetchOutcome {
     outcome: TransferOutcome,
     moved: u64,
     told: ContentInfo,
@@ -97,7 +97,7 @@ impl<'a> AgentFetcher<'a> {
             return self.fetch_range(url, options, None, out).outcome;
         }
         let first = self.fetch_range(url, options, Some(ContentSpan::Opening(signify_blocks::OPENING_LENGTH)), out);
-        let FetchedRange { mut outcome, moved, told } = first;
+        let RangeFetchOutcome { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
             outcome.facts.status = 200;
@@ -146,7 +146,7 @@ impl<'a> AgentFetcher<'a> {
         options: &RequestOptions,
         span: ContentSpan,
         out: BorrowedFd<'_>,
-    ) -> FetchedRange {
+    ) -> RangeFetchOutcome {
         if let Some(mirror) = mirror.as_deref() {
             let piece = self.fetch_range(mirror, options, Some(span.clone()), out);
             if piece.outcome.result.is_ok() || piece.moved > 0 {
@@ -213,7 +213,7 @@ impl<'a> AgentFetcher<'a> {
         options: &RequestOptions,
         span: Option<ContentSpan>,
         out: BorrowedFd<'_>,
-    ) -> FetchedRange {
+    ) -> RangeFetchOutcome {
         let started = Instant::now();
         let options = RequestOptions { span, ..options.clone() };
         if let Some(session) = &mut self.session {
@@ -224,7 +224,7 @@ impl<'a> AgentFetcher<'a> {
                 None => {}
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {
                     let told = ContentInfo::from_response_start(began.as_ref());
-                    return FetchedRange { outcome: finished_outcome(*done, began, started), moved, told };
+                    return RangeFetchOutcome { outcome: finished_outcome(*done, began, started), moved, told };
                 }
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Output(error) }) => {
                     // The agent hears of it by the end of the connection.
@@ -232,7 +232,7 @@ impl<'a> AgentFetcher<'a> {
                     let told = ContentInfo::from_response_start(began.as_ref());
                     let mut outcome = unfinished_outcome(url, &options, began, moved, started);
                     outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
-                    return FetchedRange { outcome, moved, told };
+                    return RangeFetchOutcome { outcome, moved, told };
                 }
                 Some(AgentCallOutcome { end: AgentCallEnd::Refused, .. }) => self.session = None,
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Died }) => {
@@ -256,7 +256,7 @@ impl<'a> AgentFetcher<'a> {
         moved: u64,
         out: BorrowedFd<'_>,
         started: Instant,
-    ) -> FetchedRange {
+    ) -> RangeFetchOutcome {
         let told = ContentInfo::from_response_start(Some(&began));
         let mut outcome = unfinished_outcome(url, options, Some(began), moved, started);
         let head = outcome.head.as_ref();
@@ -270,7 +270,7 @@ impl<'a> AgentFetcher<'a> {
                 };
                 let at = from + moved;
                 if at >= to {
-                    return FetchedRange { outcome, moved, told };
+                    return RangeFetchOutcome { outcome, moved, told };
                 }
                 let span = ContentSpan::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
@@ -285,18 +285,18 @@ impl<'a> AgentFetcher<'a> {
         let Some((options, skipped)) = rest else {
             let message = "the agent died, and the response has no validator to resume it by; try again";
             outcome.result = Err(Error::new(ErrorKind::PartialBody, message).with_url(outcome.target.to_url()));
-            return FetchedRange { outcome, moved, told };
+            return RangeFetchOutcome { outcome, moved, told };
         };
         let Some(options) = with_time_left(&options, started) else {
             outcome.result =
                 Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
-            return FetchedRange { outcome, moved, told };
+            return RangeFetchOutcome { outcome, moved, told };
         };
         let rest = self.fetch_without_agent(url, &options, out, skipped);
         add_facts(&mut outcome.facts, &rest.outcome.facts);
         outcome.result = rest.outcome.result;
         outcome.target = rest.outcome.target;
-        FetchedRange { outcome, moved: moved + rest.moved, told }
+        RangeFetchOutcome { outcome, moved: moved + rest.moved, told }
     }
 
     fn fetch_without_agent(
@@ -305,12 +305,12 @@ impl<'a> AgentFetcher<'a> {
         options: &RequestOptions,
         out: BorrowedFd<'_>,
         skipped: Option<DeliveredPrefix>,
-    ) -> FetchedRange {
+    ) -> RangeFetchOutcome {
         let started = Instant::now();
         let target = match parse(url, options) {
             Ok(target) => target,
             Err(error) => {
-                return FetchedRange {
+                return RangeFetchOutcome {
                     outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
@@ -321,7 +321,7 @@ impl<'a> AgentFetcher<'a> {
             Ok(output) => output,
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Write, "failed to open the output", error);
-                return FetchedRange {
+                return RangeFetchOutcome {
                     outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
                     told: ContentInfo::default(),
@@ -336,7 +336,7 @@ impl<'a> AgentFetcher<'a> {
         };
         let outcome = self.client.fetch(target, Arc::new(options.clone()), Box::new(sink));
         let (told, moved) = noted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        FetchedRange { outcome, moved, told }
+        RangeFetchOutcome { outcome, moved, told }
     }
 }
 

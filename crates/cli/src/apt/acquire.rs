@@ -20,7 +20,7 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::auth_conf::AptCredentials;
+use super::auth_conf::AptAuthFiles;
 use super::config::AptConfig;
 use super::download_file::{self, PartialDownload};
 use super::drop_privileges;
@@ -42,7 +42,7 @@ const CHARACTERS_TO_ENCODE: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" 
 pub(super) struct AptAcquirer {
     client: Client,
     config: AptConfig,
-    credentials: AptCredentials,
+    credentials: AptAuthFiles,
 }
 
 /// The reason why a file could not be fetched, which is sent to apt as `400 URI Failure`.
@@ -147,7 +147,7 @@ impl AptAcquirer {
     /// # Errors
     /// A message for apt's user that says which of these steps failed.
     pub(super) fn new(config: AptConfig) -> Result<Self, String> {
-        let credentials = AptCredentials::read(&config);
+        let credentials = AptAuthFiles::read(&config);
         drop_privileges::become_user_named(config.value("apt::sandbox::user"))?;
         // Now, since it may start threads, which keep the rights they start with.
         Ok(Self { client: Client::new(), config, credentials })

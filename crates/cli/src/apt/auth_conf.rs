@@ -23,7 +23,7 @@ use super::config::AptConfig;
 /// The paths and texts of apt's files with credentials (`auth.conf` and the files of
 /// `auth.conf.d`).
 #[derive(Default)]
-pub struct AptCredentials {
+pub struct AptAuthFiles {
     files: Vec<(PathBuf, String)>,
 }
 
@@ -39,7 +39,7 @@ pub enum CredentialMatch {
     InTheClear(String),
 }
 
-impl AptCredentials {
+impl AptAuthFiles {
     /// Reads apt's `auth.conf`, then the files of `auth.conf.d` in alphabetical order. Files that
     /// do not exist or cannot be read are ignored.
     #[must_use]

@@ -8,7 +8,7 @@ use haul_policy::glob::{UrlGlob, template_names};
 
 use super::misused_option_error;
 use crate::checksum::ChecksumArg;
-use crate::parsed_args::{NextOptionGroup, ParsedRequestOptions, ParsedStage};
+use crate::parsed_args::{ParsedRequestOptions, ParsedStage, ParsedUrlGroup};
 use crate::plan::{
     ContinueAt, GlobalArgs, HttpVersion, OutputArg, RecordOutputFormat, UploadArg, UrlGroup, UrlSource, WarcArgs,
 };
@@ -18,7 +18,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 /// Refuses options of one `--next` group that contradict each other, and warns about options
 /// without effect.
 pub(super) fn check(
-    group: &NextOptionGroup,
+    group: &ParsedUrlGroup,
     persona: ProgramPersona,
     warnings: &mut Vec<String>,
 ) -> Result<(), UsageError> {
@@ -71,7 +71,7 @@ pub(super) fn method(
 
 /// Refuses `-C` (resume) together with options that contradict it, such as `--range`,
 /// `--no-clobber` or `--data`.
-fn check_continued(group: &NextOptionGroup, stage: &ParsedStage, persona: ProgramPersona) -> Result<(), UsageError> {
+fn check_continued(group: &ParsedUrlGroup, stage: &ParsedStage, persona: ProgramPersona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set
     // of options for heads and files (Vagrant); behind `>>` that is a second copy of what is there.
@@ -129,7 +129,7 @@ fn check_connection(
     Ok(())
 }
 
-fn check_names(group: &NextOptionGroup, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+fn check_names(group: &ParsedUrlGroup, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     let outputs = group.stages.iter().flat_map(|stage| &stage.outputs).chain(&group.outputs);
     let has_remote_name =
         !group.remote_name_all.is_empty() || outputs.into_iter().any(|output| *output == OutputArg::RemoteName);
@@ -190,7 +190,7 @@ pub(super) fn check_depth(stage: &ParsedStage, is_last: bool) -> Result<(), Usag
 
 /// Refuses `-T` (upload) together with `--extract`, `--select` or `--then`, because no values are
 /// extracted from the responses to uploads.
-fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
+fn check_uploads(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     let is_upload = |upload: &UploadArg| *upload != UploadArg::Nothing;
     let takes_values = group.stages.len() > 1 || group.stages[0].takes_values();
     match takes_values && group.uploads.iter().any(is_upload) {
@@ -204,7 +204,7 @@ fn check_uploads(group: &NextOptionGroup) -> Result<(), UsageError> {
 
 /// Refuses an `-o` value whose placeholder `#<name>` names a glob that neither the URL nor the
 /// upload contains.
-fn check_glob_names(group: &NextOptionGroup) -> Result<(), UsageError> {
+fn check_glob_names(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     if group.globoff {
         return Ok(());
     }
@@ -232,7 +232,7 @@ fn check_glob_names(group: &NextOptionGroup) -> Result<(), UsageError> {
 }
 
 /// Refuses `--etag-save` and `--etag-compare` for several URLs.
-fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<(), UsageError> {
+fn check_entity_tag(group: &ParsedUrlGroup, persona: ProgramPersona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
         (Some(_), _) => Some(("--etag-save", request.etag_follows_urls)),
@@ -250,7 +250,7 @@ fn check_entity_tag(group: &NextOptionGroup, persona: ProgramPersona) -> Result<
     }
 }
 
-fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
+fn check_checksum(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     let Some(checksum) = &group.checksum else { return Ok(()) };
     if group.stages.iter().any(ParsedStage::takes_values) {
         return Err(misused_option_error("--checksum", "what is extracted has no checksum"));
@@ -270,7 +270,7 @@ fn check_checksum(group: &NextOptionGroup) -> Result<(), UsageError> {
 /// options that cannot be combined with records. Refuses `--csv` and `--with-url` if the last stage
 /// extracts no values.
 pub(super) fn check_records(
-    group: &NextOptionGroup,
+    group: &ParsedUrlGroup,
     format: Option<RecordOutputFormat>,
     with_url: bool,
 ) -> Result<(), UsageError> {
@@ -333,7 +333,7 @@ pub(super) fn check_archive(global: &GlobalArgs, operations: &[UrlGroup]) -> Res
     Ok(())
 }
 
-fn is_one_url(group: &NextOptionGroup) -> bool {
+fn is_one_url(group: &ParsedUrlGroup) -> bool {
     match group.urls.get(0) {
         Some(UrlSource::Argument(url)) if group.urls.len() == 1 && !group.stages[0].pagination.is_given() => {
             // A malformed glob is reported when the URL is used.

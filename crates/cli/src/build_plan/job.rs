@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::misused_option_error;
-use crate::parsed_args::{DataOptionKind, NextOptionGroup, ParsedArgs, ParsedStage, TextOrFile};
+use crate::parsed_args::{DataOptionKind, ParsedArgs, ParsedStage, ParsedUrlGroup, TextOrFile};
 use crate::plan::UploadArg;
 use crate::usage_error::UsageError;
 
@@ -38,7 +38,7 @@ pub(super) fn check(parsed: &ParsedArgs) -> Result<(), UsageError> {
     parsed.groups.iter().try_for_each(|group| check_group(group, unordered))
 }
 
-fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageError> {
+fn check_group(group: &ParsedUrlGroup, unordered: bool) -> Result<(), UsageError> {
     let stdin = "standard input cannot be read again by the next run; name a file";
     let (first, stages) = (&group.stages[0], &group.stages);
     let (last, earlier) = (&stages[stages.len() - 1], &stages[..stages.len() - 1]);
@@ -65,7 +65,7 @@ fn check_group(group: &NextOptionGroup, unordered: bool) -> Result<(), UsageErro
 
 /// Refuses `--refresh` with requests that cannot be made conditional, and with `-z` or
 /// `--etag-compare`.
-fn check_refresh(group: &NextOptionGroup) -> Result<(), UsageError> {
+fn check_refresh(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     let first = &group.stages[0];
     let refusals = [
         (

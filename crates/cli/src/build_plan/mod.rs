@@ -34,7 +34,7 @@ use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
 use crate::file_access::FileAccess;
 use crate::flags::header_field;
 use crate::parsed_args::{
-    DataOptionKind, NextOptionGroup, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, TextOrFile,
+    DataOptionKind, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, ParsedUrlGroup, TextOrFile,
 };
 use crate::plan::{
     BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax,
@@ -102,7 +102,7 @@ impl PlanBuilder<'_> {
         given.or_else(|| agent_from_variable(self.files.variable("HAUL_AGENT")))
     }
 
-    fn group(&mut self, mut group: NextOptionGroup) -> Result<UrlGroup, UsageError> {
+    fn group(&mut self, mut group: ParsedUrlGroup) -> Result<UrlGroup, UsageError> {
         if group.urls.is_empty() {
             return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl));
         }
@@ -413,7 +413,7 @@ impl PlanBuilder<'_> {
 
     /// Checks that the files of CA certificates, revocation lists and credentials that the options
     /// name exist, before any request is sent.
-    fn check_files_exist(&mut self, group: &NextOptionGroup) -> Result<(), UsageError> {
+    fn check_files_exist(&mut self, group: &ParsedUrlGroup) -> Result<(), UsageError> {
         for stage in &group.stages {
             let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
             let named = [

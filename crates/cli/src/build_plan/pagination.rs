@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use haul::pagination::Pagination;
 
 use super::misused_option_error;
-use crate::parsed_args::{NextOptionGroup, ParsedPageLink, ParsedPagination, ParsedStage};
+use crate::parsed_args::{ParsedPageLink, ParsedPagination, ParsedStage, ParsedUrlGroup};
 use crate::plan::{OutputArg, PAGE_PLACEHOLDER, UploadArg, UrlGroup};
 use crate::usage_error::UsageError;
 
@@ -91,7 +91,7 @@ fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
 
 /// Refuses options that apply to a single response, such as `--range`, in a group that fetches
 /// listings.
-pub(super) fn check(group: &NextOptionGroup) -> Result<(), UsageError> {
+pub(super) fn check(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     if !group.stages.iter().any(|stage| stage.pagination.is_given()) {
         return Ok(());
     }

@@ -4,17 +4,17 @@
 use haul_policy::secrets::is_secret_field;
 
 use super::misused_option_error;
-use crate::parsed_args::{NextOptionGroup, ParsedDataOption, ParsedHeaderOption, TextOrFile};
-use crate::plan::{HeaderArg, RecordArgs, UploadArg, UrlList, UrlSource};
-use crate::record_input::RecordFormat;
+use crate::parsed_args::{ParsedDataOption, ParsedHeaderOption, ParsedUrlGroup, TextOrFile};
+use crate::plan::{HeaderArg, RecordInputArgs, UploadArg, UrlList, UrlSource};
+use crate::record_input::RecordInputFormat;
 use crate::usage_error::UsageError;
 
 /// Moves the URLs of the command line out of the group, so that only its input files remain.
 /// Returns `None` if the input files contain plain URLs and not records.
 pub(super) fn take_record_args(
-    group: &mut NextOptionGroup,
+    group: &mut ParsedUrlGroup,
     warnings: &mut Vec<String>,
-) -> Result<Option<RecordArgs>, UsageError> {
+) -> Result<Option<RecordInputArgs>, UsageError> {
     let Some(format) = group.record_format else {
         return match group.allow_body_files {
             true => Err(misused_option_error("--allow-body-files", "it needs --jsonl-in")),
@@ -30,10 +30,10 @@ pub(super) fn take_record_args(
         }
     }
     let option = format.option();
-    if format == RecordFormat::JsonLines && urls.len() > 1 {
+    if format == RecordInputFormat::JsonLines && urls.len() > 1 {
         return Err(misused_option_error(option, "only one URL can be the base of the requests; use --next"));
     }
-    if group.allow_body_files && format != RecordFormat::JsonLines {
+    if group.allow_body_files && format != RecordInputFormat::JsonLines {
         return Err(misused_option_error("--allow-body-files", "it needs --jsonl-in"));
     }
     if lists.is_empty() {
@@ -53,21 +53,21 @@ pub(super) fn take_record_args(
     }
     if urls.is_empty() && has_bound_content(group, format) {
         let remedy = match format {
-            RecordFormat::JsonLines => "put them into the lines, or name the URL of their server, too",
-            RecordFormat::Csv | RecordFormat::Tsv => "use a column in them, or name the URL of their server",
+            RecordInputFormat::JsonLines => "put them into the lines, or name the URL of their server, too",
+            RecordInputFormat::Csv | RecordInputFormat::Tsv => "use a column in them, or name the URL of their server",
         };
         warnings.push(format!(
             "the query and the content of the command line are not sent to the URLs of the list: {remedy}"
         ));
     }
     group.urls = lists;
-    Ok(Some(RecordArgs { format, urls, allow_body_files: group.allow_body_files }))
+    Ok(Some(RecordInputArgs { format, urls, allow_body_files: group.allow_body_files }))
 }
 
 /// Returns true if the first stage has a query or content that is sent only to the origins of URLs
 /// on the command line. This excludes data with a placeholder for a column, which are sent to every
 /// origin.
-fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
+fn has_bound_content(group: &ParsedUrlGroup, format: RecordInputFormat) -> bool {
     let request = &group.stages[0].request;
     let is_bound = |options: &[ParsedDataOption]| {
         let has_column = |option: &ParsedDataOption| match &option.text {
@@ -82,7 +82,7 @@ fn has_bound_content(group: &NextOptionGroup, format: RecordFormat) -> bool {
 
 /// Returns true if the first stage has credentials, which are sent only to the origins of URLs on
 /// the command line.
-fn has_credentials(group: &NextOptionGroup) -> bool {
+fn has_credentials(group: &ParsedUrlGroup) -> bool {
     let request = &group.stages[0].request;
     let is_secret = |field: &ParsedHeaderOption| match field {
         ParsedHeaderOption::Field(HeaderArg::Set { name, .. }) => is_secret_field(name),

@@ -46,7 +46,7 @@ The exit code is that of fetching the URL.
 
 /// The format in which the report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PageFormat {
+enum DiagnosisFormat {
     Text,
     Json,
 }
@@ -89,8 +89,8 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     let url = only_url(&plan)?;
     Ok(probes::diagnose(&plan, url).and_then(|diagnosis| {
         let text = match format {
-            PageFormat::Text => diagnosis.to_text(),
-            PageFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.to_json())),
+            DiagnosisFormat::Text => diagnosis.to_text(),
+            DiagnosisFormat::Json => haul_policy::terminal_text::escaped_json(format!("{:#}\n", diagnosis.to_json())),
         };
         match Stdout.write_all(text.as_bytes()) {
             // A reader that has closed the pipe has seen enough.
@@ -105,8 +105,8 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
 /// Removes `--format` and its value from the command line, by replacing each of these words by an
 /// option without effect. The positions of all other words must not change, because secrets are
 /// removed later by their positions.
-fn split_off_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), UsageError> {
-    let mut format = PageFormat::Text;
+fn split_off_format(words: &[OsString]) -> Result<(DiagnosisFormat, Vec<OsString>), UsageError> {
+    let mut format = DiagnosisFormat::Text;
     let mut args = Vec::with_capacity(words.len());
     let no_effect = || OsString::from("--no-progress-meter");
     let mut words = words.iter();
@@ -125,8 +125,8 @@ fn split_off_format(words: &[OsString]) -> Result<(PageFormat, Vec<OsString>), U
         };
         args.push(no_effect());
         format = match value {
-            Some("text") => PageFormat::Text,
-            Some("json") => PageFormat::Json,
+            Some("text") => DiagnosisFormat::Text,
+            Some("json") => DiagnosisFormat::Json,
             _ => {
                 let reason = UsageErrorReason::bad_use("expected text or json");
                 return Err(UsageError::new(ArgPosition::Option("--format".into()), reason));
@@ -161,9 +161,9 @@ mod tests {
     fn format_option_does_not_shift_other_arguments() {
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         let (format, args) = split_off_format(&words(&["--format", "json", "-u", "a:b", "u"])).expect("valid");
-        assert_eq!((format, args.len(), args[3].clone()), (PageFormat::Json, 5, "a:b".into()));
+        assert_eq!((format, args.len(), args[3].clone()), (DiagnosisFormat::Json, 5, "a:b".into()));
         let (format, args) = split_off_format(&words(&["u", "--format=text"])).expect("valid");
-        assert_eq!((format, args.len()), (PageFormat::Text, 2));
+        assert_eq!((format, args.len()), (DiagnosisFormat::Text, 2));
         assert!(split_off_format(&words(&["--format", "xml", "u"])).is_err());
         assert!(split_off_format(&words(&["u", "--format"])).is_err());
     }

@@ -1,7 +1,7 @@
 //! The option `--csv-in`: the columns of an input file fill the placeholders of the command line.
 
 use super::prelude::*;
-use crate::record_input::RecordFormat;
+use crate::record_input::RecordInputFormat;
 
 pub(super) struct CsvInFlag;
 
@@ -26,7 +26,7 @@ impl Flag for CsvInFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().record_format = value.is_on().then_some(RecordFormat::Csv);
+        args.group().record_format = value.is_on().then_some(RecordInputFormat::Csv);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The option `--jsonl-in`: each line of an input file is a JSON object that describes a request.
 
 use super::prelude::*;
-use crate::record_input::RecordFormat;
+use crate::record_input::RecordInputFormat;
 
 pub(super) struct JsonlInFlag;
 
@@ -29,7 +29,7 @@ impl Flag for JsonlInFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().record_format = value.is_on().then_some(RecordFormat::JsonLines);
+        args.group().record_format = value.is_on().then_some(RecordInputFormat::JsonLines);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The option `--tsv-in`: the columns of an input file fill the placeholders of the command line.
 
 use super::prelude::*;
-use crate::record_input::RecordFormat;
+use crate::record_input::RecordInputFormat;
 
 pub(super) struct TsvInFlag;
 
@@ -21,7 +21,7 @@ impl Flag for TsvInFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.group().record_format = value.is_on().then_some(RecordFormat::Tsv);
+        args.group().record_format = value.is_on().then_some(RecordInputFormat::Tsv);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ struct QueueState {
     /// The size, in bytes, of the values and list texts in the queued events.
     bytes: usize,
     has_end: bool,
-    sleep: WriterSleep,
+    sleep: WriterThreadState,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
     is_closed: bool,
@@ -40,7 +40,7 @@ struct QueueState {
 
 /// The state of the writer thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum WriterSleep {
+enum WriterThreadState {
     /// The writer thread handles events.
     #[default]
     Awake,
@@ -87,12 +87,12 @@ impl EventQueue {
             (_, event) => state.events.push(event),
         }
         let wakes = match state.sleep {
-            WriterSleep::Awake => false,
-            WriterSleep::Idle => true,
-            WriterSleep::Pausing => state.is_urgent(),
+            WriterThreadState::Awake => false,
+            WriterThreadState::Idle => true,
+            WriterThreadState::Pausing => state.is_urgent(),
         };
         if wakes {
-            state.sleep = WriterSleep::Awake;
+            state.sleep = WriterThreadState::Awake;
             self.arrived.notify_one();
         }
         true
@@ -105,7 +105,7 @@ impl EventQueue {
         let mut state = self.lock();
         loop {
             if state.events.is_empty() {
-                state.sleep = WriterSleep::Idle;
+                state.sleep = WriterThreadState::Idle;
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -113,10 +113,10 @@ impl EventQueue {
             if left.is_zero() || state.is_urgent() {
                 break;
             }
-            state.sleep = WriterSleep::Pausing;
+            state.sleep = WriterThreadState::Pausing;
             (state, _) = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         }
-        state.sleep = WriterSleep::Awake;
+        state.sleep = WriterThreadState::Awake;
         std::mem::swap(&mut state.events, events);
         state.bytes = 0;
         if state.waiting > 0 {

@@ -20,7 +20,7 @@ use super::job_error::{DatabaseResult, database_error, job_error, sync_error};
 use super::job_file::{JobFile, JobSettings, boot_id, check_same_directory};
 use super::leftover_files::LeftoverFiles;
 use super::list_copy::{self, CopiedListReader, ListCopier};
-use super::list_guard::{GuardedFile, GuardedStates};
+use super::list_guard::{JobInputFile, JobInputFileStates};
 use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
 use super::stage_values::PageValues;
 use super::url_cursor::UrlCursor;
@@ -40,7 +40,7 @@ pub(crate) struct JobRun {
     leftovers: LeftoverFiles,
     values: PageValues,
     /// The state of the list files at the beginning of the run.
-    lists: GuardedStates,
+    lists: JobInputFileStates,
     /// True if an earlier run of the job has committed anything.
     is_resumed: bool,
     /// The sequence number of the refresh; `None` if this run does not refresh.
@@ -83,7 +83,7 @@ impl JobRun {
         let boot = boot_id();
         file.recover(&mut settings, boot.as_deref())?;
         let guarded = guarded_files(operation, &args.command);
-        let lists = GuardedStates::read(&guarded);
+        let lists = JobInputFileStates::read(&guarded);
         guarded.iter().try_for_each(|guarded| file.check_guarded_file(guarded))?;
         let begins = refreshes && settings.refresh_is_complete;
         settings.refresh_round += u64::from(begins);
@@ -414,15 +414,15 @@ fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
 }
 
 /// Returns the list and config files that must not change between two runs.
-fn guarded_files<'a>(operation: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<GuardedFile<'a>> {
+fn guarded_files<'a>(operation: &'a UrlGroup, command: &'a [GivenOption]) -> Vec<JobInputFile<'a>> {
     let lists = operation.urls.iter().enumerate().filter_map(|(source, url)| match url {
-        UrlSource::InputFile(name) if is_file(name) => Some(GuardedFile { source: source as i64, name }),
+        UrlSource::InputFile(name) if is_file(name) => Some(JobInputFile { source: source as i64, name }),
         _ => None,
     });
     let after = operation.urls.len() as i64;
     let configs = command.iter().filter(|option| option.name == "config").enumerate().filter_map(|(at, option)| {
         let name = std::str::from_utf8(option.value.as_deref()?).ok().filter(|name| is_file(name))?;
-        Some(GuardedFile { source: after + at as i64, name })
+        Some(JobInputFile { source: after + at as i64, name })
     });
     lists.chain(configs).collect()
 }

@@ -16,7 +16,7 @@ use super::job_error::{database_error, job_error};
 use super::job_file::JobFile;
 
 /// A list or config file that a job reads, and that must not change between runs.
-pub(super) struct GuardedFile<'a> {
+pub(super) struct JobInputFile<'a> {
     /// The index of the list among the sources of URLs. Config files have the indexes after the
     /// last source.
     pub(super) source: i64,
@@ -26,8 +26,8 @@ pub(super) struct GuardedFile<'a> {
 impl JobFile {
     /// Checks that a file has not changed since the job recorded its state, and returns an error if
     /// it has. Records the state of a file that is new.
-    pub(super) fn check_guarded_file(&self, guarded: &GuardedFile<'_>) -> Result<()> {
-        let GuardedFile { source, name } = *guarded;
+    pub(super) fn check_guarded_file(&self, guarded: &JobInputFile<'_>) -> Result<()> {
+        let JobInputFile { source, name } = *guarded;
         let unreadable = |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
         let file = File::open(name).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
@@ -58,13 +58,13 @@ impl JobFile {
 }
 
 /// The states of a job's list and config files at the beginning of the run.
-pub(super) struct GuardedStates(Vec<(String, Option<FileState>)>);
+pub(super) struct JobInputFileStates(Vec<(String, Option<FileState>)>);
 
 /// The size of a file in bytes, and its modification time in seconds and nanoseconds.
 type FileState = (u64, i64, i64);
 
-impl GuardedStates {
-    pub(super) fn read(files: &[GuardedFile<'_>]) -> Self {
+impl JobInputFileStates {
+    pub(super) fn read(files: &[JobInputFile<'_>]) -> Self {
         Self(files.iter().map(|file| (file.name.to_owned(), file_state(file.name))).collect())
     }
 

@@ -62,7 +62,7 @@ impl UrlState {
 
 /// The result of refreshing a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum UrlChange {
+enum RefreshResult {
     /// The server has confirmed that the content has not changed (304).
     Fresh,
     /// The content was fetched. If the URL had been fetched before, `changed` is stored instead.
@@ -71,21 +71,21 @@ enum UrlChange {
     Vanished,
 }
 
-impl UrlChange {
+impl RefreshResult {
     fn from_status(status: u16, is_failed: bool) -> Option<Self> {
         match (status, is_failed) {
-            (304, false) => Some(UrlChange::Fresh),
-            (404 | 410, true) => Some(UrlChange::Vanished),
-            (_, false) => Some(UrlChange::New),
+            (304, false) => Some(RefreshResult::Fresh),
+            (404 | 410, true) => Some(RefreshResult::Vanished),
+            (_, false) => Some(RefreshResult::New),
             (_, true) => None,
         }
     }
 
     fn as_str(self) -> &'static str {
         match self {
-            UrlChange::Fresh => "fresh",
-            UrlChange::New => "new",
-            UrlChange::Vanished => "vanished",
+            RefreshResult::Fresh => "fresh",
+            RefreshResult::New => "new",
+            RefreshResult::Vanished => "vanished",
         }
     }
 }
@@ -109,7 +109,7 @@ pub(super) struct UrlRow {
     sha256: Option<String>,
     file: Option<PathBuf>,
     /// The result of a refresh; `None` in other runs.
-    change: Option<UrlChange>,
+    change: Option<RefreshResult>,
     ended: u64,
     times: Option<UrlTimes>,
     /// True if the end of the run interrupted the transfer, so that it does not count as requested
@@ -163,7 +163,7 @@ impl UrlRow {
             last_modified: field("last-modified").filter(|date| date.len() <= MAX_DATE),
             sha256: sha256.map(str::to_owned),
             file: file.cloned(),
-            change: UrlChange::from_status(facts.status, error.is_some()).filter(|_| refreshes),
+            change: RefreshResult::from_status(facts.status, error.is_some()).filter(|_| refreshes),
             ended: now_ms(),
             times: (facts.requests > 0).then_some(UrlTimes {
                 resolved: facts.resolved,
@@ -259,7 +259,7 @@ impl UrlRow {
             micros(|times| times.total),
             commit as i64,
             if self.is_interrupted { 0 } else { round as i64 },
-            self.change.map(UrlChange::as_str),
+            self.change.map(RefreshResult::as_str),
             self.keeps_earlier_file(),
         ])?;
         Ok(())

@@ -98,7 +98,7 @@ impl JobFailure {
 /// The number of committed chunks of each list that comes from a pipe. Threads can wait for further
 /// chunks.
 #[derive(Default)]
-pub(super) struct CommittedLists {
+pub(super) struct ListCopyProgress {
     chunks: Mutex<HashMap<i64, CopiedList>>,
     changed: Condvar,
 }
@@ -110,7 +110,7 @@ pub(super) struct CopiedList {
     pub(super) is_complete: bool,
 }
 
-impl CommittedLists {
+impl ListCopyProgress {
     pub(super) fn set(&self, source: i64, list: CopiedList) {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(source, list);
         self.changed.notify_all();
@@ -144,7 +144,7 @@ pub(super) struct JobShared {
     pub(super) failure: JobFailure,
     /// The error that stops the run: no further URL is fetched. Finished URLs are committed.
     pub(super) stop: JobFailure,
-    pub(super) lists: CommittedLists,
+    pub(super) lists: ListCopyProgress,
     /// The state after the last commit.
     pub(super) committed: Mutex<DurableState>,
     pub(super) targets: SyncTargets,
@@ -203,7 +203,7 @@ pub(super) struct WriterState {
     /// order of the output.
     passed: VecDeque<UnwrittenRow>,
     written: u64,
-    batch: Vec<BatchEntry>,
+    batch: Vec<JobFileChange>,
     batch_end: Option<u64>,
     lists: Vec<(i64, u64, Vec<u8>, bool)>,
     total: Option<u64>,
@@ -225,45 +225,45 @@ struct UnwrittenRow {
 }
 
 /// A change to commit to the job's file.
-enum BatchEntry {
+enum JobFileChange {
     Url(Box<UrlRow>),
     Queued { stage: usize, number: u64, value: Vec<u8> },
     Values(StageValues),
 }
 
 /// The prepared SQL statements for the entries of a batch.
-struct BatchStatements<'c> {
+struct JobFileStatements<'c> {
     url: CachedStatement<'c>,
     queued: CachedStatement<'c>,
     values: CachedStatement<'c>,
 }
 
-impl BatchStatements<'_> {
-    fn prepare(connection: &Connection) -> DatabaseResult<BatchStatements<'_>> {
-        Ok(BatchStatements {
+impl JobFileStatements<'_> {
+    fn prepare(connection: &Connection) -> DatabaseResult<JobFileStatements<'_>> {
+        Ok(JobFileStatements {
             url: connection.prepare_cached(url_row::UPSERT)?,
             queued: connection.prepare_cached(stage_values::INSERT_QUEUED)?,
             values: connection.prepare_cached(stage_values::INSERT_VALUES)?,
         })
     }
 
-    fn write(&mut self, entry: &BatchEntry, commit: u64, round: u64) -> DatabaseResult<()> {
+    fn write(&mut self, entry: &JobFileChange, commit: u64, round: u64) -> DatabaseResult<()> {
         match entry {
-            BatchEntry::Url(row) => row.write(&mut self.url, commit, round),
-            BatchEntry::Queued { stage, number, value } => {
+            JobFileChange::Url(row) => row.write(&mut self.url, commit, round),
+            JobFileChange::Queued { stage, number, value } => {
                 stage_values::write_queued(&mut self.queued, (*stage, *number), value, commit)
             }
-            BatchEntry::Values(values) => values.write(&mut self.values, commit),
+            JobFileChange::Values(values) => values.write(&mut self.values, commit),
         }
     }
 }
 
-impl BatchEntry {
+impl JobFileChange {
     /// Returns the file of the entry; `None` if it is not a URL or has no file.
     fn file(&self) -> Option<&Path> {
         match self {
-            BatchEntry::Url(row) => row.file(),
-            BatchEntry::Queued { .. } | BatchEntry::Values(_) => None,
+            JobFileChange::Url(row) => row.file(),
+            JobFileChange::Queued { .. } | JobFileChange::Values(_) => None,
         }
     }
 }
@@ -275,12 +275,14 @@ impl WriterState {
 
     fn apply(&mut self, event: JobEvent) -> Option<u8> {
         match event {
-            JobEvent::Finished { row, waits: false } => self.batch.push(BatchEntry::Url(row)),
+            JobEvent::Finished { row, waits: false } => self.batch.push(JobFileChange::Url(row)),
             JobEvent::Finished { row, waits: true } => match self.waiting.entry(row.key()) {
                 Entry::Occupied(first) => first.into_mut().add_page(*row),
                 Entry::Vacant(entry) => drop(entry.insert(row)),
             },
-            JobEvent::Queued { stage, number, value } => self.batch.push(BatchEntry::Queued { stage, number, value }),
+            JobEvent::Queued { stage, number, value } => {
+                self.batch.push(JobFileChange::Queued { stage, number, value })
+            }
             JobEvent::Values(values) => self.values.entry(values.stage).or_default().push(values),
             JobEvent::PassedOn { stage, number, end } => {
                 let row = self.waiting.remove(&(stage, number));
@@ -312,8 +314,8 @@ impl WriterState {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(UnwrittenRow { row, values, end }) = self.passed.pop_front() else { return };
             self.batch_end = Some(end);
-            self.batch.extend(values.into_iter().map(BatchEntry::Values));
-            self.batch.extend(row.map(BatchEntry::Url));
+            self.batch.extend(values.into_iter().map(JobFileChange::Values));
+            self.batch.extend(row.map(JobFileChange::Url));
         }
     }
 }
@@ -383,9 +385,9 @@ impl JobWriter {
         let mut records = Vec::new();
         for entry in &self.state.batch {
             match entry {
-                BatchEntry::Url(row) if row.state == UrlState::Again => archive.discard(&row.records),
-                BatchEntry::Url(row) => records.extend_from_slice(&row.records),
-                BatchEntry::Queued { .. } | BatchEntry::Values(_) => {}
+                JobFileChange::Url(row) if row.state == UrlState::Again => archive.discard(&row.records),
+                JobFileChange::Url(row) => records.extend_from_slice(&row.records),
+                JobFileChange::Queued { .. } | JobFileChange::Values(_) => {}
             }
         }
         archive.append(&records)
@@ -398,7 +400,7 @@ impl JobWriter {
         let archive = self.shared.archive.get().map(|archive| archive.position());
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         if !state.batch.is_empty() {
-            let mut statements = BatchStatements::prepare(&self.connection)?;
+            let mut statements = JobFileStatements::prepare(&self.connection)?;
             for entry in &state.batch {
                 statements.write(entry, self.commit, self.refresh_round)?;
             }
@@ -420,7 +422,7 @@ impl JobWriter {
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         let noted = DurableState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };
         // Before the targets are read by the thread that syncs, they must have all files of the rows.
-        self.shared.targets.add(state.batch.iter().filter_map(BatchEntry::file));
+        self.shared.targets.add(state.batch.iter().filter_map(JobFileChange::file));
         *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         for (source, chunk, text, is_last) in state.lists.drain(..) {
             let chunks = chunk + u64::from(!text.is_empty());
@@ -458,7 +460,7 @@ mod tests {
 
     fn batch(state: &mut WriterState) -> Vec<u64> {
         let number = |entry| match entry {
-            BatchEntry::Url(row) => Some(row.number),
+            JobFileChange::Url(row) => Some(row.number),
             _ => None,
         };
         state.batch.drain(..).filter_map(number).collect()

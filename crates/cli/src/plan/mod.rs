@@ -63,7 +63,7 @@ pub use keepalive::KeepaliveArgs;
 pub use output::{ExistingFilePolicy, OutputArg, PAGE_PLACEHOLDER};
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use record_output::{RecordOutputArgs, RecordOutputFormat};
-pub use records::RecordArgs;
+pub use records::RecordInputArgs;
 pub use request::{ContinueAt, HeaderArg, RequestArgs, TimeCond};
 pub use state_files::{CookieArgs, StateFileArg};
 pub use trace::{TraceArgs, TraceFormat};
@@ -257,7 +257,7 @@ pub struct UrlGroup {
     pub urls: UrlList,
     /// The format of the lists in `urls` whose lines describe requests; `None` if each line is a
     /// URL.
-    pub records: Option<RecordArgs>,
+    pub records: Option<RecordInputArgs>,
     /// `-g`: brackets and braces in URLs are literal.
     pub globoff: bool,
     /// The outputs of the sources in `urls`: the first belongs to the first source, and so on.

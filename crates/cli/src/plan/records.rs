@@ -1,13 +1,13 @@
 //! The settings of lists whose lines describe requests.
 
-use crate::record_input::RecordFormat;
+use crate::record_input::RecordInputFormat;
 
 /// The settings of those input files of a URL group whose lines describe requests. `Debug` does not
 /// show the URLs, which may contain a password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct RecordArgs {
+pub struct RecordInputArgs {
     /// The format of the lines.
-    pub format: RecordFormat,
+    pub format: RecordInputFormat,
     /// The URLs of the command line. For JSON lines it is at most one, to which the URLs of the
     /// records are relative. For CSV they are templates with the names of columns. Only the origins
     /// of these URLs may receive the credentials of the command line.
@@ -16,9 +16,9 @@ pub struct RecordArgs {
     pub allow_body_files: bool,
 }
 
-impl std::fmt::Debug for RecordArgs {
+impl std::fmt::Debug for RecordInputArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RecordArgs")
+        f.debug_struct("RecordInputArgs")
             .field("format", &self.format)
             .field("urls", &self.urls.len())
             .field("allow_body_files", &self.allow_body_files)

@@ -27,7 +27,7 @@ pub use output_path::{OutputPathFault, parse_output_path};
 
 /// The format of those input files of a URL group whose lines describe requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordFormat {
+pub enum RecordInputFormat {
     /// `--jsonl-in`: one JSON object per line.
     JsonLines,
     /// `--csv-in`: a header line with the names of the columns, and a row for each request. In a
@@ -37,24 +37,24 @@ pub enum RecordFormat {
     Tsv,
 }
 
-impl RecordFormat {
+impl RecordInputFormat {
     /// Returns the option that selects the format.
     pub fn option(self) -> &'static str {
         match self {
-            RecordFormat::JsonLines => "--jsonl-in",
-            RecordFormat::Csv => "--csv-in",
-            RecordFormat::Tsv => "--tsv-in",
+            RecordInputFormat::JsonLines => "--jsonl-in",
+            RecordInputFormat::Csv => "--csv-in",
+            RecordInputFormat::Tsv => "--tsv-in",
         }
     }
 
     /// Returns true if the columns of a row fill the placeholders of the command line.
     pub fn has_columns(self) -> bool {
-        matches!(self, RecordFormat::Csv | RecordFormat::Tsv)
+        matches!(self, RecordInputFormat::Csv | RecordInputFormat::Tsv)
     }
 
     /// Returns the byte that separates the fields of the list with this file name.
     pub fn delimiter(self, name: &str) -> u8 {
         let is_tsv = || [".tsv", ".tab"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
-        if self == RecordFormat::Tsv || is_tsv() { b'\t' } else { b',' }
+        if self == RecordInputFormat::Tsv || is_tsv() { b'\t' } else { b',' }
     }
 }

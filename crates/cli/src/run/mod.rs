@@ -387,7 +387,13 @@ fn run_groups(
             Some(url) if is_in_other_shard(&plan.global, operation, url) => Ok(0),
             Some(url) => {
                 reporter.wait_for_start_rate();
-                let job = single_url::UrlJob { url, given: url, index: 0, parts: &GlobValues::default(), upload: None };
+                let job = single_url::SingleUrlTransfer {
+                    url,
+                    given: url,
+                    index: 0,
+                    parts: &GlobValues::default(),
+                    upload: None,
+                };
                 let outcome = single_url::run(client, &plan.global, operation, job, &reporter, stores);
                 outcome.or_else(|error| reporter.report_unbegun(url, &error).and(Err(error)))
             }

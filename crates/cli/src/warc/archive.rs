@@ -14,7 +14,7 @@ use super::digest::Sha1Digest;
 use super::exchange::WarcExchange;
 use super::file_name::ArchiveName;
 use super::held_records::HeldRecords;
-use super::message::{MessageStore, RecordBytes};
+use super::message::{RecordBytes, RecordingResources};
 use super::payload_memory::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
@@ -70,7 +70,7 @@ impl WarcArchive {
     }
 
     fn open(name: ArchiveName, args: &WarcArgs, memory: usize, position: Option<ArchivePosition>) -> Result<Self> {
-        let store = Arc::new(MessageStore::new(name.directory(), name.is_compressed(), memory / 2));
+        let store = Arc::new(RecordingResources::new(name.directory(), name.is_compressed(), memory / 2));
         let begin = |path: &Path| warcinfo(&store, path);
         let file = match position {
             None => ArchiveFile::create(name, args.max_size, args.keeps_secrets, begin),
@@ -138,7 +138,7 @@ impl ExchangeRecorder for WarcArchive {
 
 /// The state that all exchanges of an archive share.
 pub(super) struct ArchiveState {
-    pub(super) store: Arc<MessageStore>,
+    pub(super) store: Arc<RecordingResources>,
     /// True to keep credentials in request records.
     pub(super) keeps_secrets: bool,
     /// The records that are held back until a job commits their transfers; `None` without a job.
@@ -210,7 +210,7 @@ impl ArchiveState {
 }
 
 /// Returns the warcinfo record, with which the file at this path begins.
-fn warcinfo(store: &MessageStore, path: &Path) -> RecordBytes {
+fn warcinfo(store: &RecordingResources, path: &Path) -> RecordBytes {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let head = RecordHead::new(RecordType::Warcinfo, random_id(), SystemTime::now())
         .with_field("WARC-Filename", name)

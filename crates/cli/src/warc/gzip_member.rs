@@ -10,9 +10,9 @@
 //! ```
 //!
 //! ```
-//! use haul_cli::warc::gzip_member::{Deflater, MemberText, member_end, member_start};
+//! use haul_cli::warc::gzip_member::{Deflater, CompressedMemberBody, member_end, member_start};
 //!
-//! let mut rest = MemberText::new(Deflater::new());
+//! let mut rest = CompressedMemberBody::new(Deflater::new());
 //! rest.push(b"payload");
 //! rest.finish(b"\r\n\r\n");
 //! let mut member = member_start(&mut Deflater::new(), b"head\r\n\r\n");
@@ -73,7 +73,7 @@ impl Deflater {
 
 /// The compressed second part of a gzip member, after its beginning.
 #[derive(Debug)]
-pub struct MemberText {
+pub struct CompressedMemberBody {
     /// The compressor. `None` stores the text uncompressed.
     deflater: Option<Deflater>,
     /// The compressed bytes so far, which the caller may remove at any time.
@@ -82,17 +82,17 @@ pub struct MemberText {
     pub crc: Crc,
 }
 
-impl MemberText {
+impl CompressedMemberBody {
     /// Creates an empty text.
-    pub fn new(mut deflater: Deflater) -> MemberText {
+    pub fn new(mut deflater: Deflater) -> CompressedMemberBody {
         deflater.0.reset();
-        MemberText { deflater: Some(deflater), packed: Vec::new(), crc: Crc::new() }
+        CompressedMemberBody { deflater: Some(deflater), packed: Vec::new(), crc: Crc::new() }
     }
 
     /// Creates an empty text that is stored without compression, because there is no memory for a
     /// compressor.
-    pub fn stored() -> MemberText {
-        MemberText { deflater: None, packed: Vec::new(), crc: Crc::new() }
+    pub fn stored() -> CompressedMemberBody {
+        CompressedMemberBody { deflater: None, packed: Vec::new(), crc: Crc::new() }
     }
 
     /// Adds text.
@@ -130,7 +130,7 @@ fn append_stored_block(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
     packed.extend_from_slice(block);
 }
 
-/// Returns the beginning of a member, before the [`MemberText`].
+/// Returns the beginning of a member, before the [`CompressedMemberBody`].
 pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
     let mut start = MEMBER_HEADER.to_vec();
     deflater.0.reset();
@@ -138,7 +138,7 @@ pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Returns the end of a member, after the [`MemberText`] with the checksum `rest`. `start` is the
+/// Returns the end of a member, after the [`CompressedMemberBody`] with the checksum `rest`. `start` is the
 /// text in the beginning of the member.
 pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     let mut crc = Crc::new();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn joined(start: &[u8], pieces: &[&[u8]], deflater: Option<Deflater>) -> Vec<u8> {
-        let mut rest = deflater.map_or_else(MemberText::stored, MemberText::new);
+        let mut rest = deflater.map_or_else(CompressedMemberBody::stored, CompressedMemberBody::new);
         pieces.iter().for_each(|piece| rest.push(piece));
         rest.finish(b"\r\n\r\n");
         [&member_start(&mut Deflater::new(), start)[..], &rest.packed, &member_end(start, &rest.crc)].concat()
@@ -211,7 +211,7 @@ mod tests {
             let member = encode_member(&mut deflater, &[b"head", &text[..length], b"\r\n"]);
             assert_eq!(unpacked(&member), [b"head", &text[..length], b"\r\n"].concat());
             assert!(member.len() < 400);
-            let mut rest = MemberText::new(deflater);
+            let mut rest = CompressedMemberBody::new(deflater);
             rest.push(&text[..length]);
             deflater = rest.finish(b"").unwrap();
         }

@@ -17,7 +17,7 @@ use rustix::fs::{SeekFrom, seek};
 
 use super::digest::Sha1Digest;
 use super::memory_budget::ReservedMemory;
-use super::message::{MessageStore, RecordBytes, RecordPart};
+use super::message::{RecordBytes, RecordPart, RecordingResources};
 use super::record_head::EarlierRecord;
 
 /// The maximum number of held records with a separate temporary file, because each file needs a
@@ -26,7 +26,7 @@ const MAX_FILES: usize = 64;
 
 /// The records that are held back.
 pub(super) struct HeldRecords {
-    store: Arc<MessageStore>,
+    store: Arc<RecordingResources>,
     state: Mutex<HeldState>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct HeldExchange {
 }
 
 impl HeldRecords {
-    pub(super) fn new(store: &Arc<MessageStore>) -> Self {
+    pub(super) fn new(store: &Arc<RecordingResources>) -> Self {
         Self { store: Arc::clone(store), state: Mutex::default() }
     }
 
@@ -98,7 +98,7 @@ impl HeldRecords {
 
 impl HeldState {
     /// Moves records to the shared temporary file.
-    fn share(&mut self, bytes: RecordBytes, store: &MessageStore) -> io::Result<RecordBytes> {
+    fn share(&mut self, bytes: RecordBytes, store: &RecordingResources) -> io::Result<RecordBytes> {
         let (file, from) = match self.shared.take() {
             // Nobody refers to its content any more, so it is used from its beginning.
             Some((file, _)) if Arc::strong_count(&file) == 1 => {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn held_records_beyond_memory_limit_share_a_file() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Arc::new(MessageStore::new(dir.path(), false, 100));
+        let store = Arc::new(RecordingResources::new(dir.path(), false, 100));
         let records = HeldRecords::new(&store);
         let texts: Vec<Vec<u8>> = (0..10).map(|number| vec![b'a' + number; 40]).collect();
         for _ in 0..2 {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn number_of_separate_record_files_is_limited() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Arc::new(MessageStore::new(dir.path(), false, 1 << 20));
+        let store = Arc::new(RecordingResources::new(dir.path(), false, 1 << 20));
         let records = HeldRecords::new(&store);
         let numbers: Vec<u64> = (0..2 * MAX_FILES)
             .map(|_| {

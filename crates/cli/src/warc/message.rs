@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flate2::Crc;
 
 use super::digest::{Sha1Digest, Sha1Hasher};
-use super::gzip_member::{DEFLATER_MEMORY, Deflater, MemberText, encode_member, member_end, member_start};
+use super::gzip_member::{CompressedMemberBody, DEFLATER_MEMORY, Deflater, encode_member, member_end, member_start};
 use super::memory_budget::{ReservedMemory, WarcMemoryBudget};
 use super::record_head::RECORD_END;
 
@@ -27,14 +27,14 @@ const MAX_IDLE_DEFLATERS: usize = 8;
 
 /// The settings, the memory and the compressors that all messages of an archive share.
 #[derive(Debug)]
-pub(super) struct MessageStore {
+pub(super) struct RecordingResources {
     directory: PathBuf,
     is_compressed: bool,
     budget: Arc<WarcMemoryBudget>,
     idle: Mutex<Vec<Deflater>>,
 }
 
-impl MessageStore {
+impl RecordingResources {
     /// Creates the store of an archive in `directory`. The messages take at most `memory` bytes
     /// together.
     pub(super) fn new(directory: &Path, is_compressed: bool, memory: usize) -> Self {
@@ -86,7 +86,7 @@ impl MessageStore {
 
 /// A message whose content is still arriving.
 pub(super) struct RecordedMessage {
-    store: Arc<MessageStore>,
+    store: Arc<RecordingResources>,
     head: Vec<u8>,
     content: MessageContent,
 }
@@ -104,13 +104,13 @@ struct FileContent {
     block: Sha1Hasher,
     payload: Sha1Hasher,
     /// The deflate stream of the record; `None` if the archive is not compressed.
-    text: Option<MemberText>,
+    text: Option<CompressedMemberBody>,
     /// The memory that is reserved for the compressor.
     _reserved: ReservedMemory,
 }
 
 impl RecordedMessage {
-    pub(super) fn new(store: &Arc<MessageStore>, head: Vec<u8>) -> Self {
+    pub(super) fn new(store: &Arc<RecordingResources>, head: Vec<u8>) -> Self {
         let content = MessageContent::Memory(Vec::new(), ReservedMemory::new(&store.budget));
         Self { store: Arc::clone(store), head, content }
     }
@@ -181,12 +181,12 @@ impl RecordedMessage {
 }
 
 impl FileContent {
-    fn create(store: &MessageStore, head: &[u8]) -> io::Result<Self> {
+    fn create(store: &RecordingResources, head: &[u8]) -> io::Result<Self> {
         let file = store.temporary_file()?;
         let mut reserved = ReservedMemory::new(&store.budget);
         let text = store.is_compressed.then(|| match reserved.grow(DEFLATER_MEMORY) {
-            true => MemberText::new(store.take_deflater()),
-            false => MemberText::stored(),
+            true => CompressedMemberBody::new(store.take_deflater()),
+            false => CompressedMemberBody::stored(),
         });
         let mut block = Sha1Hasher::default();
         block.update(head);
@@ -216,7 +216,7 @@ impl FileContent {
 
 /// A complete message, whose record can be encoded.
 pub(super) struct FinishedMessage {
-    store: Arc<MessageStore>,
+    store: Arc<RecordingResources>,
     head: Vec<u8>,
     /// The number of bytes after the head.
     pub(super) length: u64,
@@ -357,7 +357,7 @@ mod tests {
     /// whether the record was in a file.
     fn recorded(is_compressed: bool, memory: usize, pieces: &[&[u8]]) -> (Vec<u8>, bool) {
         let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(MessageStore::new(folder.path(), is_compressed, memory));
+        let store = Arc::new(RecordingResources::new(folder.path(), is_compressed, memory));
         let mut message = RecordedMessage::new(&store, Vec::new());
         message.set_head(b"HTTP head\r\n\r\n");
         pieces.iter().for_each(|piece| message.push(piece).unwrap());

@@ -22,7 +22,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::FaultPlan;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// The time limit of every wait in these tests, after which the test fails.
@@ -196,15 +196,15 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Starts a server that answers each connection with status 200 and this body, and then closes the
 /// connection.
-pub fn page(body: &str) -> RawPeer {
+pub fn page(body: &str) -> H1Peer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + body)])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + body)])
 }
 
 /// Starts a server whose response announces ten bytes of body, and which closes the connection
 /// after three.
-pub fn short_body() -> RawPeer {
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
+pub fn short_body() -> H1Peer {
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")])
 }
 
 /// Writes the lines to the file `name` in the directory `dir`. Returns the path of the file.
@@ -264,13 +264,13 @@ pub fn curl(args: &[&str]) -> CommandOutput {
 }
 
 /// Returns the text that the test server `peer` received on the connection with this number.
-pub fn received(peer: &RawPeer, connection: usize) -> String {
+pub fn received(peer: &H1Peer, connection: usize) -> String {
     String::from_utf8_lossy(&peer.received(connection)).into_owned()
 }
 
 /// Starts a server that answers each connection with these bytes, and then closes the connection.
-pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
+pub fn answering(reply: impl AsRef<[u8]>) -> H1Peer {
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
 /// Runs `haul curl -q -sS` with these arguments, which must not write files.

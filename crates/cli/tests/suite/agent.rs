@@ -11,7 +11,7 @@ use std::process::Stdio;
 use common::agent::{TestAgent, is_zombie};
 use common::{HAUL, REFUSED, RunningCommand, eventually, haul, origin, program, run, skipped};
 use rustix::process::{Signal, kill_process};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 #[test]
@@ -447,14 +447,14 @@ fn agent_keeps_connection_if_reader_stops_within_range() {
     let rest = [ScriptStep::Await(1), ScriptStep::send(vec![b'x'; OPENING - 70_000])];
     let next = [ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
     let agent = TestAgent::new();
-    let stop_early = |peer: &RawPeer| {
+    let stop_early = |peer: &H1Peer| {
         let script = "\"$GET\" \"$1\" -s -q -N \"$2\" | head -c 70000 | wc -c";
         let mut command = program("bash");
         command.args(["-c", script, "x", &agent.option(), &peer.url("/")]).env("GET", HAUL);
         assert_eq!(run(&mut command).text().trim(), "70000");
     };
 
-    let peer = RawPeer::start(vec![[&opening[..], &rest, &next].concat()]);
+    let peer = H1Peer::start(vec![[&opening[..], &rest, &next].concat()]);
     stop_early(&peer);
     peer.release();
     eventually("the rest of it is read", || agent.status("running") == Some(0));
@@ -462,12 +462,12 @@ fn agent_keeps_connection_if_reader_stops_within_range() {
     assert_eq!(agent.status("connections"), Some(1));
 
     // A rest that does not come is not waited for, and of a long response nothing more is read.
-    let peer = RawPeer::start(vec![[&opening[..], &[ScriptStep::ReadToEnd]].concat()]);
+    let peer = H1Peer::start(vec![[&opening[..], &[ScriptStep::ReadToEnd]].concat()]);
     stop_early(&peer);
     eventually("the agent lets go of it", || agent.status("running") == Some(0));
     assert!(peer.finished(1));
     let long = ScriptStep::send("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1000000\r\n\r\n");
-    let peer = RawPeer::start(vec![vec![
+    let peer = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         long,
         ScriptStep::send(vec![b'x'; 70_000]),

@@ -12,7 +12,7 @@ use common::{REFUSED, content, haul, skipped};
 use haul_cli::apt::message::AptMessage;
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
@@ -195,10 +195,10 @@ fn redirects_are_reported_to_apt_not_followed() {
 
 /// Starts a server that answers each request with this status line, these header fields and this
 /// content, and then closes the connection.
-fn answer(head: &str, content: &str) -> RawPeer {
+fn answer(head: &str, content: &str) -> H1Peer {
     let length = content.len();
     let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Close])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Close])
 }
 
 #[test]
@@ -264,17 +264,17 @@ fn apt_resumes_partial_file_of_same_content_only() {
     };
     let mut method = AptMethodProcess::with(&[]);
     old(&method);
-    let peer = RawPeer::start(vec![part(LAST_MODIFIED), ok("never")]);
+    let peer = H1Peer::start(vec![part(LAST_MODIFIED), ok("never")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert_eq!(fs::read(method.file()).unwrap(), b"abcdef");
     // A server that does not mind If-Range.
     old(&method);
-    let peer = RawPeer::start(vec![part("Thu, 02 May 2024 08:00:00 GMT"), ok("uvwxyz")]);
+    let peer = H1Peer::start(vec![part("Thu, 02 May 2024 08:00:00 GMT"), ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert_eq!(fs::read(method.file()).unwrap(), b"uvwxyz");
     let mut method = AptMethodProcess::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
     old(&method);
-    let peer = RawPeer::start(vec![ok("uvwxyz")]);
+    let peer = H1Peer::start(vec![ok("uvwxyz")]);
     assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
     assert!(!String::from_utf8(peer.received(0)).unwrap().contains("Range:"));
     // The server answers 416, and the file matches the expected digest: it is complete.
@@ -324,7 +324,7 @@ fn tls_proxy_is_verified_with_https_cainfo() {
     let identity = TestCertificates::generate();
     let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
     let script = || vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close];
-    let proxy = RawPeer::start_tls(vec![script(), script()], &identity, &[]);
+    let proxy = H1Peer::start_tls(vec![script(), script()], &identity, &[]);
     let (_keep, ca) = written("ca.pem", identity.ca_pem());
     let by = format!("Acquire::http::Proxy=https://localhost:{}", proxy.addr().port());
     let mut method = AptMethodProcess::with(&[&by]);
@@ -353,7 +353,7 @@ fn apt_files_download_in_parallel_report_in_order() {
         (&["Acquire::http::Pipeline-Depth=0"], 1),
         (&["Acquire::http::Dl-Limit=1000"], 1),
     ] {
-        let peer = RawPeer::always(vec![
+        let peer = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::Await(1),
             ScriptStep::send(reply),
@@ -393,8 +393,8 @@ fn written(name: &str, text: &str) -> (TempDir, PathBuf) {
 
 #[test]
 fn apt_credentials_come_from_auth_conf() {
-    let peer = RawPeer::always(ok("x"));
-    let secret = RawPeer::always(ok("x"));
+    let peer = H1Peer::always(ok("x"));
+    let secret = H1Peer::always(ok("x"));
     let port = peer.addr().port();
     let text = format!("machine http://127.0.0.1:{port}/deb\nlogin user\npassword pass\n");
     let dir = tempfile::tempdir().unwrap();
@@ -417,7 +417,7 @@ fn apt_https_uses_the_http_proxy() {
     let refuses = || {
         vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), ScriptStep::Close]
     };
-    let proxy = RawPeer::always(refuses());
+    let proxy = H1Peer::always(refuses());
     let url = proxy.url("");
     let configured = format!("Acquire::http::Proxy={url}");
     let methods = [
@@ -436,7 +436,7 @@ fn apt_https_uses_the_http_proxy() {
 
 #[test]
 fn cache_headers_and_path_encoding_match_apt() {
-    let peer = RawPeer::always(ok("x"));
+    let peer = H1Peer::always(ok("x"));
     let asked = |items: &[&str], path: &str, fields: &[(&str, &str)]| {
         let mut method = AptMethodProcess::with(items);
         method.acquire(&peer.url(path), fields);
@@ -455,7 +455,7 @@ fn cache_headers_and_path_encoding_match_apt() {
 
 #[test]
 fn untrusted_certificate_is_a_transient_failure() {
-    let peer = RawPeer::start_tls(vec![ok("x")], &TestCertificates::generate(), &[b"http/1.1"]);
+    let peer = H1Peer::start_tls(vec![ok("x")], &TestCertificates::generate(), &[b"http/1.1"]);
     let url = peer.url("/x").replace("http://", "https://");
     let said = AptMethodProcess::with(&[]).acquire(&url, &[]);
     assert_eq!((numbers(&said), last(&said).get("Transient-Failure")), (vec![400], Some("true")));
@@ -464,7 +464,7 @@ fn untrusted_certificate_is_a_transient_failure() {
 #[test]
 fn apt_method_exits_when_stdin_is_closed() {
     let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(beginning), ScriptStep::ReadToEnd]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(beginning), ScriptStep::ReadToEnd]);
     let mut method = AptMethodProcess::with(&[]);
     let file = method.file();
     let asked = AptMessage::new(600, "URI Acquire")

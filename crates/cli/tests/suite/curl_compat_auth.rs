@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, list, page, program, received, reply_steps, run};
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 /// The expected AWS signatures are those of curl's own test cases, which sign at the start of 1970.
 /// The test sets this time with `X-Amz-Date`.
@@ -71,7 +71,7 @@ fn aws_signatures_match_curls_test_cases() {
 fn aws_signature_is_dropped_on_cross_origin_redirect() {
     let there = page("x");
     let to = |url: &str| reply_steps(&format!("302 Found\r\nLocation: {url}"), "ok");
-    let here = RawPeer::start(vec![to("/again"), to(&there.url("/other"))]);
+    let here = H1Peer::start(vec![to("/again"), to(&there.url("/other"))]);
     let args = ["-sL", "--aws-sigv4", "aws:amz:eu:s3", "-u", "user:secret", &here.url("/first")];
     curl(&args).ok();
     let [first, second] = [0, 1].map(|connection| {
@@ -86,7 +86,7 @@ fn aws_signature_is_dropped_on_cross_origin_redirect() {
 fn bearer_token_with_other_schemes_awaits_a_challenge() {
     let asks = |scheme: &str| {
         let challenged = reply_steps(&format!("401 Who\r\nWWW-Authenticate: {scheme} realm=\"r\""), "ok");
-        RawPeer::start(vec![challenged, reply_steps("200 OK", "ok")])
+        H1Peer::start(vec![challenged, reply_steps("200 OK", "ok")])
     };
     for others in [&["--anyauth"][..], &["--basic"], &["--digest"], &["--basic", "-u", "me:secret"]] {
         let peer = asks("Bearer");
@@ -117,14 +117,14 @@ fn empty_user_and_password_send_no_credentials() {
     let home = tempfile::tempdir().unwrap();
     let netrc = list(home.path(), "netrc", ["machine 127.0.0.1 login me password pw"]);
     let netrc = netrc.to_str().unwrap();
-    let sent = |args: &[&str], url: &dyn Fn(&RawPeer) -> String| {
+    let sent = |args: &[&str], url: &dyn Fn(&H1Peer) -> String| {
         let peer = page("x");
         curl(&[&["-s"], args, &[&url(&peer)]].concat()).ok();
         let said = received(&peer, 0);
         let field = said.lines().find_map(|line| line.split_once("uthorization: "));
         field.map_or(String::new(), |(_, value)| value.to_owned())
     };
-    let plain = |peer: &RawPeer| peer.url("/");
+    let plain = |peer: &H1Peer| peer.url("/");
     assert_eq!(sent(&["-u", ":"], &plain), "");
     assert_eq!(sent(&["-u", ":x"], &plain), "Basic Ong=");
     assert_eq!(sent(&["-u", ":", "--netrc-file", netrc], &plain), "Basic bWU6cHc=");

@@ -5,11 +5,11 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, answering, curl, curl_quiet, program, received, reply_steps, run};
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 #[test]
 fn cookie_jar_is_printed_after_each_transfer() {
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         reply_steps("200 OK\r\nSet-Cookie: a=1", "ok"),
         reply_steps("200 OK\r\nSet-Cookie: b=2", "ok"),
     ]);
@@ -22,7 +22,7 @@ fn cookie_jar_is_printed_after_each_transfer() {
     assert!(jars[1].ends_with(&format!("{}okW\n", line("a\t1"))), "{printed}");
     assert!(jars[2].contains(&line("a\t1")) && jars[2].contains(&line("b\t2")), "{printed}");
 
-    let peer = RawPeer::start(vec![reply_steps("200 OK\r\nSet-Cookie: a=1", "ok"), reply_steps("200 OK", "ok")]);
+    let peer = H1Peer::start(vec![reply_steps("200 OK\r\nSet-Cookie: a=1", "ok"), reply_steps("200 OK", "ok")]);
     let printed = curl(&["-s", "-c", "-", &peer.url("/1"), "--next", "-s", &peer.url("/2")]).text();
     assert!(
         printed.starts_with(&format!("ok{head}")) && printed.ends_with(&format!("{}ok", line("a\t1"))),
@@ -39,7 +39,7 @@ fn cookies_carry_over_to_the_next_operation() {
     let next = [["-c", "there", "-b", "jar"], ["-c", "other", "-c", "more"]];
     for (second, persona) in [(next[0], &["curl", "-q"][..]), (next[1], &["curl", "-q"]), (next[0], &[])] {
         let dir = tempfile::tempdir().unwrap();
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             reply_steps("200 OK\r\nSet-Cookie: a=1", "ok"),
             reply_steps("200 OK\r\nSet-Cookie: b=2", "ok"),
         ]);
@@ -55,7 +55,7 @@ fn cookies_carry_over_to_the_next_operation() {
 
 #[test]
 fn cookie_options_join_into_one_field() {
-    let peer = RawPeer::always(reply_steps("200 OK\r\nSet-Cookie: c=1", ""));
+    let peer = H1Peer::always(reply_steps("200 OK\r\nSet-Cookie: c=1", ""));
     curl(&["-s", "-b", "a=1", "-b", "b=2", &peer.url("/")]).ok();
     assert!(received(&peer, 0).contains("Cookie: a=1; b=2\r\n"), "{}", received(&peer, 0));
 }

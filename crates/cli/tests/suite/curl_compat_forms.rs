@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, page, program, received, reply_steps, run};
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 /// Runs the curl persona with `-F` and this value. Returns the request that the server received,
 /// with `BOUNDARY` in place of the boundary.
@@ -93,7 +93,7 @@ fn form_value_keeps_its_trailing_line_end() {
 
 #[test]
 fn multipart_mixed_parts_have_disposition_attachment() {
-    let peer = RawPeer::always(reply_steps("200 OK", ""));
+    let peer = H1Peer::always(reply_steps("200 OK", ""));
     curl(&["-s", "-F", "n=v", "-H", "Content-Type: multipart/mixed", &peer.url("/")]).ok();
     curl(&["-s", "-F", "n=v", "-H", "Content-Type: Multipart/Form-Data; charset=x", &peer.url("/")]).ok();
     let has =

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Stdio;
 
 use common::{HAUL, answering, curl, curl_in, list, names, page, program, reply_steps, run};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn progress_meter_prints_titles_for_each_connected_transfer() {
@@ -23,14 +23,14 @@ fn progress_meter_prints_titles_for_each_connected_transfer() {
     assert!(last.starts_with("100      8 100      5 100      3 "), "{last:?}");
 
     let rest = "HTTP/1.1 206 Rest\r\nContent-Range: bytes 5-6/7\r\nContent-Length: 2\r\n\r\n67";
-    let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(rest)]]);
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(rest)]]);
     let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
     let said = format!("** Resuming transfer from byte position 5\n{titles}\r");
     assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
     assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"hello67");
 
     // The file is already complete.
-    let peer = RawPeer::always(reply_steps("416 Range Not Satisfiable\r\nContent-Range: bytes */7", ""));
+    let peer = H1Peer::always(reply_steps("416 Range Not Satisfiable\r\nContent-Range: bytes */7", ""));
     let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
     assert_eq!(
         (ran.code, ran.stderr.starts_with("** Resuming transfer from byte position 7\n")),
@@ -45,7 +45,7 @@ fn progress_meter_prints_titles_for_each_connected_transfer() {
 
 #[test]
 fn stalled_handshake_is_a_connection_timeout() {
-    let silent = RawPeer::always(vec![ScriptStep::ReadToEnd]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadToEnd]);
     let (tls, proxy) = (silent.url("/").replacen("http", "https", 1), silent.url(""));
     for args in [
         &["-m", "0.2", &tls][..],
@@ -97,14 +97,14 @@ fn disabled_protocol_error_uses_curls_words() {
 
 #[test]
 fn fail_with_body_applies_to_head_requests() {
-    let peer = RawPeer::start(vec![reply_steps("404 Gone", "x")]);
+    let peer = H1Peer::start(vec![reply_steps("404 Gone", "x")]);
     let ran = curl(&["-s", "-I", "-X", "GET", "--fail-with-body", &peer.url("/")]);
     assert!(ran.code == 22 && ran.stdout.starts_with(b"HTTP/1.1 404 Gone\r\n"), "{}", ran.code);
 }
 
 #[test]
 fn parallel_failure_is_not_hidden_by_next_operation() {
-    let (gone, there) = (RawPeer::start(vec![reply_steps("404 Gone", "")]), page("x"));
+    let (gone, there) = (H1Peer::start(vec![reply_steps("404 Gone", "")]), page("x"));
     let ran = curl(&["-s", "-Z", "-f", &gone.url("/"), "--next", "-s", &there.url("/")]);
     assert_eq!((ran.code, &*ran.stdout), (22, &b"x"[..]));
 }
@@ -126,7 +126,7 @@ fn parallel_exit_code_keeps_the_first_failure() {
 #[test]
 fn unknown_content_coding_exits_61_after_the_head() {
     let dir = tempfile::tempdir().unwrap();
-    let peer = RawPeer::always(reply_steps("200 OK\r\nContent-Encoding: foo", "ok"));
+    let peer = H1Peer::always(reply_steps("200 OK\r\nContent-Encoding: foo", "ok"));
     let url = peer.url("/");
     let ran = curl_in(dir.path(), &["-s", "-i", "--compressed", &url]);
     assert!(

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, curl, curl_in, list, page, program, received, reply_steps, run};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn curl_without_arguments_prints_a_help_hint() {
@@ -98,7 +98,7 @@ fn missing_ca_or_netrc_file_exits_2() {
 
 #[test]
 fn last_of_exclusive_options_wins_with_a_warning() {
-    let missing = RawPeer::always(reply_steps("404 Not Found", "gone"));
+    let missing = H1Peer::always(reply_steps("404 Not Found", "gone"));
     let url = missing.url("/");
     let quiet = ["--no-progress-meter", &url];
     let ran = curl(&[&["--fail-with-body", "--fail"][..], &quiet].concat());
@@ -179,7 +179,7 @@ fn text_after_seconds_is_ignored() {
         assert_eq!(curl(&["-sS", "-m", limit, &peer.url("/")]).code, 2, "{limit:?}");
     }
     assert_eq!(run(program(HAUL).args(["-m", "5m", &peer.url("/")])).code, 2);
-    let silent = RawPeer::always(vec![ScriptStep::ReadToEnd]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadToEnd]);
     assert_eq!(curl(&["-sS", "-m", "0.2m", &silent.url("/")]).code, 28);
 }
 
@@ -210,7 +210,7 @@ fn environment_values_need_not_be_utf8() {
     fs::create_dir(&home).unwrap();
     fs::write(home.join(".netrc"), "default login me password pw\n").unwrap();
     fs::write(home.join(".curlrc"), "user-agent = theirs\n").unwrap();
-    let peer = RawPeer::always(reply_steps("200 OK", "ok"));
+    let peer = H1Peer::always(reply_steps("200 OK", "ok"));
     let mut command = program(HAUL);
     command.env("HOME", &home).env("WORD", OsStr::from_bytes(b"\xff")).args(["curl", "-s", "-n"]);
     command.args(["--variable", "%WORD", "--expand-data", "{{WORD}}", &peer.url("/")]);
@@ -224,7 +224,7 @@ fn environment_values_need_not_be_utf8() {
 #[test]
 fn variable_missing_in_environment_comes_from_file() {
     let (dir, peer) =
-        (tempfile::tempdir().unwrap(), RawPeer::start(vec![reply_steps("200 OK", ""), reply_steps("200 OK", "")]));
+        (tempfile::tempdir().unwrap(), H1Peer::start(vec![reply_steps("200 OK", ""), reply_steps("200 OK", "")]));
     fs::write(dir.path().join("default"), "of the file").unwrap();
     for set in [None, Some("of the environment")] {
         let mut haul = program(HAUL);

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, answering, curl_in, curl_quiet, names, page, program, received, reply_steps, run};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn remote_name_all_applies_to_following_urls_only() {
@@ -83,7 +83,7 @@ fn remote_header_name_falls_back_to_redirect_url() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let to = |place: &str, last: Vec<ScriptStep>| {
-        RawPeer::start(vec![reply_steps(&format!("302 Found\r\nLocation: {place}"), ""), last])
+        H1Peer::start(vec![reply_steps(&format!("302 Found\r\nLocation: {place}"), ""), last])
     };
     for (place, last, name) in [
         ("/d/two?x#y", reply_steps("200 OK", "x"), "two"),
@@ -109,7 +109,7 @@ fn remote_header_name_uses_unfollowed_location() {
     let named = |location: &str| {
         let dir = tempfile::tempdir().unwrap();
         let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 1\r\n\r\nx");
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
         curl_in(dir.path(), &["-s", "-O", "-J", &peer.url("/from")]).ok();
         names(dir.path()).join(" ")
     };
@@ -122,7 +122,7 @@ fn remote_header_name_uses_unfollowed_location() {
 #[test]
 fn remote_time_may_be_before_1970() {
     let (dir, date) = (tempfile::tempdir().unwrap(), "Wed, 09 Oct 1940 16:45:49 +0100");
-    let peer = RawPeer::always(reply_steps(&format!("200 OK\r\nLast-Modified: {date}"), "x"));
+    let peer = H1Peer::always(reply_steps(&format!("200 OK\r\nLast-Modified: {date}"), "x"));
     curl_in(dir.path(), &["-s", "-R", "-o", "old", &peer.url("/")]).ok();
     let modified = fs::metadata(dir.path().join("old")).unwrap().modified().unwrap();
     let before = std::time::UNIX_EPOCH.duration_since(modified).unwrap();
@@ -136,7 +136,7 @@ fn not_modified_response_keeps_the_file_date() {
     fs::write(&path, "mine").unwrap();
     fs::write(dir.path().join("tag"), "\"v\"\n").unwrap();
     let written = fs::metadata(&path).unwrap().modified().unwrap();
-    let peer = RawPeer::always(reply_steps("304 Not Modified\r\nLast-Modified: Tue, 05 Mar 2024 10:20:30 GMT", "ok"));
+    let peer = H1Peer::always(reply_steps("304 Not Modified\r\nLast-Modified: Tue, 05 Mar 2024 10:20:30 GMT", "ok"));
     let url = peer.url("/");
     curl_in(dir.path(), &["-s", "-R", "--etag-compare", "tag", "-o", "file", &url]).ok();
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written);

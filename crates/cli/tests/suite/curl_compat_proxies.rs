@@ -3,11 +3,11 @@
 use crate::common;
 
 use common::{HAUL, answering, curl, curl_quiet, page, program, received, reply_steps, run};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn proxy_url_credentials_override_proxy_user() {
-    let sent = |proxy_of: fn(&RawPeer) -> String, in_environment: bool| {
+    let sent = |proxy_of: fn(&H1Peer) -> String, in_environment: bool| {
         let peer = page("x");
         let proxy = proxy_of(&peer);
         let mut command = program(HAUL);
@@ -19,7 +19,7 @@ fn proxy_url_credentials_override_proxy_user() {
         run(&mut command).ok();
         received(&peer, 0)
     };
-    let with_user = |peer: &RawPeer| peer.url("").replacen("://", "://u:p@", 1);
+    let with_user = |peer: &H1Peer| peer.url("").replacen("://", "://u:p@", 1);
     for in_environment in [false, true] {
         let said = sent(with_user, in_environment);
         assert!(said.contains("Proxy-Authorization: Basic dTpw\r\n"), "{said}");
@@ -48,7 +48,7 @@ fn proxy_pinnedpubkey_applies_only_to_tls_proxies() {
 #[test]
 fn preproxy_alone_is_used_as_proxy() {
     // SOCKS 4: version, CONNECT, port, address, no user.
-    let peer = RawPeer::start(vec![vec![ScriptStep::ReadBytes(9)]; 2]);
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadBytes(9)]; 2]);
     let preproxy = peer.addr().to_string();
     for options in [&[][..], &["-x", ""]] {
         let mut haul = program(HAUL);
@@ -62,7 +62,7 @@ fn preproxy_alone_is_used_as_proxy() {
 
 #[test]
 fn empty_proxy_header_removes_default_proxy_fields() {
-    let peer = RawPeer::start(vec![reply_steps("200 OK", ""), reply_steps("403 No", "")]);
+    let peer = H1Peer::start(vec![reply_steps("200 OK", ""), reply_steps("403 No", "")]);
     let proxy = peer.url("");
     let fields = ["-x", &proxy, "--proxy-header", "Proxy-Connection:", "--proxy-header", "Host: proxy.test"];
     curl(&[&["-s"], &fields[..], &["http://origin.test/"]].concat()).ok();
@@ -105,7 +105,7 @@ fn curl_refused_tunnel_error_names_the_status() {
 fn verbose_shows_the_connect_request() {
     let challenge = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n";
     let opened = "HTTP/1.1 200 Connected\r\n\r\n";
-    let proxy = RawPeer::start(vec![vec![
+    let proxy = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::send(challenge),
         ScriptStep::ReadHead,

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 /// Runs the curl persona with these options. Returns the header fields after `Accept` in its
 /// request, joined by `|`.
@@ -110,7 +110,7 @@ fn json_joins_query_data_without_separator() {
 #[test]
 fn follow_treats_any_method_with_content_as_post() {
     let script = |status: &str| {
-        RawPeer::start(vec![reply_steps(&format!("{status}\r\nLocation: /to"), ""), reply_steps("200 OK", "")])
+        H1Peer::start(vec![reply_steps(&format!("{status}\r\nLocation: /to"), ""), reply_steps("200 OK", "")])
     };
     for (status, method) in [("302 Found", "GET"), ("303 See Other", "GET"), ("307 Temporary Redirect", "IGLOO")] {
         let peer = script(status);
@@ -135,7 +135,7 @@ fn redirected_upload_keeps_its_custom_method() {
         ("-L", "303 See Other", ["POST /1 ", "POST /2 "]),
     ] {
         let peer =
-            RawPeer::start(vec![reply_steps(&format!("{status}\r\nLocation: /2"), "ok"), reply_steps("200 OK", "ok")]);
+            H1Peer::start(vec![reply_steps(&format!("{status}\r\nLocation: /2"), "ok"), reply_steps("200 OK", "ok")]);
         curl_in(dir.path(), &["-s", follow, "-X", "POST", "-T", "up", &peer.url("/1")]).ok();
         for (connection, line) in lines.into_iter().enumerate() {
             let sent = received(&peer, connection);
@@ -204,7 +204,7 @@ fn host_field_keeps_its_letter_case() {
 #[test]
 fn redirect_to_first_origin_may_name_another_user() {
     let redirect = "302 Found\r\nLocation: http://you:open@h.test/b";
-    let peer = RawPeer::start(vec![reply_steps(redirect, ""), reply_steps("200 OK", "x")]);
+    let peer = H1Peer::start(vec![reply_steps(redirect, ""), reply_steps("200 OK", "x")]);
     curl_quiet(&["-L", "-x", &peer.url(""), "-o", "/dev/null", "http://me:sesame@h.test/"]).ok();
     assert!(received(&peer, 1).contains("Authorization: Basic eW91Om9wZW4=\r\n"), "{}", received(&peer, 1));
 }

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{answering, curl, curl_in, curl_quiet, received};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// Runs the curl persona with `-i` against a server that sends this response and closes. Returns the
 /// exit code and the output.
@@ -22,7 +22,7 @@ fn repeated_chunked_coding_is_decoded_once() {
     let chunks = "3\r\nabc\r\n0\r\n\r\n";
     assert_eq!(printed(&format!("{head}{chunks}"), &[]), (0, format!("{head}abc")));
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(format!("{head}{chunks}")), ScriptStep::ReadToEnd];
-    let peer = RawPeer::always(steps);
+    let peer = H1Peer::always(steps);
     let url = peer.url("/");
     assert_eq!(curl_quiet(&[&url, &url]).text(), "abcabc");
     assert_eq!(peer.connections(), 2, "the connection takes no further request");
@@ -102,7 +102,7 @@ fn trailer_lines_end_in_crlf() {
 fn requests_use_http10_after_http10_response() {
     let reply = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\na";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadHead, ScriptStep::send(reply)];
-    let peer = RawPeer::start(vec![steps]);
+    let peer = H1Peer::start(vec![steps]);
     let url = peer.url("/");
     assert_eq!(curl_quiet(&[&url, &url]).text(), "aa");
     let sent = received(&peer, 0);
@@ -113,7 +113,7 @@ fn requests_use_http10_after_http10_response() {
     );
     // Also within one transfer, over another connection.
     let redirect = "HTTP/1.0 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         vec![ScriptStep::ReadHead, ScriptStep::send(redirect)],
         vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")],
     ]);
@@ -142,7 +142,7 @@ fn retried_output_keeps_heads_of_bodiless_responses() {
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let fine = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\na";
     for options in [&[][..], &["--fail"]] {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::send(busy)],
             vec![ScriptStep::ReadHead, ScriptStep::send(fine)],
         ]);
@@ -151,7 +151,7 @@ fn retried_output_keeps_heads_of_bodiless_responses() {
         assert_eq!(fs::read_to_string(dir.path().join("out")).unwrap(), format!("{busy}{fine}"), "{options:?}");
     }
     let with_body = "HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 1\r\nConnection: close\r\n\r\nb";
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         vec![ScriptStep::ReadHead, ScriptStep::send(with_body)],
         vec![ScriptStep::ReadHead, ScriptStep::send(fine)],
     ]);
@@ -170,7 +170,7 @@ fn digest_probe_without_challenge_prints_both_heads() {
         ScriptStep::ReadBytes(1),
         ScriptStep::send(head),
     ];
-    let peer = RawPeer::start(vec![steps]);
+    let peer = H1Peer::start(vec![steps]);
     let ran = curl_quiet(&["-i", "--digest", "-u", "me:word", "-d", "x", &peer.url("/")]);
     assert_eq!(ran.text(), head.repeat(2));
 }
@@ -180,7 +180,7 @@ fn verbose_names_ignored_fields_of_connect_response() {
     let opened = "HTTP/1.1 200 Fine\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(opened), ScriptStep::ReadHead, ScriptStep::send(reply)];
-    let peer = RawPeer::start(vec![steps]);
+    let peer = H1Peer::start(vec![steps]);
     let ran = curl(&["-v", "-p", "-x", &peer.url(""), "http://h.test/"]);
     for name in ["Content-Length", "Transfer-Encoding"] {
         let line = format!("* Ignoring {name} in CONNECT 200 response\n");
@@ -217,7 +217,7 @@ fn entity_tag_is_printed_before_the_body() {
 fn http09_is_refused_on_reused_connection() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::ReadHead, ScriptStep::send("no head\n")];
-    let peer = RawPeer::start(vec![steps]);
+    let peer = H1Peer::start(vec![steps]);
     let url = peer.url("/");
     let ran = curl_quiet(&["--http0.9", &url, &url]);
     assert_eq!((ran.code, ran.stdout.as_slice(), &*ran.stderr), (8, &b"x"[..], "curl: (8) Invalid status line\n"));

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{curl, curl_in, page, received, reply_steps};
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 #[test]
 fn retry_all_errors_retries_only_reported_errors() {
@@ -14,7 +14,7 @@ fn retry_all_errors_retries_only_reported_errors() {
     let retrying = ["--retry", "2", "--retry-all-errors", "--retry-delay", "0.001", "--no-progress-meter"];
     let with = |args: &[&str]| curl_in(dir.path(), &[&retrying, args].concat());
     // A 404 without -f is no error.
-    let missing = RawPeer::always(reply_steps("404 Not Found", "gone"));
+    let missing = H1Peer::always(reply_steps("404 Not Found", "gone"));
     assert_eq!((with(&[&missing.url("/")]).ok(), missing.connections()), (b"gone".to_vec(), 1));
     let ran = with(&["-f", &missing.url("/")]);
     assert_eq!((ran.code, missing.connections()), (22, 4));
@@ -28,7 +28,7 @@ fn retry_all_errors_retries_only_reported_errors() {
     assert_eq!((ran.code, there.connections()), (23, 3), "{}", ran.stderr);
     fs::write(dir.path().join("part"), "abc").unwrap();
     let part = reply_steps("206 Partial Content\r\nContent-Range: bytes 3-5/6", "def");
-    let peer = RawPeer::start(vec![reply_steps("404 Not Found", "none"), reply_steps("200 OK", "other"), part]);
+    let peer = H1Peer::start(vec![reply_steps("404 Not Found", "none"), reply_steps("200 OK", "other"), part]);
     assert_eq!(with(&["-C", "-", "-o", "part", &peer.url("/")]).code, 0);
     assert_eq!(fs::read_to_string(dir.path().join("part")).unwrap(), "abcdef");
     assert!((0..3).all(|at| received(&peer, at).contains("Range: bytes=3-\r\n")));
@@ -37,7 +37,7 @@ fn retry_all_errors_retries_only_reported_errors() {
 #[test]
 fn each_failed_attempt_prints_its_error() {
     let with = |args: &[&str]| curl(&[&["--retry", "2", "--retry-delay", "0.001"][..], args].concat()).stderr;
-    let busy = RawPeer::always(reply_steps("503 Busy", "no"));
+    let busy = H1Peer::always(reply_steps("503 Busy", "no"));
     let (url, line) = (busy.url("/"), "curl: (22) The requested URL returned error: 503\n");
     assert_eq!(with(&["-sSf", &url]), line.repeat(3));
     assert_eq!(with(&["-sS", "--fail-with-body", &url]), line.repeat(3));
@@ -57,7 +57,7 @@ fn each_failed_attempt_prints_its_error() {
 fn retry_overwrites_the_file_of_the_first_try() {
     for option in ["--skip-existing", "--no-clobber"] {
         let dir = tempfile::tempdir().unwrap();
-        let peer = RawPeer::start(vec![reply_steps("503 Later", "ok"), reply_steps("200 OK\r\nX: second", "ok")]);
+        let peer = H1Peer::start(vec![reply_steps("503 Later", "ok"), reply_steps("200 OK\r\nX: second", "ok")]);
         let args = ["-s", option, "--retry", "1", "--retry-delay", "0.01", "-i", "-o", "file", &peer.url("/")];
         curl_in(dir.path(), &args).ok();
         let written = fs::read_to_string(dir.path().join("file")).unwrap();
@@ -67,7 +67,7 @@ fn retry_overwrites_the_file_of_the_first_try() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("named"), "old").unwrap();
     let named = reply_steps("200 OK\r\nContent-Disposition: attachment; filename=named", "ok");
-    let peer = RawPeer::start(vec![reply_steps("503 Later", "ok"), named]);
+    let peer = H1Peer::start(vec![reply_steps("503 Later", "ok"), named]);
     let args = ["-s", "-OJ", "--retry", "1", "--retry-delay", "0.01", &peer.url("/page")];
     assert_eq!(curl_in(dir.path(), &args).code, 23);
     assert_eq!(fs::read_to_string(dir.path().join("named")).unwrap(), "old");

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, RunningCommand, curl, curl_in, eventually, page, program, received, reply_steps, run};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn upload_name_is_appended_to_directory_without_query() {
@@ -39,7 +39,7 @@ fn piped_upload_takes_a_range_but_no_resume() {
 
 #[test]
 fn impossible_upload_fails_before_sending_anything() {
-    let peer = RawPeer::start(vec![reply_steps("", "ok")]);
+    let peer = H1Peer::start(vec![reply_steps("", "ok")]);
     let ran = curl(&["-0", "-T", "-", &peer.url("/")]);
     assert_eq!((ran.code, peer.received(0).len()), (25, 0), "{}", ran.stderr);
     assert!(ran.stderr.contains("HTTP/1.0 cannot send a body of unknown length"), "{}", ran.stderr);
@@ -126,7 +126,7 @@ fn parallel_uploads_and_posts_run_at_once() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let steps = vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(1), ScriptStep::Await(1), ScriptStep::send(reply)];
     for (args, method) in [(&["-T", "[0-2]"][..], "PUT /"), (&["-d", "x"], "POST /")] {
-        let peer = RawPeer::always(steps.clone());
+        let peer = H1Peer::always(steps.clone());
         let urls = if method == "PUT /" { vec![peer.url("/")] } else { vec![peer.url("/a"); 3] };
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
         let mut command = program(HAUL);

@@ -5,7 +5,7 @@ use crate::common;
 use std::fs;
 
 use common::{HAUL, answering, curl, curl_in, curl_quiet, page, program, received, reply_steps, run};
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 #[test]
 fn curl_ignores_failed_write_out_not_failed_body() {
@@ -79,7 +79,7 @@ fn write_out_shows_host_as_written() {
     }
     assert!(received(&peer, 0).contains("\r\nHost: xn--bcher-kva.example\r\n"), "{}", received(&peer, 0));
 
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         reply_steps("302 Found\r\nLocation: http://Other.example/", "ok"),
         reply_steps("200 OK", "ok"),
     ]);
@@ -99,7 +99,7 @@ fn write_out_shows_user_as_written() {
 fn redirect_url_is_empty_after_following() {
     let location = "302 Found\r\nLocation: http://127.0.0.1:1/";
     let told = |options: &[&str]| {
-        let peer = RawPeer::start(vec![reply_steps(location, "ok")]);
+        let peer = H1Peer::start(vec![reply_steps(location, "ok")]);
         let ran = curl(&[&["-s", "-o", "/dev/null", "-w", "%{redirect_url}"], options, &[&peer.url("/")]].concat());
         (ran.code, String::from_utf8(ran.stdout).unwrap())
     };

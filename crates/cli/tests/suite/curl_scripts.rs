@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{CommandOutput, HAUL, installed, page, program, run, skipped};
 use tempfile::TempDir;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// Creates a directory that contains a link named `curl` to haul.
 fn with_curl() -> TempDir {
@@ -48,7 +48,7 @@ fn installer_script_is_piped_into_a_shell() {
 
 #[test]
 fn missing_installer_script_runs_nothing() {
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 404 Not Found\r\nContent-Length: 12\r\nConnection: close\r\n\r\necho BROKEN\n"),
     ]);

@@ -3,7 +3,7 @@
 use crate::common;
 
 use serde_json::Value;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 use common::{CommandOutput, HAUL, REFUSED, program, run};
@@ -97,7 +97,7 @@ fn doctor_reports_redirects_compression_ranges_and_validators() {
     let reply = |head: &str| vec![ScriptStep::ReadHead, ScriptStep::send(head)];
     let found = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab";
     let moved = "HTTP/1.1 302 Found\r\nLocation: /new?token=hidden\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         reply(moved),
         [reply(moved), reply(found)].concat(),
         reply(found),
@@ -133,9 +133,9 @@ fn doctor_report_contains_no_secrets() {
 #[test]
 fn doctor_sends_no_credentials_to_redirected_origin() {
     let found = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nab";
-    let other = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(found)]);
+    let other = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(found)]);
     let moved = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
-    let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(moved)]);
+    let first = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(moved)]);
     let output = doctor(&["-u", "me:s3cret", "-H", "X-Key: s3cret", "-b", "c=s3cret", &first.url("/")]);
     assert_eq!(output.code, 0, "{}", String::from_utf8_lossy(&output.stdout));
     assert!(first.saw(0, b"Authorization: Basic ") && other.connections() >= 5);

@@ -8,7 +8,7 @@ use crate::common;
 use std::fs;
 use std::path::Path;
 
-use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, PeerScript, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
@@ -360,7 +360,7 @@ impl FailingServers {
 }
 
 /// Starts a server that sends the response with this name.
-fn peer(name: &str) -> RawPeer {
+fn peer(name: &str) -> H1Peer {
     let (_, reply) = REPLIES.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no reply {name}"));
     let script: PeerScript = match name {
         "large" => vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Await(1)],
@@ -369,7 +369,7 @@ fn peer(name: &str) -> RawPeer {
         "plain" => vec![ScriptStep::ReadBytes(5), ScriptStep::send(reply)],
         _ => vec![ScriptStep::ReadHead, ScriptStep::send(reply)],
     };
-    RawPeer::always(script)
+    H1Peer::always(script)
 }
 
 #[test]

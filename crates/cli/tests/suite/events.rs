@@ -17,7 +17,7 @@ use common::{
 };
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 
 /// Asserts that each line is a valid event by the published schema. Returns the events.
 #[track_caller]
@@ -92,7 +92,7 @@ fn each_url_and_retry_has_an_event() {
 #[test]
 fn single_url_has_events_with_its_file() {
     let dir = tempfile::tempdir().unwrap();
-    let server = RawPeer::always(reply_steps("200 OK", "hello"));
+    let server = H1Peer::always(reply_steps("200 OK", "hello"));
     let log = dir.path().join("events");
     for args in [&["-s", "-o", "body", "--events", "events"][..], &["curl", "-s", "-o", "body", "--events", "events"]] {
         let url = server.url("/").replace("http://", "http://me:secret@");
@@ -146,7 +146,7 @@ fn hostile_urls_are_escaped_in_events() {
     let hostile =
         ["/small?a=\"}\\n{\"event\":\"end\"}", "/small?\u{202e}\u{7f}\u{1b}[31m\u{2028}", "/small?\\\"'<script>"];
     let file = list(dir.path(), "list", hostile.map(|path| origin.url(path)));
-    let server = RawPeer::always(reply_steps("302 Found\r\nLocation: http://h/\"}\u{1b}\u{7f}{\"event\":\"end\"}", ""));
+    let server = H1Peer::always(reply_steps("302 Found\r\nLocation: http://h/\"}\u{1b}\u{7f}{\"event\":\"end\"}", ""));
     let mut lines = fs::read(&file).unwrap();
     lines.extend([b"http://127.0.0.1:1/\xff\xfe\x01\n", server.url("/\n").as_bytes()].concat());
     fs::write(&file, lines).unwrap();

@@ -8,7 +8,7 @@ use std::fs;
 
 use common::{HAUL, answering, page, run_haul, run_in};
 use serde_json::Value;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::site::GeneratedSite;
 
@@ -207,7 +207,7 @@ fn unknown_content_coding_is_ignored_unless_requested() {
 
 /// Starts two servers. The first has a page that contains the values `a/b` and `c`, and the second
 /// has the pages that these values name.
-fn index_and_pages() -> (RawPeer, Origin) {
+fn index_and_pages() -> (H1Peer, Origin) {
     (page("<a/b> <c> <c>"), origin(1))
 }
 
@@ -337,7 +337,7 @@ fn pages_are_decoded_by_charset_before_matching() {
     let serve = |content_type: &str, body: &[u8]| {
         let head =
             format!("HTTP/1.1 200 OK\r\n{content_type}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), body].concat())])
+        H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), body].concat())])
     };
     for (content_type, body) in [
         ("Content-Type: text/html; charset=iso-8859-1\r\n", &b"<caf\xe9>"[..]),

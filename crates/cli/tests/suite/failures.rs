@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn failure_prints_code_url_and_cause() {
     let (origin, short) = (origin(), short_body());
-    let silent = RawPeer::always(vec![ScriptStep::ReadHead]);
-    let babble = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("what is this?\r\n\r\n")]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead]);
+    let babble = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send("what is this?\r\n\r\n")]);
     let url = |path: &str| origin.url(path);
     for (url, code, cause) in [
         (format!("{REFUSED}/x"), 7, "onnection refused"),
@@ -90,11 +90,11 @@ fn max_time_ends_a_waiting_request() {
 
 #[test]
 fn max_time_covers_all_tries_and_pauses() {
-    let closing = || RawPeer::always(vec![ScriptStep::ReadHead]);
-    let silent = || RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let closing = || H1Peer::always(vec![ScriptStep::ReadHead]);
+    let silent = || H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
-    let busy = || RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
-    let cases: [(RawPeer, &[&str], i32); 3] = [
+    let busy = || H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
+    let cases: [(H1Peer, &[&str], i32); 3] = [
         (closing(), &["-m", "9", "--retry-delay", "30"], 52),
         (silent(), &["-m", "0.2", "--retry-delay", "1"], 28),
         (busy(), &["-m", "9"], 22),
@@ -113,26 +113,26 @@ fn max_time_covers_all_tries_and_pauses() {
 
 #[test]
 fn retry_reaches_another_mirror_within_max_time() {
-    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let good =
-        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
-    let to = |peer: &RawPeer| {
+        H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+    let to = |peer: &H1Peer| {
         let location = peer.url("/f");
         let reply =
             format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         vec![ScriptStep::ReadHead, ScriptStep::send(reply)]
     };
     let args = ["-m", "8", "--retry-delay", "0.1"];
-    let first = RawPeer::start(vec![to(&silent), to(&good)]);
+    let first = H1Peer::start(vec![to(&silent), to(&good)]);
     assert_eq!(run(haul(args).arg(first.url("/"))).text(), "ok");
-    let first = RawPeer::start(vec![to(&silent), to(&good)]);
+    let first = H1Peer::start(vec![to(&silent), to(&good)]);
     assert_eq!(run(haul(args).args([first.url("/"), good.url("/")])).text(), "okok");
 }
 
 #[test]
 fn long_retry_pause_is_announced() {
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
     for times in [1, 2] {
         let urls = vec![peer.url("/x"); times];
         let mut child = haul([""; 0]).args(&urls).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -162,7 +162,7 @@ fn max_time_ends_waiting_for_upload_data() {
     let origin = origin();
     let url = origin.url("/echo");
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let refusing = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(refusal)]);
+    let refusing = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(refusal)]);
     for sends in [&["-T", "-"][..], &["-F", "a=@-"]] {
         // The pipe stays open, and silent.
         let (silent, _writer) = std::io::pipe().unwrap();
@@ -314,13 +314,13 @@ fn piped_list_starts_before_its_end() {
 #[test]
 fn secrets_never_appear_on_stderr() {
     let origin = origin();
-    let cookies = RawPeer::always(vec![
+    let cookies = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(
             "HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\nset-cookie: b=hunter2\r\nContent-Length: 0\r\n\r\n",
         ),
     ]);
-    let away = RawPeer::always(vec![
+    let away = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 302 Found\r\nLocation: ftp://u:hunter2@h/\r\nContent-Length: 0\r\n\r\n"),
     ]);
@@ -380,7 +380,7 @@ fn secrets_never_appear_on_stderr() {
 #[test]
 fn refused_tunnel_exits_7_except_curl_with_fail() {
     for (answer, of_curl) in [("302 Found\r\nLocation: http://127.0.0.1/", 7), ("403 Forbidden", 22), ("502 Bad", 22)] {
-        let proxy = RawPeer::always(vec![
+        let proxy = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::send(format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")),
             ScriptStep::Close,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::{CommandOutput, HAUL, eventually, names, program, run, run_haul};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 const TEXT: &str = "hello world\n";
@@ -151,7 +151,7 @@ fn file_url_errors_name_the_cause() {
 fn haul_persona_and_redirects_refuse_file_urls() {
     let (dir, url) = fixture();
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     let ran = curl(dir.path(), &["-L", &format!("http://{}/", peer.addr())]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (1, &b""[..]), "{}", ran.stderr);
     let ran = run_haul([&url]);

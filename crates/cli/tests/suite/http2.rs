@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use common::peak_memory::{measured, peak_memory};
 use common::{installed, list, program, run, run_haul};
 use testkit::frames::{
-    Frame, FrameConnection, FramePeer, block, data, frame, headers, headers_open, rst, window_update,
+    Frame, H2Peer, H2ScriptConnection, block, data, frame, headers, headers_open, rst, window_update,
 };
 use testkit::origin::Origin;
 use testkit::relay::Relay;
@@ -194,10 +194,10 @@ fn http2_memory_is_bounded_with_many_connections() {
 const FOREVER: u64 = 200_000;
 
 /// A function that attacks haul from the server's end of an HTTP/2 connection.
-type Http2Attack = fn(&mut FrameConnection) -> io::Result<()>;
+type Http2Attack = fn(&mut H2ScriptConnection) -> io::Result<()>;
 
 /// Sends the same HTTP/2 frame to haul again and again, until haul closes the connection.
-fn flood(conn: &mut FrameConnection, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
+fn flood(conn: &mut H2ScriptConnection, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
     conn.flood(kind, flags, stream, payload, FOREVER);
     Ok(())
 }
@@ -255,7 +255,7 @@ const HOSTILE: [(&str, &str, &str, Http2Attack); 20] = [
 #[test]
 fn hostile_http2_peers_fail_within_bounded_memory() {
     for (what, code, says, worst) in HOSTILE {
-        let peer = FramePeer::start(move |_, conn| {
+        let peer = H2Peer::start(move |_, conn| {
             conn.greet(&[])?;
             conn.request()?;
             worst(conn)?;
@@ -294,7 +294,7 @@ fn large_http2_body_is_split_over_connections() {
 
 #[test]
 fn http2_failures_exit_with_curls_codes() {
-    let broken = FramePeer::start(|_, conn| {
+    let broken = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         loop {
             let asked = conn.request()?;

@@ -27,7 +27,7 @@ const SEED: u64 = 1;
 const PIECE: usize = 1 << 20;
 
 /// The lengths and numbers of the bodies that the tests transfer.
-struct InteropLoad {
+struct InteropBodySizes {
     /// The lengths of the bodies that are each fetched in a separate run.
     alone: &'static [usize],
     /// The number and the length of the large bodies that are fetched over one connection.
@@ -41,7 +41,7 @@ struct InteropLoad {
     limit: Duration,
 }
 
-const SLICE: InteropLoad = InteropLoad {
+const SLICE: InteropBodySizes = InteropBodySizes {
     alone: &[0, 1, 300, 100_000, 4_000_000],
     streams: (50, 100_000),
     small: (1_000, 300),
@@ -49,7 +49,7 @@ const SLICE: InteropLoad = InteropLoad {
     digested: 3_000_000,
     limit: PATIENCE,
 };
-const FULL: InteropLoad = InteropLoad {
+const FULL: InteropBodySizes = InteropBodySizes {
     alone: &[0, 1, 300, 100_000, 4_000_000, 1 << 30],
     streams: (50, 100_000_000),
     small: (20_000, 300),
@@ -59,7 +59,7 @@ const FULL: InteropLoad = InteropLoad {
 };
 
 /// Returns the load that `HAUL_HTTP3_FULL` selects.
-fn load() -> &'static InteropLoad {
+fn load() -> &'static InteropBodySizes {
     if is_full() { &FULL } else { &SLICE }
 }
 
@@ -74,7 +74,7 @@ struct BodyFiles {
 }
 
 impl BodyFiles {
-    fn new(load: &InteropLoad) -> BodyFiles {
+    fn new(load: &InteropBodySizes) -> BodyFiles {
         let files = BodyFiles { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(files.path("bytes")).unwrap();
         let lengths = [load.streams.1, load.small.1, load.echoed, load.digested];
@@ -122,7 +122,7 @@ impl BodyFiles {
     }
 
     /// Fetches all bodies from the server at `base`.
-    fn check(&self, what: &str, base: &str, load: &InteropLoad) {
+    fn check(&self, what: &str, base: &str, load: &InteropBodySizes) {
         for length in load.alone {
             let say = "'%{stderr}%{http_version} %{size_download}'";
             let got = self.bash(&format!("$GET -w {say} {base}/bytes/{length} | cmp - bytes/{length}"));
@@ -145,7 +145,7 @@ impl BodyFiles {
     }
 }
 
-/// Returns the options that send the body of [`InteropLoad::echoed`] bytes, with a known length.
+/// Returns the options that send the body of [`InteropBodySizes::echoed`] bytes, with a known length.
 fn uploads() -> Vec<String> {
     let file = format!("bytes/{}", load().echoed);
     vec![format!("-T {file}"), format!("--data-binary @{file}")]

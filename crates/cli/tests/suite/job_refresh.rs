@@ -11,7 +11,7 @@ use std::thread;
 
 use common::daily_site::DailySite;
 use common::{HAUL, eventually, haul, list, run_in};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// A test site whose pages have versions. Pages with an even number have entity tags, the other
 /// pages have dates.
@@ -228,7 +228,7 @@ fn refresh_sends_no_invalid_entity_tags() {
     for tag in ["*", "unquoted", "\"a\", \"b\"", &long] {
         let head = format!("HTTP/1.1 200 OK\r\nETag: {tag}\r\nContent-Length: 2\r\n\r\nok");
         let reply = || vec![ScriptStep::ReadHead, ScriptStep::send(&head)];
-        let server = RawPeer::start(vec![reply(), reply()]);
+        let server = H1Peer::start(vec![reply(), reply()]);
         run_in(dir, HAUL, &["--job", "j", "-s", "--out-null", &server.url("/")]).ok();
         run_in(dir, HAUL, &["--job", "j", "-s", "--refresh"]).ok();
         assert!(!String::from_utf8_lossy(&server.received(1)).to_lowercase().contains("if-none-match"), "{tag:.20}");

@@ -14,7 +14,7 @@ use common::small_site::SmallSite;
 use common::{CommandOutput, RunningCommand, eventually, haul, list, names, run, run_in};
 use rusqlite::Connection;
 use rustix::process::{Signal, kill_process};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn pages(count: usize) -> SmallSite {
     SmallSite::start(move |target| {
@@ -313,7 +313,7 @@ fn job_replaces_only_its_own_response_named_files() {
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Disposition: attachment; filename=";
         vec![ScriptStep::ReadHead, ScriptStep::send(format!("{head}f{number}\r\nContent-Length: 4\r\n\r\nbody"))]
     };
-    let server = RawPeer::start([1, 2, 1, 1].into_iter().map(reply).collect());
+    let server = H1Peer::start([1, 2, 1, 1].into_iter().map(reply).collect());
     fs::write(dir.join("f2"), "a stranger's").unwrap();
     list(dir, "list", [server.url("/1"), server.url("/2")]);
     let args = ["--job", "j", "-sS", "-J", "--remote-name-all", "--parallel-max", "1", "--input-file", "list"];

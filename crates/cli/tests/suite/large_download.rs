@@ -11,7 +11,7 @@ use common::{CommandOutput, HAUL, RunningCommand, eventually, names, program, ru
 use rustix::process::{Signal, kill_process};
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 const MIB: u64 = 1 << 20;
@@ -104,10 +104,10 @@ fn continue_at_fetches_only_the_missing_bytes() {
 }
 
 /// Starts a server whose `Content-Disposition` suggests a file name for a body of five bytes.
-fn suggesting() -> RawPeer {
+fn suggesting() -> H1Peer {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\
                 Content-Disposition: attachment; filename=\"../named.txt\"\r\n\r\nhello";
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)])
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn write_out_and_remote_time_use_final_name() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
                 Content-Disposition: attachment; filename=\"named.txt\"\r\n\r\nhello";
     let (peer, dir) =
-        (RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]), tempfile::tempdir().unwrap());
+        (H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]), tempfile::tempdir().unwrap());
     let (dir, url) = (dir.path(), peer.url("/download"));
     let of_1994 = |name: &str| {
         let modified = fs::metadata(dir.join(name)).unwrap().modified().unwrap();
@@ -179,7 +179,7 @@ fn checksum_from_argument_file_or_url_is_verified() {
     let list = format!("{}  other\n{sum}  thing\n", "0".repeat(64));
     fs::write(dir.join("SUMS"), &list).unwrap();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{list}", list.len());
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     let (right, wrong) = (format!("sha256:{sum}"), format!("sha256:{}", "0".repeat(64)));
     for from in [&right, "SUMS", &peer.url("/SUMS")] {
         let ran = haul_in(dir, &["-s", "-S", "-u", "me:secret", "-H", "X-Key: secret", "--checksum", from, "-O", &url]);
@@ -206,7 +206,7 @@ fn checksum_from_argument_file_or_url_is_verified() {
 
 #[test]
 fn checksum_list_request_carries_no_post_data() {
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
     ]);

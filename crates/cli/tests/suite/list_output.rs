@@ -12,7 +12,7 @@ use common::peak_memory::peak_memory;
 use common::{list, run_haul};
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::site::GeneratedSite;
 
@@ -24,16 +24,16 @@ const BUDGET: u64 = 64 << 10;
 /// A test server, and a list of URLs on it. The bodies of the URLs together exceed every memory
 /// limit in these tests. All bodies are prefixes of one pattern with different lengths, so that the
 /// end of a body identifies it.
-struct ListedBodies {
+struct BodyListServer {
     origin: Origin,
     lens: Vec<usize>,
     dir: TempDir,
 }
 
-impl ListedBodies {
-    fn new() -> ListedBodies {
+impl BodyListServer {
+    fn new() -> BodyListServer {
         let lens = (0..400).map(|n| 400_000 + n * 7919 % 1000).collect();
-        ListedBodies { origin: Origin::builder().start().unwrap(), lens, dir: tempfile::tempdir().unwrap() }
+        BodyListServer { origin: Origin::builder().start().unwrap(), lens, dir: tempfile::tempdir().unwrap() }
     }
 
     /// Writes the URLs to a file, and returns the path of the file. `before` is inserted before the
@@ -118,7 +118,7 @@ fn pages_are_printed_in_list_order() {
 
 #[test]
 fn memory_is_bounded_with_a_slow_reader() {
-    let bodies = ListedBodies::new();
+    let bodies = BodyListServer::new();
     let file = bodies.list("");
     for (memory, budget) in [("64M", BUDGET), ("1M", 1024)] {
         let mut first = true;
@@ -142,7 +142,7 @@ fn memory_is_bounded_with_a_slow_reader() {
 
 #[test]
 fn memory_is_bounded_with_a_slow_first_page() {
-    let bodies = ListedBodies::new();
+    let bodies = BodyListServer::new();
     let file = bodies.list("/delay/1500");
     for (memory, budget) in [("64M", BUDGET), ("1M", 1024)] {
         let peak = peak_memory(&["--max-memory", memory, "--input-file", &file], |from| {
@@ -159,7 +159,7 @@ const A_CONNECTION: u64 = 64;
 
 #[test]
 fn memory_for_many_urls_is_bounded_per_connection() {
-    let bodies = ListedBodies::new();
+    let bodies = BodyListServer::new();
     // Every reply is waited for, so that each has a connection of its own.
     let urls = bodies.lens.iter().map(|len| bodies.origin.url(&format!("/delay/300/bytes/{len}")));
     let file = text(list(bodies.dir.path(), "mass", urls));
@@ -264,7 +264,7 @@ fn windowed() -> Vec<u8> {
 fn many_zstd_bodies_share_their_window_memory() {
     let coded = windowed();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: {}\r\n\r\n", coded.len());
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &coded].concat())]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &coded].concat())]);
     let dir = tempfile::tempdir().unwrap();
     let file = |count: usize| text(list(dir.path(), "list", (0..count).map(|n| peer.url(&format!("/{n}")))));
     let args = ["-s", "--compressed", "--parallel-max", "40", "--parallel-max-host", "40", "--max-memory", "32M"];

@@ -15,17 +15,17 @@ use common::{
     HAUL, RunningCommand, can_trace, eventually, haul, installed, names, page, program, run, run_haul, run_in, skipped,
 };
 use rustix::fs::{CWD, FlockOperation, Mode, flock, mkfifoat};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
 /// Starts a server whose response suggests a file name with this value of `Content-Disposition`.
-fn naming(disposition: &str) -> RawPeer {
+fn naming(disposition: &str) -> H1Peer {
     let reply = format!(
         "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"{disposition}\"\r\nContent-Length: 3\r\n\
          Connection: close\r\n\r\nnew"
     );
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn symlink_refused_by_kernel_is_not_followed() {
     fs::write(dir.join("victim"), "mine").unwrap();
     symlink(dir.join("victim"), dir.join("to-victim")).unwrap();
     symlink(dir.join("new-victim"), dir.join("to-nothing")).unwrap();
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(
             "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nETag: \"x\"\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
@@ -161,7 +161,7 @@ fn output_file_as_mount_point_is_overwritten() {
     for (persona, length) in [(&[][..], 3), (&[], 2 << 20), (&["curl"], 3), (&["curl"], 2 << 20)] {
         let content = "x".repeat(length);
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
         let ran = run_in(dir, HAUL, &[persona, &["-sS", "-o", "target", &peer.url("/")]].concat());
         assert_eq!((ran.code, &*ran.stderr), (0, ""), "{persona:?} {length}");
         assert!(fs::read_to_string(&source).unwrap() == content, "{persona:?} {length}");
@@ -171,7 +171,7 @@ fn output_file_as_mount_point_is_overwritten() {
     // State files, too.
     fs::write(&source, "").unwrap();
     let set = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(set)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(set)]);
     run_in(dir, HAUL, &["-sS", "-c", "target", &peer.url("/")]).ok();
     assert!(fs::read_to_string(&source).unwrap().contains("\ta\t1\n"));
     // A failed transfer leaves the old content.
@@ -214,7 +214,7 @@ fn file_in_unwritable_directory_is_overwritten() {
             let content = "x".repeat(length);
             let head =
                 format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
             let ran = foreign(temporary, &["-sS", "-o", "file", &peer.url("/")]);
             assert_eq!((ran.code, &*ran.stderr), (0, ""), "{temporary} {length}");
             assert!(fs::read_to_string(&file).unwrap() == content, "{temporary} {length}");
@@ -249,7 +249,7 @@ fn replaced_file_keeps_owner_and_mode() {
         let before = fs::metadata(&file).unwrap();
         let content = "x".repeat(length);
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
         run_in(dir.path(), HAUL, &["-sS", "-o", "file", &peer.url("/")]).ok();
         let after = fs::metadata(&file).unwrap();
         assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
@@ -266,7 +266,7 @@ fn max_time_ends_wait_for_locked_cookie_jar() {
     let held = fs::File::open(dir.join("jar")).unwrap();
     flock(&held, FlockOperation::LockExclusive).unwrap();
     let set = "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(set)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(set)]);
     let ran = run_in(dir, HAUL, &["-sS", "-m", "1", "-c", "jar", &peer.url("/")]);
     let told = ran.failed(28);
     assert!(told.contains("jar") && told.contains("holds its lock"), "{told}");
@@ -280,7 +280,7 @@ fn max_time_ends_wait_for_locked_cookie_jar() {
 
 #[test]
 fn failed_transfer_removes_only_its_own_file() {
-    let broken = RawPeer::always(vec![
+    let broken = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"),
     ]);
@@ -301,7 +301,7 @@ fn failed_transfer_removes_only_its_own_file() {
 fn state_files_are_readable_by_owner_only() {
     let origin = Origin::builder().start().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let set = RawPeer::always(vec![
+    let set = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(
             "HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -328,7 +328,7 @@ fn state_files_are_readable_by_owner_only() {
 
 #[test]
 fn server_escape_sequences_never_reach_stderr() {
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(
             "HTTP/1.1 302 Found\r\nLocation: gopher\x1b[2J://evil\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -397,7 +397,7 @@ fn printed_output_contains_no_secrets() {
 fn verbose_output_hides_fields_that_look_secret() {
     let reply = "HTTP/1.1 200 OK\r\nX-Subject-Token: hunter2\r\nWWW-Authenticate: Basic realm=\"harmless\"\r\n\
                  X-Author: harmless\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     for form in [&["-v"][..], &["--trace-ascii", "%"], &["curl", "-q", "-v"]] {
         let fields =
             ["-H", "X-My-Secret-Thing: hunter2", "-H", "DD-API-KEY: hunter2", "-H", "Idempotency-Key: harmless"];
@@ -434,7 +434,7 @@ fn service_key_headers_follow_redirects_only_for_curl() {
 
 #[test]
 fn secret_arguments_are_blanked_in_the_process_list() {
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let url = peer.url("/visible");
     for args in [
         &["-u", "me:hunter2"][..],
@@ -462,7 +462,7 @@ fn secret_arguments_are_blanked_in_the_process_list() {
 fn headers_on_terminal_lose_control_characters() {
     let Some(script) = installed("script", "what a terminal gets") else { return };
     let reply = "HTTP/1.1 200 OK\r\nX-A: a\u{9b}2J\u{202e}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     for option in ["-i", "-I", "-D - -o /dev/null", "-v"] {
         let line = format!("{HAUL} -sS {option} {}", peer.url("/"));
         let ran = run(program(script).args(["-qec", &line, "/dev/null"]));
@@ -507,7 +507,7 @@ fn values_on_terminal_lose_control_characters() {
 #[test]
 fn json_header_values_escape_control_characters() {
     let reply = "HTTP/1.1 200 OK\r\nX-A: a\u{9b}2J\u{202e}b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     for options in [&["-w", "%{header_json}"][..], &["--jsonl"]] {
         let text = run_haul([&["-sS"], options, &[&peer.url("/")]].concat()).text();
         assert!(text.contains(r"a\u009b2J\u202eb"), "{options:?}: {text:?}");
@@ -532,7 +532,7 @@ fn non_utf8_proxy_variable_is_not_ignored() {
             assert_eq!((ran.code, origin.requests()), (5, 0), "{}", ran.stderr);
         }
     }
-    let proxy = RawPeer::start(vec![vec![
+    let proxy = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     ]]);

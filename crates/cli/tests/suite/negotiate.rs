@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 use crate::common::{CommandOutput, answering, page, program, received, run};
 
@@ -74,7 +74,7 @@ fn missing_kerberos_library_error_names_the_package() {
 fn socks_gssapi_without_a_ticket_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let greeting = vec![ScriptStep::ReadBytes(4), ScriptStep::send([5, 1]), ScriptStep::ReadToEnd];
-    let peer = RawPeer::always(greeting);
+    let peer = H1Peer::always(greeting);
     let proxy = peer.addr().to_string();
     let gssapi = ["--socks5-gssapi", "--socks5-gssapi-nec", "--socks5-gssapi-service", "socks"];
     let ran = without_ticket(

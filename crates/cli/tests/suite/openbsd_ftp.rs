@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::agent::TestAgent;
 use common::{HAUL, REFUSED, haul, installed, program, run};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::packages::{Package, PackageCatalogue, PackageMirror, PackageReader, PackageReaderCost};
 use testkit::relay::Relay;
@@ -173,7 +173,7 @@ fn ftp_error_messages_match_openbsds() {
 fn broken_connection_is_retried_for_packages() {
     let agent = TestAgent::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
-        let broken = RawPeer::start(vec![
+        let broken = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::Close],
             vec![
                 ScriptStep::ReadHead,
@@ -197,10 +197,10 @@ fn rest_of_package_comes_from_the_first_mirror() {
     let agent = TestAgent::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
         let rest = part(opening, package.len());
-        let mirror = RawPeer::start(vec![vec![ScriptStep::ReadHead, part(0, opening), ScriptStep::ReadHead, rest]]);
+        let mirror = H1Peer::start(vec![vec![ScriptStep::ReadHead, part(0, opening), ScriptStep::ReadHead, rest]]);
         let to = mirror.url("/p.tgz");
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        let first = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(reply)]]);
+        let first = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(reply)]]);
         let ran = run(&mut haul([words, &["-V", "-o", "-", &first.url("/p.tgz")]].concat()));
         assert_eq!((ran.code, ran.stdout == package), (0, true), "{}", ran.stderr);
         assert_eq!(first.connections(), 1, "another mirror may have another content");
@@ -303,7 +303,7 @@ fn ftp_copies_local_files() {
 #[test]
 fn ftp_sets_file_date_and_skips_unmodified_file() {
     let date = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\n\r\nhi";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(date), ScriptStep::Close]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(date), ScriptStep::Close]);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a");
     let name = file.to_str().unwrap();
@@ -312,7 +312,7 @@ fn ftp_sets_file_date_and_skips_unmodified_file() {
     assert_eq!(year(), 1994);
     assert_eq!(run(&mut haul(["ftp", "-Vu", "-o", name, &peer.url("/a")])).text(), "");
     assert!(year() > 2000);
-    let unchanged = RawPeer::always(vec![
+    let unchanged = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 304 Not Modified\r\n\r\n"),
         ScriptStep::Close,
@@ -325,7 +325,7 @@ fn ftp_sets_file_date_and_skips_unmodified_file() {
 #[test]
 fn ftp_uses_http_proxy_for_https() {
     let answer = "HTTP/1.1 403 no tunnel\r\nContent-Length: 0\r\n\r\n";
-    let proxy = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(answer), ScriptStep::Close]);
+    let proxy = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(answer), ScriptStep::Close]);
     let ftp = |names: &[&str]| {
         let mut command = haul(["ftp", "-o", "-", &REFUSED.replace("http:", "https:")]);
         run(command.envs(names.iter().map(|name| (*name, proxy.url("/")))))

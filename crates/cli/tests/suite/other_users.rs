@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::servers::is_root;
 use common::{HAUL, installed, origin, program, run, run_in, skipped};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 const NOBODY: u32 = 65534;
 
@@ -44,7 +44,7 @@ fn replaced_file_in_shared_directory_changes_owner() {
             let content = "x".repeat(length);
             let head =
                 format!("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &content)]);
             let is_refused = kernel_refuses(&file);
             let ran = run_in(dir.path(), HAUL, &["-sS", "-o", "file", &peer.url("/")]);
             if is_refused {

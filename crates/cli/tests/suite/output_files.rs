@@ -13,7 +13,7 @@ use common::{
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn output_names_come_from_globs_urls_and_directories() {
@@ -52,7 +52,7 @@ fn output_names_come_from_globs_urls_and_directories() {
 fn time_cond_drops_older_bodies_of_many_urls() {
     let dir = tempfile::tempdir().unwrap();
     let reply = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\n\r\nhello";
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(reply),
         ScriptStep::ReadHead,
@@ -201,7 +201,7 @@ fn signal_leaves_no_partial_files() {
     // Nothing can remove a file with a name after SIGKILL.
     let signals = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::KILL, 137)];
     let signals = &signals[..if cfg!(linux_calls) { 3 } else { 2 }];
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{}", "x".repeat(50_000))),
         ScriptStep::ReadToEnd,
@@ -324,7 +324,7 @@ fn secrets_stay_with_their_origin_along_redirects() {
 
 #[test]
 fn skip_existing_keeps_file_named_by_content_disposition() {
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(
             "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=taken\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
@@ -348,7 +348,7 @@ fn skip_existing_keeps_file_named_by_content_disposition() {
 
 #[test]
 fn resume_before_file_end_truncates_the_tail() {
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-6/7\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
@@ -415,7 +415,7 @@ fn resume_never_mixes_two_responses() {
     ];
     let dir = tempfile::tempdir().unwrap();
     for (before, answers, args, code, after) in cases {
-        let peer = RawPeer::start(answers);
+        let peer = H1Peer::start(answers);
         let file = dir.path().join("file");
         let _ = fs::remove_file(&file);
         if !before.is_empty() {
@@ -575,7 +575,7 @@ fn content_disposition_names_are_used_only_once() {
     let peer = |name: &str| {
         let disposition = format!("Content-Disposition: attachment; filename={name}");
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n{disposition}\r\n\r\n");
-        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + "x")])
+        H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + "x")])
     };
     let (first, second, again) = (peer("a"), peer("b"), peer("a"));
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

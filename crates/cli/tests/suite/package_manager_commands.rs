@@ -13,7 +13,7 @@ use crate::guides::block_with;
 use common::{CommandOutput, HAUL, content, installed, program, run};
 use tempfile::TempDir;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 const SIZE: u64 = 300_000;
@@ -250,7 +250,7 @@ fn freebsd_ports_fetch_checks_the_file_size() {
     assert_eq!(script("fetch -r $URL", names.path(), dir.path(), &[("URL", &whole)]).text(), "");
     assert!(fs::read(dir.path().join("whole")).unwrap() == content(SIZE));
     // A file as new as the server's is left alone.
-    let unchanged = RawPeer::always(vec![
+    let unchanged = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 304 Not Modified\r\n\r\n"),
         ScriptStep::Close,
@@ -272,7 +272,7 @@ fn config_and_data_share_one_stdin_pipe() {
     for (option, heads) in [("data-binary = \"@-\"", 1), ("form = \"f=@-;filename=a\"", 2)] {
         with_both(|names| {
             let heads = std::iter::repeat_n(ScriptStep::ReadHead, heads);
-            let peer = RawPeer::always(heads.chain(rest.clone()).collect());
+            let peer = H1Peer::always(heads.chain(rest.clone()).collect());
             let dir = tempfile::tempdir().unwrap();
             let options = format!("silent\nurl = \"{}\"\n{option}\n", peer.url("/"));
             let line = "printf '%s%s' \"$OPTIONS\" \"$CONTENT\" | curl --config -";

@@ -9,7 +9,7 @@ use std::fs;
 use common::small_site::SmallSite;
 use common::{HAUL, answering, names, origin, received, reply_steps, run_haul, run_in};
 use serde_json::Value;
-use testkit::h1_peer::RawPeer;
+use testkit::h1_peer::H1Peer;
 use testkit::origin::Origin;
 
 /// Returns the values of the key `name` of all items in a text that consists of JSON arrays and
@@ -129,7 +129,7 @@ fn invalid_pagination_selectors_are_refused() {
         let ran = run_haul([options, &["http://127.0.0.1:1/"][..]].concat());
         assert!(ran.code == 2 && ran.stderr.contains(words), "{options:?}: {} {}", ran.code, ran.stderr);
     }
-    let peer = RawPeer::start(vec![reply_steps("200 OK", "<a rel=next href=http://127.0.0.1:1/2>")]);
+    let peer = H1Peer::start(vec![reply_steps("200 OK", "<a rel=next href=http://127.0.0.1:1/2>")]);
     let ran = run_haul(["--paginate", "a[rel=next]@href", &peer.url("/1")]);
     assert!(ran.failed(3).ends_with("; --paginate-any allows that"), "{}", ran.stderr);
 }
@@ -185,7 +185,7 @@ fn pagination_retries_rate_limits_with_credentials() {
 #[test]
 fn failed_page_ends_only_its_listing() {
     let origin = origin();
-    let broken = RawPeer::start(vec![reply_steps("200 OK\r\nLink: </2>; rel=next", "[]"), reply_steps("500 No", "")]);
+    let broken = H1Peer::start(vec![reply_steps("200 OK\r\nLink: </2>; rel=next", "[]"), reply_steps("500 No", "")]);
     let (bad, good) = (broken.url("/1"), origin.url("/api/link?total=6&size=2"));
     let ran = run_haul(["--retry", "0", "--paginate", "link", &*bad, &good]);
     assert!(ran.failed(22).contains("/2: the server answered 500"), "{}", ran.stderr);
@@ -249,7 +249,7 @@ fn pagination_loop_ends_with_a_warning() {
 fn next_page_on_other_server_requires_paginate_any() {
     let other = answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n2\n");
     let head = format!("200 OK\r\nLink: <{}>; rel=\"next\"", other.url("/2"));
-    let first = || RawPeer::start(vec![reply_steps(&head, "1\n")]);
+    let first = || H1Peer::start(vec![reply_steps(&head, "1\n")]);
     let args = ["--paginate", "link", "-u", "me:secret", "-H", "X-Api-Key: k", "-H", "X-Plain: p"];
     let peer = first();
     let ran = run_haul([&[&*peer.url("/1")][..], &args].concat());
@@ -268,7 +268,7 @@ fn next_page_on_other_server_requires_paginate_any() {
 #[test]
 fn next_page_must_have_an_allowed_scheme() {
     for bad in ["file:///etc/passwd", "ftp://h/", "javascript:alert(1)", "http://h:99999/"] {
-        let peer = RawPeer::start(vec![reply_steps(&format!("200 OK\r\nLink: <{bad}>; rel=next"), "1\n")]);
+        let peer = H1Peer::start(vec![reply_steps(&format!("200 OK\r\nLink: <{bad}>; rel=next"), "1\n")]);
         let ran = run_haul(["--paginate", "link", "--paginate-any", &peer.url("/")]);
         assert!([1, 3].contains(&ran.code) && ran.stderr.contains("the next page is a"), "{bad}: {}", ran.stderr);
         assert_eq!(ran.stdout, b"1\n");
@@ -302,7 +302,7 @@ fn paginate_max_limits_the_number_of_pages() {
 
 #[test]
 fn invalid_values_for_next_page_are_errors() {
-    let page = |body: &str| RawPeer::start(vec![reply_steps("200 OK", body)]);
+    let page = |body: &str| H1Peer::start(vec![reply_steps("200 OK", body)]);
     let cases: &[(&str, &[&str], i32, &str)] = &[
         ("<html>", &["--paginate-json", "$.next"], 61, "the page is not JSON"),
         ("{\"next\": 2}", &["--paginate-json", "$.next"], 61, "a number and no URL; --paginate-query NAME"),
@@ -402,7 +402,7 @@ fn listings_of_jsonl_records_are_saved_per_page() {
 #[test]
 fn next_pages_of_records_must_have_allowed_protocols() {
     let reply = reply_steps("200 OK\r\nLink: <https://127.0.0.1:1/2>; rel=next", "1\n");
-    let (peer, dir) = (RawPeer::start(vec![reply]), tempfile::tempdir().unwrap());
+    let (peer, dir) = (H1Peer::start(vec![reply]), tempfile::tempdir().unwrap());
     fs::write(dir.path().join("l.jsonl"), format!(r#"{{"url":"{}"}}"#, peer.url("/"))).unwrap();
     let args = ["--jsonl-in", "--input-file", "l.jsonl", "--paginate", "link", "--paginate-any", "--proto", "=http"];
     let ran = run_in(dir.path(), HAUL, &args);

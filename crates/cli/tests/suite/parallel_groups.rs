@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{RunningCommand, eventually, haul, page, received, run_haul};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// The number of requests that must arrive before the test server answers one. haul begins with
@@ -16,9 +16,9 @@ const REQUESTS: usize = 6;
 
 /// Starts a server that answers only after the test has released it. Each request has content of
 /// this length in bytes.
-fn waiting_peer(length: usize) -> RawPeer {
+fn waiting_peer(length: usize) -> H1Peer {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n";
-    RawPeer::always(vec![
+    H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(length),
         ScriptStep::Await(1),
@@ -28,7 +28,7 @@ fn waiting_peer(length: usize) -> RawPeer {
 
 /// Runs haul until all requests have arrived, lets the server answer them, and returns haul's
 /// output.
-fn run_released(peer: &RawPeer, args: &[&str]) -> String {
+fn run_released(peer: &H1Peer, args: &[&str]) -> String {
     let running = RunningCommand::start(&mut haul(args));
     eventually("all requests arrive", || peer.connections() == REQUESTS);
     peer.release();
@@ -43,7 +43,7 @@ fn config(dir: &Path, groups: impl IntoIterator<Item = String>) -> String {
 }
 
 /// Returns the bodies that the server received, sorted.
-fn sent_bodies(peer: &RawPeer) -> Vec<String> {
+fn sent_bodies(peer: &H1Peer) -> Vec<String> {
     let body = |connection| received(peer, connection).split_once("\r\n\r\n").unwrap().1.to_owned();
     let mut bodies: Vec<String> = (0..peer.connections()).map(body).collect();
     bodies.sort();
@@ -203,7 +203,7 @@ fn parallel_groups_never_overwrite_each_others_file() {
 #[test]
 fn parallel_groups_retry_only_idempotent_requests() {
     let origin = page("ok\n");
-    let closing = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Close]);
+    let closing = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Close]);
     let dir = tempfile::tempdir().unwrap();
     let group = |method: &str| {
         format!("url = {}\nrequest = {method}\ndata = x\nretry = 2\nretry-delay = 0\n", closing.url("/"))

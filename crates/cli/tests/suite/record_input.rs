@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use common::peak_memory::peak_memory;
 use common::{CommandOutput, HAUL, RunningCommand, eventually, haul, names, program, received, run_haul};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::{LoggedRequest, Origin};
 
 use crate::records::records;
@@ -89,7 +89,7 @@ fn records_with_bodies_run_in_parallel() {
     const REQUESTS: usize = 6;
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n";
     let read = vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(1), ScriptStep::Await(1), ScriptStep::send(reply)];
-    let peer = RawPeer::always(read);
+    let peer = H1Peer::always(read);
     let dir = tempfile::tempdir().unwrap();
     let lines: Vec<String> = (0..REQUESTS).map(|n| format!("{{\"json\":{n}}}")).collect();
     let file = common::list(dir.path(), "list", &lines).display().to_string();
@@ -238,7 +238,7 @@ fn content_type_of_the_body_key_is_sent() {
 
 #[test]
 fn timeout_of_a_record_ends_its_transfer() {
-    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let origin = origin();
     let dir = tempfile::tempdir().unwrap();
     let lines = [

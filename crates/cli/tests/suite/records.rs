@@ -11,7 +11,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use common::agent::TestAgent;
 use common::{REFUSED, list, run_haul};
 use serde_json::Value;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// Asserts that each line of the output is valid by the schema. Returns the parsed lines.
@@ -45,9 +45,9 @@ fn jsonl(args: &[&str]) -> (i32, Vec<Value>) {
 }
 
 /// Starts a server that sends each of these responses on a separate connection.
-fn peer(replies: &[&[u8]]) -> RawPeer {
+fn peer(replies: &[&[u8]]) -> H1Peer {
     let script = |reply: &&[u8]| vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close];
-    RawPeer::start(replies.iter().map(script).collect())
+    H1Peer::start(replies.iter().map(script).collect())
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::common;
 use std::fs;
 
 use common::{names, origin, run_haul};
-use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, PeerScript, ScriptStep};
 
 /// Returns the script of a server that announces ten bytes of body, and closes the connection after
 /// `len` of them.
@@ -39,7 +39,7 @@ fn post_is_not_retried() {
     let origin = origin();
     run_haul(["--retry-delay", "0.01", "-d", "x", &origin.url("/flaky/1/echo")]).failed(22);
     assert_eq!(origin.requests(), 1);
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead]);
     run_haul(["--retry-delay", "0.01", "-d", "", &peer.url("/")]).failed(52);
     assert_eq!(peer.connections(), 1);
 }
@@ -50,7 +50,7 @@ fn curl_resends_post_lost_on_reused_connection() {
     for (persona, code, connections) in [("curl", 0, 2), ("--silent", 52, 1)] {
         let lost =
             vec![ScriptStep::ReadHead, answer(), ScriptStep::ReadHead, ScriptStep::ReadBytes(3), ScriptStep::Close];
-        let peer = RawPeer::start(vec![lost, vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), answer()]]);
+        let peer = H1Peer::start(vec![lost, vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), answer()]]);
         let args = [persona, "-s", "--retry", "0", &peer.url("/"), "--next", "-s", "-d", "a=1", &peer.url("/")];
         let ran = run_haul(args);
         assert_eq!((ran.code, peer.connections()), (code, connections), "{persona}: {}", ran.stderr);
@@ -58,7 +58,7 @@ fn curl_resends_post_lost_on_reused_connection() {
         assert!(last.ends_with(b"\r\n\r\na=1"), "{persona}: {}", String::from_utf8_lossy(&last));
     }
     // A fresh connection that does the same is no reason for another.
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), ScriptStep::Close]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(3), ScriptStep::Close]);
     run_haul(["curl", "-sS", "-d", "a=1", &peer.url("/")]).failed(52);
     assert_eq!(peer.connections(), 1);
 }
@@ -71,13 +71,13 @@ fn truncated_body_is_retried_unless_already_printed() {
     for also in [None, Some("--no-parallel")] {
         // A glob takes the way of many URLs.
         let path = if also.is_some() { "/[1-1]" } else { "/" };
-        let peer = RawPeer::start(vec![cut_after(3), cut_after(0), cut_after(9), cut_after(10)]);
+        let peer = H1Peer::start(vec![cut_after(3), cut_after(0), cut_after(9), cut_after(10)]);
         run_haul(args.into_iter().chain(also).chain([&*peer.url(path)])).ok();
         assert_eq!(fs::read(&file).unwrap(), b"0123456789", "each byte once");
         assert_eq!(names(dir.path()), ["file"]);
         fs::remove_file(&file).unwrap();
     }
-    let peer = RawPeer::start(vec![cut_after(3), cut_after(10)]);
+    let peer = H1Peer::start(vec![cut_after(3), cut_after(10)]);
     let ran = run_haul(["--retry-delay", "0.01", &peer.url("/")]);
     ran.failed(18);
     assert_eq!((&ran.stdout[..], peer.connections()), (&b"012"[..], 1));

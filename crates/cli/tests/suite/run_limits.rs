@@ -6,7 +6,7 @@ use crate::common;
 use std::time::{Duration, Instant};
 
 use common::{page, run_haul};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// A run takes at least as long as its pauses, even on a slow machine. The test checks only this
 /// lower limit.
@@ -59,7 +59,7 @@ fn limit_rate_total_bounds_all_transfers_together() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, &body).unwrap();
-    let sink = RawPeer::always(vec![
+    let sink = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(64 << 10),
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
@@ -92,7 +92,7 @@ fn stalled_body_exits_28_and_is_retried() {
     };
     let good = page("good\n");
     for many in [false, true] {
-        let peer = RawPeer::start(vec![stalled(), stalled()]);
+        let peer = H1Peer::start(vec![stalled(), stalled()]);
         let (url, other) = (peer.url("/"), good.url("/"));
         // A retry can start over in a file, but not on a standard output that has a part already.
         let dir = tempfile::tempdir().unwrap();
@@ -111,14 +111,14 @@ fn stalled_body_exits_28_and_is_retried() {
 fn stall_time_includes_head_wait_of_many_urls() {
     let slow = || {
         let wait = vec![ScriptStep::ReadHead, ScriptStep::Sleep(Duration::from_secs(3))];
-        RawPeer::start(vec![
+        H1Peer::start(vec![
             [wait, vec![ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nlate\n")]].concat(),
         ])
     };
     let alone = slow();
     assert_eq!(run_haul(["--stall-time", "0.5", &alone.url("/")]).text(), "late\n");
     let good = page("good\n");
-    let args = |limit, peer: &RawPeer| {
+    let args = |limit, peer: &H1Peer| {
         ["-sS", "--retry", "0", "--stall-time", limit, &peer.url("/"), &good.url("/")].map(String::from)
     };
     let (listed, patient) = (slow(), slow());
@@ -133,7 +133,7 @@ fn stalled_upload_exits_28() {
     let file = dir.path().join("file");
     std::fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
     // The server reads nothing of the content.
-    let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Await(1)]]);
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Await(1)]]);
     let file = file.display().to_string();
     let ran = run_haul(["-sS", "--retry", "0", "--stall-time", "1", "-T", &file, &peer.url("/")]);
     assert!(ran.failed(28).contains("silent for 1s"), "{}", ran.stderr);
@@ -141,7 +141,7 @@ fn stalled_upload_exits_28() {
 
 #[test]
 fn slow_upload_input_is_not_a_stall() {
-    let peer = RawPeer::start(vec![vec![
+    let peer = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::ReadBytes(12),
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n"),
@@ -155,7 +155,7 @@ fn slow_upload_input_is_not_a_stall() {
 fn retries_of_failing_hosts_delay_no_others() {
     let busy: Vec<_> = (0..12)
         .map(|_| {
-            RawPeer::start(vec![vec![
+            H1Peer::start(vec![vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"),
                 ScriptStep::ReadHead,

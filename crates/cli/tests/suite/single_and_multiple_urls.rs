@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{HAUL, page, run_haul, run_in};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// The sets of options whose effects on one URL and on two URLs are compared. For two URLs, `-O` is
 /// given twice. The directory contains the file `there` with two bytes.
@@ -73,11 +73,11 @@ const TOLD: &str =
 
 /// Starts a server that ignores conditions and ranges, and closes each connection. Its response
 /// suggests the file name `name`.
-fn peer(name: &str) -> RawPeer {
+fn peer(name: &str) -> H1Peer {
     let head =
         "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\nConnection: close\r\n";
     let reply = format!("{head}Content-Disposition: attachment; filename={name}\r\n\r\nhello");
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
 /// Returns the files of a directory, except `second`, by name. Each has its content, a flag that is

@@ -5,7 +5,7 @@ use crate::common;
 use common::{HAUL, RunningCommand, eventually, list, page, program, run_haul};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// Runs haul with `--stats=json`. Returns the statistics and the exit code.
@@ -98,7 +98,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
     let extracts = ["--no-parallel", "--extract", "<(.)>", "--sort", &first.url("/")];
     for (options, values) in [(&extracts[..], "a\nb\n"), (&[], "")] {
         for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-            let hanging = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+            let hanging = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
             // A shell ignores SIGINT in its background processes and their children: the tests, and
             // haul.
             let mut command = program("env");
@@ -116,7 +116,7 @@ fn interrupted_run_prints_figures_and_sorted_values() {
 
 #[test]
 fn stats_count_unanswered_wait_and_pauses_as_phases() {
-    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1)]);
     let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
     let ok = ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let phase = |stats: &Value, name: &str| stats["phases"][name].as_f64().unwrap();
@@ -132,7 +132,7 @@ fn stats_count_unanswered_wait_and_pauses_as_phases() {
         let (unresolved, code) = run(&["--retry", "0"], "http://haul-test.invalid/");
         assert!(code == 6 && phase(&unresolved, "receive") == 0.0, "{unresolved}");
         let tries = vec![ScriptStep::ReadHead, busy.clone(), ScriptStep::ReadHead, ok.clone()];
-        let peer = RawPeer::always(tries);
+        let peer = H1Peer::always(tries);
         let (retried, code) = run(&["--retry-delay", "1"], &peer.url("/"));
         assert!(code == 0 && phase(&retried, "pause") >= 0.9, "{retried}");
         assert!(phase(&retried, "resolve") < 0.9 && phase(&retried, "connect") < 0.9, "{retried}");

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use common::agent::TestAgent;
 use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// Runs haul in the directory `dir` under strace, which makes a system call fail. `how` describes
 /// the failure for strace, such as `setsockopt:error=ENOPROTOOPT:when=1`. Returns `None` if strace
@@ -194,7 +194,7 @@ fn replaced_partial_file_is_never_renamed() {
         ScriptStep::Await(1),
         ScriptStep::send("x".repeat(600_000)),
     ];
-    let peer = RawPeer::start(vec![script]);
+    let peer = H1Peer::start(vec![script]);
     let running = RunningCommand::start(haul(["--split", "1", "-o", "out", &peer.url("/x")]).current_dir(dir));
     let part = dir.join(".out.haul-part");
     eventually("half of it is there", || fs::metadata(&part).is_ok_and(|part| part.len() >= 500_000));

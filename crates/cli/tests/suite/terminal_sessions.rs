@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use regex::Regex;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::terminal::{Screen, TerminalSession};
 
 use common::gated_site::GatedSite;
@@ -67,9 +67,9 @@ fn ends(session: TerminalSession, code: i32, expected: &str) {
 
 /// Starts a server that sends the first half of a body of 1 MiB, and the second half after the
 /// first release.
-fn half_then_rest(head: &str) -> RawPeer {
+fn half_then_rest(head: &str) -> H1Peer {
     let half = vec![b'x'; 1 << 19];
-    RawPeer::always(vec![
+    H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(format!("HTTP/1.1 200 OK\r\n{head}\r\n")),
         ScriptStep::Send(half.clone()),
@@ -102,7 +102,7 @@ fn progress_of_unknown_body_shows_size_and_rate() {
 fn progress_line_counts_down_retry_pause() {
     let dir = tempfile::tempdir().unwrap();
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(busy)]);
     let session = start(dir.path(), &["-o", "file", &peer.url("/")]);
     wait_for(&session, "the server answered 503 Busy; again in N s (1 of 3)");
     let first = session.screen();
@@ -113,7 +113,7 @@ fn progress_line_counts_down_retry_pause() {
 fn waiting_line_is_erased_before_the_body() {
     let dir = tempfile::tempdir().unwrap();
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nhello\nto you!\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1), ScriptStep::send(reply)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Await(1), ScriptStep::send(reply)]);
     let session = start(dir.path(), &[&peer.url("/")]);
     wait_for(&session, "waiting for the server, N s");
     peer.release();
@@ -123,7 +123,7 @@ fn waiting_line_is_erased_before_the_body() {
 #[test]
 fn body_on_terminal_is_not_mixed_with_progress() {
     let dir = tempfile::tempdir().unwrap();
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nfirst\n"),
         ScriptStep::Sleep(LONG),

@@ -8,17 +8,17 @@ use std::fs;
 use common::small_site::SmallSite;
 use common::{list, run_haul};
 use serde_json::json;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 use crate::records::records;
 
 /// Starts a server that responds with these texts, one on each connection, in order.
-fn pages(texts: &[&str]) -> RawPeer {
+fn pages(texts: &[&str]) -> H1Peer {
     let script = |text: &&str| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());
         vec![ScriptStep::ReadHead, ScriptStep::send(head + text)]
     };
-    RawPeer::start(texts.iter().map(script).collect())
+    H1Peer::start(texts.iter().map(script).collect())
 }
 
 const FIELDS: [&str; 4] = ["--extract", "name=<b>([^<]+)", "--extract", "price=([0-9.]+) EUR"];

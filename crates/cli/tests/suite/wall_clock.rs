@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{HAUL, RunningCommand, installed, program, run, run_haul};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
 
@@ -35,7 +35,7 @@ fn timeouts_ignore_wall_clock_jumps() {
     let file = dir.path().join("time");
     for jump in ["+2d", "-2d"] {
         fs::write(&file, "+0\n").unwrap();
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send(format!("{OK}Content-Length: 6\r\n\r\nabc")),
             ScriptStep::Await(1),
@@ -56,7 +56,7 @@ fn cookies_expire_by_the_wall_clock() {
     let Some(library) = library() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (file, jar) = (dir.path().join("time"), dir.path().join("jar"));
-    let setting = RawPeer::always(vec![
+    let setting = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(format!("{OK}Set-Cookie: sid=1; Max-Age=3600; Path=/\r\nContent-Length: 0\r\n\r\n")),
     ]);
@@ -65,7 +65,7 @@ fn cookies_expire_by_the_wall_clock() {
         fs::write(&file, format!("{time}\n")).unwrap();
         // Cookies are of hosts, whatever the port.
         let peer =
-            RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(format!("{OK}Content-Length: 2\r\n\r\nok"))]);
+            H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(format!("{OK}Content-Length: 2\r\n\r\nok"))]);
         let mut command = at_the_time_of(&library, &file);
         command.args(["-b", jar.to_str().unwrap(), &peer.url("/")]);
         assert_eq!(run(&mut command).text(), "ok", "{time}");

@@ -14,7 +14,7 @@ use common::{
     reply_steps, run, run_haul,
 };
 use rustix::process::{Signal, kill_process};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::http3::Http3Settings;
 use testkit::origin::Origin;
 use testkit::warc_reader::{WarcRecord, read, read_prefix};
@@ -69,7 +69,7 @@ fn archive_records_contain_the_transmitted_bytes() {
     let reply = "HTTP/1.1 200 Fine\r\nX-A:  1 \r\nx-a: 2\r\nTransfer-Encoding: chunked\r\n\r\n\
                  5;name=value\r\nhello\r\n00A\r\n, archive!\r\n0\r\nX-Trailer: 1\r\n\r\n";
     for send in [ScriptStep::send(reply), ScriptStep::send_bytewise(reply)] {
-        let server = RawPeer::start(vec![vec![ScriptStep::ReadHead, send]]);
+        let server = H1Peer::start(vec![vec![ScriptStep::ReadHead, send]]);
         let archive = dir.path().join("a.warc");
         assert_eq!(archived(dir.path(), &[&server.url("/p?q=1#f")]).text(), "hello, archive!");
         let [(request, response)] = &exchanges(&archive)[..] else { panic!("one exchange") };
@@ -119,7 +119,7 @@ fn compressed_archive_has_one_gzip_member_per_record() {
 fn archive_omits_credentials_without_warc_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let archive = dir.path().join("a.warc");
-    let server = RawPeer::always(reply_steps("200 OK", "x"));
+    let server = H1Peer::always(reply_steps("200 OK", "x"));
     let url = server.url("/").replace("http://", "http://nobody7:secret1@");
     let args = ["-b", "a=secret2", "-H", "X-Api-Key: secret3", "-H", "X-Author: me", &url];
     archived(dir.path(), &args).ok();
@@ -140,7 +140,7 @@ fn redirects_challenges_and_retries_are_archived() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
     let challenge = "401 Unauthorized\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"";
-    let secured = RawPeer::start(vec![reply_steps(challenge, "who?"), reply_steps("200 OK", "you")]);
+    let secured = H1Peer::start(vec![reply_steps(challenge, "who?"), reply_steps("200 OK", "you")]);
     let (redirect, flaky) = (origin.url("/redirect/302?to=/small"), origin.url("/flaky/2/small/7"));
     let both = ["--no-parallel", "-L", "--retry-delay", "0", &redirect, &flaky];
     archived(dir.path(), &both).ok();
@@ -200,7 +200,7 @@ fn truncated_response_record_gives_the_reason() {
         (ScriptStep::Await(1), &["--retry", "0", "-m", "0.2"], 28, "time"),
         (ScriptStep::Close, &["--max-filesize", "4"], 63, "length"),
     ] {
-        let server = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(partial), end]]);
+        let server = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(partial), end]]);
         let ran = archived(dir.path(), &[options, &["-o", "body", &server.url("/")]].concat());
         server.release();
         assert_eq!(ran.code, code, "{}", ran.stderr);
@@ -209,7 +209,7 @@ fn truncated_response_record_gives_the_reason() {
         assert!(partial.as_bytes().starts_with(&response.block));
         fs::remove_file(&archive).unwrap();
     }
-    let silent = RawPeer::start(vec![vec![ScriptStep::ReadHead]]);
+    let silent = H1Peer::start(vec![vec![ScriptStep::ReadHead]]);
     assert_eq!(archived(dir.path(), &["--retry", "0", &silent.url("/")]).code, 52);
     assert!(records(&archive).is_empty());
 }
@@ -219,7 +219,7 @@ fn archived_error_pages_are_received_completely() {
     let dir = tempfile::tempdir().unwrap();
     let body = "x".repeat(300_000);
     let reply = format!("HTTP/1.0 404 Not Found\r\n\r\n{body}");
-    let server = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
+    let server = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
     assert_eq!(archived(dir.path(), &[&server.url("/")]).code, 22);
     let [(_, response)] = &exchanges(&dir.path().join("a.warc"))[..] else { panic!("one exchange") };
     assert_eq!((response.block.len(), response.field("WARC-Truncated")), (reply.len(), None));
@@ -432,7 +432,7 @@ fn failed_archive_writes_leave_complete_records() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let server = RawPeer::always(reply_steps("200 OK", &"content ".repeat(50_000)));
+    let server = H1Peer::always(reply_steps("200 OK", &"content ".repeat(50_000)));
     let urls = [server.url("/1"), server.url("/2")];
     for call in 1.. {
         let archive = dir.path().join("a.warc");
@@ -504,7 +504,7 @@ fn archived_bodies_are_not_split() {
 fn silent_server_does_not_block_the_archive() {
     let dir = tempfile::tempdir().unwrap();
     let origin = origin();
-    let silent = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Sleep(Duration::from_secs(60))]]);
+    let silent = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Sleep(Duration::from_secs(60))]]);
     let ran = archived(dir.path(), &["-m", "0.3", "--retry", "0", &silent.url("/"), &origin.url("/small")]);
     assert_eq!((ran.code, &ran.stdout[..]), (28, &b"small\n"[..]));
     assert_eq!(statuses(&dir.path().join("a.warc")), [(origin.url("/small"), "200".to_owned())]);

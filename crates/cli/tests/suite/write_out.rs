@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use common::{HAUL, answering, as_curl, haul, installed, list, names, origin, page, run, run_haul, run_in};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// Returns the lines of a response head without the field `Date`, which differs in each run.
 fn head(text: &[u8]) -> Vec<String> {
@@ -101,7 +101,7 @@ fn conn_id_counts_connections_from_zero() {
     ];
     let answer = || ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let kept = vec![ScriptStep::ReadHead, answer(), ScriptStep::ReadHead, answer()];
-    let peer = RawPeer::start(vec![closing, kept]);
+    let peer = H1Peer::start(vec![closing, kept]);
     let (dir, url) = (tempfile::tempdir().unwrap(), peer.url("/[1-3]"));
     let got = as_curl(dir.path(), &["-v", "-w", "%{conn_id} ", &url, "http://127.0.0.1:1/"]);
     assert_eq!(String::from_utf8_lossy(&got.stdout), "0 1 1 -1 ");
@@ -121,7 +121,7 @@ fn write_out_urls_keep_the_written_port() {
         assert_eq!(told(url), url);
     }
     let moved = "HTTP/1.1 302 Found\r\nLocation: //h.test:80/b\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(moved)]]);
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(moved)]]);
     let got = as_curl(dir.path(), &["-w", "%{redirect_url}", &peer.url("/")]);
     assert_eq!(got.stdout, b"http://h.test:80/b");
 }
@@ -199,7 +199,7 @@ fn redirect_fragment_is_shown_and_error_etag_dropped() {
     let moved = "HTTP/1.1 302 Found\r\nLocation: /b?x=1#there\r\nContent-Length: 0\r\n\r\n";
     let page = "HTTP/1.1 404 No\r\nETag: \"tag\"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     let script = vec![ScriptStep::ReadHead, ScriptStep::send(moved), ScriptStep::ReadHead, ScriptStep::send(page)];
-    let peer = RawPeer::always(script);
+    let peer = H1Peer::always(script);
     let dir = tempfile::tempdir().unwrap();
     let told = |args: &[&str]| as_curl(dir.path(), &[args, &[&peer.url("/a")]].concat()).text();
     assert_eq!(told(&["-w", "%{redirect_url}"]), peer.url("/b?x=1#there"));

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{HAUL, bash, can_trace};
 use testkit::faulty::{FaultPlan, FaultyOrigin};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 const SIZE: u64 = 64 << 20;
@@ -113,7 +113,7 @@ fn uploaded_file_is_sent_by_the_kernel() {
         ScriptStep::ReadBytes(size),
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
     ];
-    let peer = RawPeer::always(steps);
+    let peer = H1Peer::always(steps);
     let which = "trace=read,readv,pread64,sendto,sendmsg,sendfile";
     let tracing = format!("strace -f -y -e '{which}' -o {} {HAUL}", report.display());
     bash(HAUL, &format!("{tracing} -s -T {} {}", file.display(), peer.url("/"))).ok();

@@ -10,7 +10,7 @@ use haul_policy::multipart::{
     content_type_by_extension,
 };
 
-use super::{MimeTree, PartEncoder, TreeContent, TreePart};
+use super::{MimeContentCopy, MimeCopy, MimePartCopy, PartEncoder};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
 use crate::transfer::content::{ContentCallback, ContentRead, ContentSource, Segment};
 
@@ -23,7 +23,7 @@ const UNKNOWN_TYPE: &str = "application/octet-stream";
 /// # Errors
 /// A file cannot be read, or a part cannot be sent.
 pub(crate) fn form_content(
-    form: &MimeTree,
+    form: &MimeCopy,
     own_type: Option<&str>,
     escapes: bool,
 ) -> Result<(ContentSource, String), CURLcode> {
@@ -47,15 +47,15 @@ pub(crate) fn form_content(
     Ok((ContentSource::new(segments), content_type))
 }
 
-fn form_part(part: &TreePart, sources: &mut Vec<Segment>) -> Result<FormPart, CURLcode> {
+fn form_part(part: &MimePartCopy, sources: &mut Vec<Segment>) -> Result<FormPart, CURLcode> {
     let mut headers: Vec<Vec<u8>> = part.headers.iter().map(|line| line.to_vec()).collect();
     if let Some(encoder) = part.encoder {
         headers.push(format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
     }
     let encoder = part.encoder.filter(|encoder| !encoder.is_identity());
     let content = match &part.content {
-        TreeContent::Empty => FormPartContent::Bytes(Vec::new()),
-        TreeContent::Form(form) => {
+        MimeContentCopy::Empty => FormPartContent::Bytes(Vec::new()),
+        MimeContentCopy::Form(form) => {
             FormPartContent::Mixed(form.parts.iter().map(|part| form_part(part, sources)).collect::<Result<_, _>>()?)
         }
         source => {
@@ -76,12 +76,12 @@ fn form_part(part: &TreePart, sources: &mut Vec<Segment>) -> Result<FormPart, CU
 
 /// Returns the media type that libcurl guesses from the file name of a part; `None` if it guesses
 /// none.
-fn guessed_type(part: &TreePart) -> Option<String> {
+fn guessed_type(part: &MimePartCopy) -> Option<String> {
     let known = |name: &[u8]| Some(content_type_by_extension(name)).filter(|kind| *kind != UNKNOWN_TYPE);
     let name = part.filename.as_deref();
     let guess = match &part.content {
-        TreeContent::Form(_) => return None,
-        TreeContent::File(path) => name
+        MimeContentCopy::Form(_) => return None,
+        MimeContentCopy::File(path) => name
             .and_then(known)
             .or_else(|| known(path.as_os_str().as_encoded_bytes()))
             .or_else(|| name.map(|_| UNKNOWN_TYPE)),
@@ -91,12 +91,12 @@ fn guessed_type(part: &TreePart) -> Option<String> {
     guess.filter(|kind| *kind != "text/plain" || name.is_some()).map(str::to_owned)
 }
 
-fn segment_of(content: &TreeContent, encoder: Option<PartEncoder>) -> Result<Segment, CURLcode> {
+fn segment_of(content: &MimeContentCopy, encoder: Option<PartEncoder>) -> Result<Segment, CURLcode> {
     let plain = match content {
-        TreeContent::Bytes(bytes) => Segment::Bytes(Arc::clone(bytes)),
-        TreeContent::File(path) => file_segment(path)?,
-        TreeContent::Callback(callback) => Segment::Callback(ContentCallback::from_part(*callback)),
-        TreeContent::Empty | TreeContent::Form(_) => Segment::Bytes(Arc::from([])),
+        MimeContentCopy::Bytes(bytes) => Segment::Bytes(Arc::clone(bytes)),
+        MimeContentCopy::File(path) => file_segment(path)?,
+        MimeContentCopy::Callback(callback) => Segment::Callback(ContentCallback::from_part(*callback)),
+        MimeContentCopy::Empty | MimeContentCopy::Form(_) => Segment::Bytes(Arc::from([])),
     };
     let Some(encoder) = encoder else { return Ok(plain) };
     // Encoded content has another length, which must be known.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  curl_mime ──▶ parts ──▶ content: bytes, a file, a callback, or another curl_mime
-//!      └── MimeTree::copy_of_form ──▶ a copy for one transfer ──▶ content.rs
+//!      └── MimeCopy::copy_of_form ──▶ a copy for one transfer ──▶ content.rs
 //! ```
 //!
 //! A form owns its parts. A part owns the form that is its content. Freeing the outer form frees
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) use content::form_content;
 pub(crate) use encoder::PartEncoder;
-pub(crate) use tree::{FormCopy, MimeTree, TreeContent, TreePart};
+pub(crate) use tree::{FormCopy, MimeContentCopy, MimeCopy, MimePartCopy};
 
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};
 use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};

@@ -11,35 +11,35 @@ const MAX_DEPTH: usize = 64;
 
 /// A copy of a form: its parts.
 #[derive(Clone, Default)]
-pub(crate) struct MimeTree {
-    pub(crate) parts: Vec<TreePart>,
+pub(crate) struct MimeCopy {
+    pub(crate) parts: Vec<MimePartCopy>,
 }
 
 /// A copy of a form part.
 #[derive(Clone, Default)]
-pub(crate) struct TreePart {
+pub(crate) struct MimePartCopy {
     pub(crate) name: Option<Vec<u8>>,
     pub(crate) filename: Option<Vec<u8>>,
     pub(crate) content_type: Option<String>,
     pub(crate) encoder: Option<PartEncoder>,
     pub(crate) headers: Vec<Box<[u8]>>,
-    pub(crate) content: TreeContent,
+    pub(crate) content: MimeContentCopy,
 }
 
 /// A copy of the content of a form part.
 #[derive(Clone, Default)]
-pub(crate) enum TreeContent {
+pub(crate) enum MimeContentCopy {
     #[default]
     Empty,
     Bytes(Arc<[u8]>),
     File(PathBuf),
     Callback(PartCallback),
-    Form(MimeTree),
+    Form(MimeCopy),
 }
 
 /// A copy of a form that belongs to a copy of an easy handle. Dropping it calls the free callbacks
 /// of the parts, as libcurl does for its copies.
-pub(crate) struct FormCopy(pub(crate) MimeTree);
+pub(crate) struct FormCopy(pub(crate) MimeCopy);
 
 impl Drop for FormCopy {
     fn drop(&mut self) {
@@ -47,16 +47,16 @@ impl Drop for FormCopy {
     }
 }
 
-impl MimeTree {
+impl MimeCopy {
     /// Calls the free callbacks of the parts.
     fn call_free_callbacks(&self) {
         for part in &self.parts {
             match &part.content {
-                TreeContent::Callback(PartCallback { free: Some(free), data, .. }) => {
+                MimeContentCopy::Callback(PartCallback { free: Some(free), data, .. }) => {
                     // SAFETY: the program's function with its pointer.
                     unsafe { free(data.0) };
                 }
-                TreeContent::Form(form) => form.call_free_callbacks(),
+                MimeContentCopy::Form(form) => form.call_free_callbacks(),
                 _ => {}
             }
         }
@@ -74,13 +74,13 @@ impl MimeTree {
             let part = PARTS.get(part)?;
             let part = lock(&part);
             let (content, inner) = match &part.content {
-                PartContent::Empty => (TreeContent::Empty, None),
-                PartContent::Bytes(bytes) => (TreeContent::Bytes(Arc::clone(bytes)), None),
-                PartContent::File(path) => (TreeContent::File(path.clone()), None),
-                PartContent::Callback(callback) => (TreeContent::Callback(*callback), None),
-                PartContent::Form(form) => (TreeContent::Empty, Some(form.0.addr())),
+                PartContent::Empty => (MimeContentCopy::Empty, None),
+                PartContent::Bytes(bytes) => (MimeContentCopy::Bytes(Arc::clone(bytes)), None),
+                PartContent::File(path) => (MimeContentCopy::File(path.clone()), None),
+                PartContent::Callback(callback) => (MimeContentCopy::Callback(*callback), None),
+                PartContent::Form(form) => (MimeContentCopy::Empty, Some(form.0.addr())),
             };
-            let mut copy = TreePart {
+            let mut copy = MimePartCopy {
                 name: part.name.clone(),
                 filename: part.filename.clone(),
                 content_type: part.content_type.clone(),
@@ -90,7 +90,7 @@ impl MimeTree {
             };
             drop(part);
             if let Some(inner) = inner {
-                copy.content = TreeContent::Form(Self::copy_to_depth(inner, depth + 1));
+                copy.content = MimeContentCopy::Form(Self::copy_to_depth(inner, depth + 1));
             }
             Some(copy)
         };

@@ -14,7 +14,7 @@ use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 
 use super::notifier::Notifier;
 use crate::handles::lock;
-use crate::headers::HeadOrigin;
+use crate::headers::HeaderMessageKind;
 use crate::transfer::running::is_connect;
 
 /// The maximum number of body bytes in a queue. The engine reads no more until the program has
@@ -38,7 +38,7 @@ pub(super) enum TransferEvent {
     /// The head of a request that is being sent.
     Request(String),
     /// The head of a response.
-    Head(ResponseHead, HeadOrigin),
+    Head(ResponseHead, HeaderMessageKind),
     /// A trailer section.
     Trailers(Vec<u8>),
     /// The body of a response begins.
@@ -253,9 +253,9 @@ impl TransferObserver for QueueingObserver {
             TraceEvent::Request { head } if is_connect(head) => return,
             // It counts the requests.
             TraceEvent::Request { .. } => TransferEvent::Request(String::new()),
-            TraceEvent::Response { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Header),
-            TraceEvent::Interim { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Interim),
-            TraceEvent::Connect { head } => TransferEvent::Head((*head).clone(), HeadOrigin::Connect),
+            TraceEvent::Response { head } => TransferEvent::Head((*head).clone(), HeaderMessageKind::Header),
+            TraceEvent::Interim { head } => TransferEvent::Head((*head).clone(), HeaderMessageKind::Interim),
+            TraceEvent::Connect { head } => TransferEvent::Head((*head).clone(), HeaderMessageKind::Connect),
             TraceEvent::Trailers { fields } => TransferEvent::Trailers(fields.raw().to_vec()),
             TraceEvent::Sent(bytes) => TransferEvent::Sent(bytes.to_vec()),
             TraceEvent::Received(bytes) => TransferEvent::Received(bytes.to_vec()),

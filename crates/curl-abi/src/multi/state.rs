@@ -274,7 +274,7 @@ impl Multi {
         if self.busy.swap(true, Ordering::SeqCst) {
             return (CURLM_RECURSIVE_API_CALL, count());
         }
-        let turn = BusyTurn(self);
+        let turn = PerformGuard(self);
         self.notifier.clear();
         let engine = locked(self).engine.clone();
         if let Some(engine) = engine {
@@ -388,9 +388,9 @@ impl Multi {
 }
 
 /// A running call of `curl_multi_perform`. Dropping this value ends it, even during a panic.
-struct BusyTurn<'a>(&'a Multi);
+struct PerformGuard<'a>(&'a Multi);
 
-impl Drop for BusyTurn<'_> {
+impl Drop for PerformGuard<'_> {
     fn drop(&mut self) {
         self.0.busy.store(false, Ordering::SeqCst);
     }

@@ -17,7 +17,7 @@ use super::upload::{UploadQueue, UploadStream};
 use crate::codes::CURLcode;
 use crate::easy::Easy;
 use crate::handles::lock;
-use crate::headers::HeadOrigin;
+use crate::headers::HeaderMessageKind;
 use crate::options::numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
@@ -231,7 +231,7 @@ impl MultiTransfer {
                 TransferEvent::Info(text) => running.on_info(&text),
                 TransferEvent::Request(head) => running.on_request(&head),
                 TransferEvent::Head(head, origin) => running.on_head(&head, origin, false),
-                TransferEvent::Trailers(raw) => running.on_lines(&raw, HeadOrigin::Trailer, false),
+                TransferEvent::Trailers(raw) => running.on_lines(&raw, HeaderMessageKind::Trailer, false),
                 TransferEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, &bytes),
                 TransferEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, &bytes),
                 TransferEvent::Begin(begin) => {

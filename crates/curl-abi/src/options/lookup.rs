@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use super::OptionUse;
+use super::OptionSupport;
 use super::table::ROWS;
 use crate::memory;
 
@@ -30,7 +30,7 @@ static TABLE: [curl_easyoption; ROWS.len() + 1] = {
     let mut at = 0;
     while at < ROWS.len() {
         let (name, id, kind, usage) = ROWS[at];
-        let flags = matches!(usage, OptionUse::Alias) as c_uint;
+        let flags = matches!(usage, OptionSupport::Alias) as c_uint;
         table[at] = curl_easyoption { name: name.as_ptr(), id, kind: kind as c_int, flags };
         at += 1;
     }
@@ -45,7 +45,7 @@ static ROW_POSITIONS: [u16; MAX_NUMBER] = {
     while at < ROWS.len() {
         let (_, id, _, usage) = ROWS[at];
         at += 1;
-        if !matches!(usage, OptionUse::Alias) {
+        if !matches!(usage, OptionSupport::Alias) {
             let place = &mut places[(id % TYPE_STEP) as usize];
             assert!(*place == 0, "two options have the same number");
             *place = at as u16;
@@ -61,7 +61,7 @@ const TYPE_STEP: u32 = 10_000;
 const MAX_NUMBER: usize = 512;
 
 /// Returns how this library uses the option with this number; `None` if there is no such option.
-pub(super) fn option_use(option: u32) -> Option<OptionUse> {
+pub(super) fn option_use(option: u32) -> Option<OptionSupport> {
     option_row(option).map(|(.., usage)| *usage)
 }
 
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn curl_easy_option_by_name(name: *const c_char) -> *const
 /// Returns the option with this number. NULL if no option has this number.
 #[unsafe(no_mangle)]
 pub extern "C" fn curl_easy_option_by_id(id: c_uint) -> *const curl_easyoption {
-    let found = ROWS.iter().position(|(_, number, _, usage)| *number == id && *usage != OptionUse::Alias);
+    let found = ROWS.iter().position(|(_, number, _, usage)| *number == id && *usage != OptionSupport::Alias);
     found.map_or(std::ptr::null(), |at| &raw const TABLE[at])
 }
 

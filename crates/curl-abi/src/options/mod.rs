@@ -52,7 +52,7 @@ pub enum OptionKind {
 
 /// The support of this library for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptionUse {
+pub enum OptionSupport {
     /// The option is implemented.
     Applied,
     /// The option is accepted, but has no effect: the library has nothing to which it applies, or

@@ -11,7 +11,7 @@ use haul_policy::protocols::ProtocolSet;
 use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
 use super::lookup::option_use;
 use super::numbers as opt;
-use super::{EasyOptions, OptionKind, OptionUse, OptionValue, RequestKind};
+use super::{EasyOptions, OptionKind, OptionSupport, OptionValue, RequestKind};
 use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_OK, CURLE_UNKNOWN_OPTION,
     CURLE_UNSUPPORTED_PROTOCOL, CURLcode,
@@ -43,8 +43,8 @@ impl EasyOptions {
     /// The option is unknown, or the number is not valid for it.
     pub fn set_number(&mut self, option: u32, value: i64) -> Result<(), CURLcode> {
         match option_use(option) {
-            Some(OptionUse::Applied) => {}
-            Some(OptionUse::Ignored) => return Ok(()),
+            Some(OptionSupport::Applied) => {}
+            Some(OptionSupport::Ignored) => return Ok(()),
             _ => return Err(CURLE_UNKNOWN_OPTION),
         }
         check_number(option, value)?;
@@ -265,7 +265,7 @@ impl EasyState {
     /// libcurl's documentation of the option.
     unsafe fn set_pointer(&mut self, option: u32, value: *mut c_void) -> Result<(), CURLcode> {
         let Some((_, _, kind, usage)) = super::lookup::option_row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
-        if *kind == OptionKind::Text && *usage != OptionUse::Unknown {
+        if *kind == OptionKind::Text && *usage != OptionSupport::Unknown {
             // SAFETY: the caller guarantees it.
             let text = unsafe { memory::c_string_bytes(value.cast()) };
             if text.is_some_and(|text| text.len() > MAX_TEXT) {
@@ -273,10 +273,10 @@ impl EasyState {
             }
         }
         match usage {
-            OptionUse::Applied => {}
-            OptionUse::Ignored => return Ok(()),
+            OptionSupport::Applied => {}
+            OptionSupport::Ignored => return Ok(()),
             // Without a value, there is nothing that this library lacks.
-            OptionUse::Unknown if value.is_null() => return Ok(()),
+            OptionSupport::Unknown if value.is_null() => return Ok(()),
             _ => return Err(CURLE_UNKNOWN_OPTION),
         }
         match kind {

@@ -3,12 +3,12 @@
 use std::ffi::CStr;
 
 use super::OptionKind::{Blob, Data, Function, List, Long, Object, OffT, Text, Values};
-use super::OptionUse::{Alias, Applied, Ignored, Unknown};
-use super::{OptionKind, OptionUse};
+use super::OptionSupport::{Alias, Applied, Ignored, Unknown};
+use super::{OptionKind, OptionSupport};
 
 /// A row of the table: the name without `CURLOPT_`, the number, the type, and how this library uses
 /// the option.
-pub(super) type OptionRow = (&'static CStr, u32, OptionKind, OptionUse);
+pub(super) type OptionRow = (&'static CStr, u32, OptionKind, OptionSupport);
 
 /// The table of all options, sorted by name.
 #[rustfmt::skip]

@@ -7,7 +7,7 @@ use super::TransferFailure;
 use crate::form::FORMS;
 use crate::handles::lock;
 use crate::memory;
-use crate::mime::{MimeTree, PartCallback, TreeContent, form_content};
+use crate::mime::{MimeContentCopy, MimeCopy, PartCallback, form_content};
 use crate::options::{EasyOptions, RequestKind, numbers as opt};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::content::{ContentCallback, ContentSource, Segment};
@@ -124,21 +124,22 @@ fn multipart(options: &EasyOptions, request: &mut RequestOptions) -> Result<Requ
 }
 
 /// Returns a copy of the form that the options name.
-pub(crate) fn form_tree(options: &EasyOptions) -> MimeTree {
+pub(crate) fn form_tree(options: &EasyOptions) -> MimeCopy {
     if let Some(copy) = &options.form {
         return copy.0.clone();
     }
     match options.kind {
-        RequestKind::Mime => MimeTree::copy_of_form(options.pointer(opt::MIMEPOST)),
+        RequestKind::Mime => MimeCopy::copy_of_form(options.pointer(opt::MIMEPOST)),
         RequestKind::Form => {
-            let Some(form) = FORMS.get(options.pointer(opt::HTTPPOST)) else { return MimeTree::default() };
+            let Some(form) = FORMS.get(options.pointer(opt::HTTPPOST)) else { return MimeCopy::default() };
             let read = PartCallback::from_options(options);
             // SAFETY: libcurl's contract: memory that the form names lives until the transfer is
             // over.
             unsafe {
-                lock(&form).to_mime_tree(|data, length| TreeContent::Callback(PartCallback { data, length, ..read }))
+                lock(&form)
+                    .to_mime_tree(|data, length| MimeContentCopy::Callback(PartCallback { data, length, ..read }))
             }
         }
-        _ => MimeTree::default(),
+        _ => MimeCopy::default(),
     }
 }

@@ -14,13 +14,13 @@ use crate::options::{RequestKind, numbers as opt};
 
 /// The parts of a request that the next request of the handle can use again.
 #[derive(Default)]
-pub(crate) struct KeptRequest {
+pub(crate) struct ReusableRequest {
     options: Option<(RequestKind, Arc<RequestOptions>)>,
     /// The target, and the URL as the program gave it.
     target: Option<(Target, String)>,
 }
 
-impl KeptRequest {
+impl ReusableRequest {
     /// Drops the parts that depend on the option with this number, which the program is setting.
     pub(crate) fn forget_dependents(&mut self, option: u32) {
         match option {
@@ -71,5 +71,5 @@ pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target:
         return;
     }
     let target = given.pointer(opt::CURLU).is_null().then(|| (target.clone(), url.to_owned()));
-    state.kept = KeptRequest { options: Some((given.kind, Arc::clone(options))), target };
+    state.kept = ReusableRequest { options: Some((given.kind, Arc::clone(options))), target };
 }

@@ -15,7 +15,7 @@ use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
 pub(crate) use body::{RequestContent, form_tree};
-pub(crate) use kept::KeptRequest;
+pub(crate) use kept::ReusableRequest;
 pub(crate) use target::{redirected_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};

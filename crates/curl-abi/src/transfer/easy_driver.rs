@@ -20,7 +20,7 @@ use super::content::{ContentRead, ContentSource};
 use super::running::{PAUSE_SEND, RunningTransfer, debug_kind};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND};
 use crate::handles::lock;
-use crate::headers::HeadOrigin;
+use crate::headers::HeaderMessageKind;
 use crate::request::{PreparedRequest, RequestContent};
 use crate::slist;
 
@@ -143,10 +143,10 @@ impl TransferObserver for EasyObserver {
         match event {
             TraceEvent::Info(text) => running.on_info(text),
             TraceEvent::Request { head } => running.on_request(head),
-            TraceEvent::Response { head } => running.on_head(head, HeadOrigin::Header, true),
-            TraceEvent::Interim { head } => running.on_head(head, HeadOrigin::Interim, true),
-            TraceEvent::Connect { head } => running.on_head(head, HeadOrigin::Connect, true),
-            TraceEvent::Trailers { fields } => running.on_lines(fields.raw(), HeadOrigin::Trailer, true),
+            TraceEvent::Response { head } => running.on_head(head, HeaderMessageKind::Header, true),
+            TraceEvent::Interim { head } => running.on_head(head, HeaderMessageKind::Interim, true),
+            TraceEvent::Connect { head } => running.on_head(head, HeaderMessageKind::Connect, true),
+            TraceEvent::Trailers { fields } => running.on_lines(fields.raw(), HeaderMessageKind::Trailer, true),
             TraceEvent::Sent(bytes) => running.debug(debug_kind::DATA_OUT, bytes),
             TraceEvent::Received(bytes) => running.debug(debug_kind::DATA_IN, bytes),
             TraceEvent::NotHttp { .. } | TraceEvent::Retry { .. } | TraceEvent::Milestone { .. } => {}

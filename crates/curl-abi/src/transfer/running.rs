@@ -11,7 +11,7 @@ use super::callbacks::{Callbacks, WRITEFUNC_PAUSE};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_OPERATION_TIMEDOUT, CURLE_WRITE_ERROR, CURLcode};
 use crate::easy::Easy;
 use crate::handles::lock;
-use crate::headers::{HeadOrigin, StoredHead};
+use crate::headers::{HeaderMessageKind, StoredHead};
 use crate::request::TransferFailure;
 
 /// The maximum number of body bytes that are passed to a write callback at once
@@ -168,24 +168,24 @@ impl RunningTransfer {
 
     /// Passes the lines of a response head to the callbacks. If a callback pauses the transfer,
     /// waits for the end of the pause if `waits` is true.
-    pub(crate) fn on_head(&self, head: &ResponseHead, origin: HeadOrigin, waits: bool) {
-        if origin != HeadOrigin::Connect {
+    pub(crate) fn on_head(&self, head: &ResponseHead, origin: HeaderMessageKind, waits: bool) {
+        if origin != HeaderMessageKind::Connect {
             lock(&self.easy.state).infos.on_head(head);
         }
         self.on_lines(head.raw(), origin, waits);
     }
 
     /// Passes the lines of a head or a trailer section to the callbacks.
-    pub(crate) fn on_lines(&self, raw: &[u8], origin: HeadOrigin, waits: bool) {
+    pub(crate) fn on_lines(&self, raw: &[u8], origin: HeaderMessageKind, waits: bool) {
         let mut state = lock(&self.state);
-        let request = state.request + c_int::from(origin == HeadOrigin::Connect);
+        let request = state.request + c_int::from(origin == HeaderMessageKind::Connect);
         let request = request.max(0);
         state.heads.push(StoredHead { origin, request, raw: raw.to_vec() });
         drop(state);
-        let is_hidden = origin == HeadOrigin::Connect && self.callbacks.hides_connect_heads;
+        let is_hidden = origin == HeaderMessageKind::Connect && self.callbacks.hides_connect_heads;
         for line in raw.split_inclusive(|b| *b == b'\n') {
             self.debug(debug_kind::HEADER_IN, line);
-            let is_end = origin == HeadOrigin::Trailer && line.trim_ascii().is_empty();
+            let is_end = origin == HeaderMessageKind::Trailer && line.trim_ascii().is_empty();
             if is_hidden || is_end || self.has_failed() {
                 continue;
             }

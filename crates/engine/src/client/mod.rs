@@ -66,18 +66,18 @@ const MAX_REQUESTS: usize = 1024;
 /// A client, shared by all transfers of a program. Clones are cheap and share everything.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<OwnedClientState>,
+    inner: Arc<ClientStateHandle>,
 }
 
 /// A handle of a client's state. All clones of a client that the program has share one handle. The
 /// clones in the client's own threads have separate handles, which do not keep the client alive.
 /// When the program drops its last clone, the thread for asynchronous requests ends.
-struct OwnedClientState {
+struct ClientStateHandle {
     core: Arc<ClientCore>,
     is_program_owned: bool,
 }
 
-impl Drop for OwnedClientState {
+impl Drop for ClientStateHandle {
     fn drop(&mut self) {
         if self.is_program_owned
             && let Some(executor) = self.core.existing_process_state().and_then(|parts| parts.executor.get())
@@ -207,7 +207,7 @@ impl Client {
         max_requests: usize,
     ) -> Self {
         let core = ClientCore { options, limits, max_requests, first: PerProcessState::new(resolver, limits) };
-        Self { inner: Arc::new(OwnedClientState { core: Arc::new(core), is_program_owned: true }) }
+        Self { inner: Arc::new(ClientStateHandle { core: Arc::new(core), is_program_owned: true }) }
     }
 
     fn process_state(&self) -> &PerProcessState {
@@ -217,7 +217,7 @@ impl Client {
     /// Returns a clone of this client for one of the client's own threads. The clone does not keep
     /// the client alive: when the program has dropped all its clones, the thread ends.
     pub(crate) fn for_thread(&self) -> Self {
-        Self { inner: Arc::new(OwnedClientState { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
+        Self { inner: Arc::new(ClientStateHandle { core: Arc::clone(&self.inner.core), is_program_owned: false }) }
     }
 
     /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. Parsing is five

@@ -232,7 +232,7 @@ pub type OnValue<'f> = dyn FnMut(usize, &[u8]) -> Result<()> + 'f;
 /// A search keeps at most as much memory as [`with_memory`](Self::with_memory) allows; for JSON
 /// three times as much while a document is searched. For regular expressions, see [`Extractor`].
 pub struct PageSearch {
-    search: SourceSearch,
+    search: ValueSourceSearch,
     #[cfg(feature = "select")]
     filter: Option<ValueFilter>,
     links: Option<LinkResolver>,
@@ -243,7 +243,7 @@ pub struct PageSearch {
 }
 
 /// The search for one type of value.
-enum SourceSearch {
+enum ValueSourceSearch {
     Matches(Extractor),
     #[cfg(feature = "select")]
     Elements(Box<HtmlSearch>),
@@ -281,13 +281,13 @@ impl PageSearch {
         #[cfg(feature = "select")]
         let limit = usize::try_from(memory).unwrap_or(usize::MAX);
         let search = match query.source {
-            ValueSource::Matches(pattern) => SourceSearch::Matches(Extractor::new(pattern)),
+            ValueSource::Matches(pattern) => ValueSourceSearch::Matches(Extractor::new(pattern)),
             #[cfg(feature = "select")]
             ValueSource::Elements(queries) => {
-                SourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit, query.keeps_empty)))
+                ValueSourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit, query.keeps_empty)))
             }
             #[cfg(feature = "select")]
-            ValueSource::Json(queries) => SourceSearch::Json(Box::new(JsonSearch::new(queries, limit))),
+            ValueSource::Json(queries) => ValueSourceSearch::Json(Box::new(JsonSearch::new(queries, limit))),
         };
         Self {
             search,
@@ -315,7 +315,7 @@ impl PageSearch {
         let reader = Utf8ConvertingReader::new(page.content_type);
         match &self.search {
             #[cfg(feature = "select")]
-            SourceSearch::Json(_) => reader.with_utf8_default(),
+            ValueSourceSearch::Json(_) => reader.with_utf8_default(),
             _ => reader,
         }
     }
@@ -324,9 +324,9 @@ impl PageSearch {
     pub fn begin(&mut self, page: &PageInfo<'_>) {
         self.encoding = UTF_8;
         let needs_type = match &self.search {
-            SourceSearch::Matches(_) => self.links.is_some(),
+            ValueSourceSearch::Matches(_) => self.links.is_some(),
             #[cfg(feature = "select")]
-            SourceSearch::Elements(_) | SourceSearch::Json(_) => true,
+            ValueSourceSearch::Elements(_) | ValueSourceSearch::Json(_) => true,
         };
         if !needs_type {
             return;
@@ -339,11 +339,11 @@ impl PageSearch {
             links.is_markup = is_xml || media_type.ends_with(b"html");
         }
         match &mut self.search {
-            SourceSearch::Matches(_) => {}
+            ValueSourceSearch::Matches(_) => {}
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => search.begin(base, (!media_type.is_empty()).then_some(is_xml)),
+            ValueSourceSearch::Elements(search) => search.begin(base, (!media_type.is_empty()).then_some(is_xml)),
             #[cfg(feature = "select")]
-            SourceSearch::Json(_) => {}
+            ValueSourceSearch::Json(_) => {}
         }
     }
 
@@ -351,11 +351,11 @@ impl PageSearch {
     /// one.
     pub fn reset(&mut self) {
         match &mut self.search {
-            SourceSearch::Matches(extractor) => extractor.reset(),
+            ValueSourceSearch::Matches(extractor) => extractor.reset(),
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => search.reset(),
+            ValueSourceSearch::Elements(search) => search.reset(),
             #[cfg(feature = "select")]
-            SourceSearch::Json(search) => search.reset(),
+            ValueSourceSearch::Json(search) => search.reset(),
         }
         #[cfg(feature = "select")]
         if let Some(filter) = &mut self.filter {
@@ -368,11 +368,11 @@ impl PageSearch {
     #[must_use]
     pub fn memory_in_use(&self) -> u64 {
         match &self.search {
-            SourceSearch::Matches(_) => 0,
+            ValueSourceSearch::Matches(_) => 0,
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => search.memory_in_use() as u64,
+            ValueSourceSearch::Elements(search) => search.memory_in_use() as u64,
             #[cfg(feature = "select")]
-            SourceSearch::Json(search) => search.buffered_bytes() as u64,
+            ValueSourceSearch::Json(search) => search.buffered_bytes() as u64,
         }
     }
 
@@ -381,9 +381,9 @@ impl PageSearch {
     #[must_use]
     pub fn max_memory_in_use(&self) -> u64 {
         match &self.search {
-            SourceSearch::Matches(_) => 0,
+            ValueSourceSearch::Matches(_) => 0,
             #[cfg(feature = "select")]
-            SourceSearch::Elements(_) | SourceSearch::Json(_) => self.memory,
+            ValueSourceSearch::Elements(_) | ValueSourceSearch::Json(_) => self.memory,
         }
     }
 
@@ -405,20 +405,20 @@ impl PageSearch {
             ..
         } = self;
         let encoding = *encoding;
-        let links = links.as_ref().map(|links| PageLinks { links, encoding });
+        let links = links.as_ref().map(|links| PageLinkResolver { links, encoding });
         match search {
-            SourceSearch::Matches(extractor) => match links {
+            ValueSourceSearch::Matches(extractor) => match links {
                 None => extractor.push_numbered(piece, on_value),
                 Some(links) => {
                     extractor.push_numbered(piece, &mut |query, bytes| links.pass_match(query, bytes, on_value))
                 }
             },
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| {
+            ValueSourceSearch::Elements(search) => pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| {
                 search.push(piece, encoding, on_found)
             }),
             #[cfg(feature = "select")]
-            SourceSearch::Json(search) => {
+            ValueSourceSearch::Json(search) => {
                 pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| search.push(piece, on_found))
             }
         }
@@ -453,18 +453,18 @@ impl PageSearch {
             ..
         } = self;
         let encoding = *encoding;
-        let links = links.as_ref().map(|links| PageLinks { links, encoding });
+        let links = links.as_ref().map(|links| PageLinkResolver { links, encoding });
         match search {
-            SourceSearch::Matches(extractor) => match links {
+            ValueSourceSearch::Matches(extractor) => match links {
                 None => extractor.finish_numbered(on_value),
                 Some(links) => extractor.finish_numbered(&mut |query, bytes| links.pass_match(query, bytes, on_value)),
             },
             #[cfg(feature = "select")]
-            SourceSearch::Elements(search) => {
+            ValueSourceSearch::Elements(search) => {
                 pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| search.finish(encoding, on_found))
             }
             #[cfg(feature = "select")]
-            SourceSearch::Json(search) => {
+            ValueSourceSearch::Json(search) => {
                 pass_values(filter.as_mut(), links.as_ref(), on_value, |on_found| search.finish(on_found))
             }
         }
@@ -482,7 +482,7 @@ impl fmt::Debug for PageSearch {
 #[cfg(feature = "select")]
 fn pass_values(
     mut filter: Option<&mut ValueFilter>,
-    links: Option<&PageLinks<'_>>,
+    links: Option<&PageLinkResolver<'_>>,
     on_value: &mut OnValue<'_>,
     search: impl FnOnce(&mut OnFound<'_>) -> Result<()>,
 ) -> Result<()> {
@@ -506,12 +506,12 @@ fn pass_values(
 }
 
 /// The resolver for the links of a page, and the encoding of the page.
-struct PageLinks<'l> {
+struct PageLinkResolver<'l> {
     links: &'l LinkResolver,
     encoding: &'static Encoding,
 }
 
-impl PageLinks<'_> {
+impl PageLinkResolver<'_> {
     /// Passes on the URL of a match in the text of a page.
     fn pass_match(&self, query: usize, bytes: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         if self.links.is_markup && memchr::memchr(b'&', bytes).is_some() {

@@ -33,7 +33,7 @@ const MAX_HIT_RATE: f64 = 1.0 / 40.0;
 /// Three sets of bytes to look for at adjacent positions. A position whose byte is in the middle
 /// set, with neighbours in the other two, is a *hit*.
 #[derive(Debug, Clone)]
-pub(super) struct ByteTriple {
+pub(super) struct ByteSetTriple {
     /// The sets of allowed values for three bytes: the byte before the hit, the hit itself, and the
     /// byte after it. `None` if the byte is not checked.
     exact: [Option<Box<ByteSet>>; 3],
@@ -45,7 +45,7 @@ pub(super) struct ByteTriple {
     pub(super) frequency: f64,
 }
 
-impl ByteTriple {
+impl ByteSetTriple {
     /// Returns the possible triples of byte sets, at most one for each piece of the shape. Leaves
     /// out triples whose hits are too frequent to be useful. The triples with the rarest hits come
     /// first.
@@ -217,11 +217,11 @@ fn byte_frequency(byte: u8) -> f64 {
     }
 }
 
-/// A search that finds the hits of a [`ByteTriple`]. The regular expression then searches for a
+/// A search that finds the hits of a [`ByteSetTriple`]. The regular expression then searches for a
 /// match only around them.
 #[derive(Debug, Clone)]
 pub(super) struct Prefilter {
-    pub(super) triple: ByteTriple,
+    pub(super) triple: ByteSetTriple,
     /// The maximum number of bytes of a match that precede its hit.
     pub(super) before: usize,
     /// The maximum length of a match in bytes. `None` if matches are so long that the search around
@@ -235,7 +235,7 @@ impl Prefilter {
     const MAX_DISTANCE: usize = 256;
 
     pub(super) fn for_expression(hir: &Hir, shape: &PatternShape) -> Option<Self> {
-        ByteTriple::all_in_shape(shape).into_iter().find_map(|triple| {
+        ByteSetTriple::all_in_shape(shape).into_iter().find_map(|triple| {
             let before = shape.pieces[..triple.piece]
                 .iter()
                 .try_fold(0_usize, |sum, piece| sum.checked_add(piece.longest()?))

@@ -2,7 +2,7 @@
 //! only one way.
 //!
 //! Examples are `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}` and `href="([^"]+)"`. From the hit of a
-//! [`ByteTriple`], the match is followed to the left and to the right, byte by byte. The only state
+//! [`ByteSetTriple`], the match is followed to the left and to the right, byte by byte. The only state
 //! is a position, and the boundaries of group 1 are noted on the way.
 //!
 //! # Why this is the leftmost-first match
@@ -29,14 +29,14 @@
 use super::{
     match_finder::ValueMatch,
     pattern_shape::{CharClassRun, NonAsciiCoverage, PatternShape, PatternShapePiece},
-    prefilter::ByteTriple,
+    prefilter::ByteSetTriple,
 };
 
 /// A matcher for an expression that needs no automaton. It contains the runs that the expression
 /// consists of, and the triple of byte sets whose hits it examines.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
-    pub(super) triple: ByteTriple,
+    pub(super) triple: ByteSetTriple,
     runs: Vec<CharClassRun>,
     /// The index of the first run that belongs to the value, and the index after its last run.
     value: (usize, usize),
@@ -66,7 +66,7 @@ impl ClassRunMatcher {
         if !(0..runs.len()).all(decided) {
             return None;
         }
-        let fits = |triple: &ByteTriple| {
+        let fits = |triple: &ByteSetTriple| {
             let hit = &runs[triple.piece];
             (0..triple.piece).all(|index| {
                 let run = &runs[index];
@@ -75,7 +75,7 @@ impl ClassRunMatcher {
                     && (run.is_fixed() || is_unambiguous(run, runs[..index].iter().rev()))
             })
         };
-        let triple = ByteTriple::all_in_shape(shape).into_iter().find(fits)?;
+        let triple = ByteSetTriple::all_in_shape(shape).into_iter().find(fits)?;
         Some(Self { triple, runs, value })
     }
 

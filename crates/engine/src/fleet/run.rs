@@ -14,9 +14,9 @@ use std::time::Instant;
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
 
-use file_checksums::FileChecksums;
+use file_checksums::ChecksumQueue;
 use finished_jobs::{FinishedJob, FleetTally};
-use listing::PageEnd;
+use listing::ListingContinuation;
 
 use super::dispatch::{Dispatcher, DispatcherStages, NextJob};
 use super::fleet_job::{BodyDestination, FleetJob};
@@ -73,7 +73,7 @@ pub(super) struct FleetRun {
     devices: Arc<OpenDeviceCache>,
     /// The transfers that wait to be tried again and hold no slot.
     retries: Mutex<WaitingRetries>,
-    checksums: FileChecksums,
+    checksums: ChecksumQueue,
     tally: Mutex<FleetTally>,
     over: AtomicBool,
 }
@@ -126,7 +126,7 @@ impl FleetRun {
             peers: Mutex::default(),
             devices: Arc::default(),
             retries: Mutex::default(),
-            checksums: FileChecksums::default(),
+            checksums: ChecksumQueue::default(),
             tally: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -373,7 +373,7 @@ impl Scheduler for FleetRun {
             }
         }
         // A skipped file is not this transfer's, so it is not reported.
-        if is_skipped || matches!(end, PageEnd::Beyond) {
+        if is_skipped || matches!(end, ListingContinuation::Beyond) {
             self.finish_job(job, &outcome, RecordText::Whole(Vec::new()), end);
         } else {
             self.report_with_checksum(FinishedJob { dispatched, outcome, content: content.unwrap_or_default(), end });

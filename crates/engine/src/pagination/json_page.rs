@@ -32,7 +32,7 @@ impl JsonPageQuery {
 
 /// The content of one page that has been received so far.
 #[derive(Debug)]
-pub(super) struct JsonPage {
+pub(super) struct JsonPageContent {
     query: JsonPageQuery,
     content: Vec<u8>,
     is_too_large: bool,
@@ -40,7 +40,7 @@ pub(super) struct JsonPage {
     found: Option<Result<PageValue>>,
 }
 
-impl JsonPage {
+impl JsonPageContent {
     pub(super) fn new(query: &JsonPageQuery) -> Self {
         Self { query: query.clone(), content: Vec::new(), is_too_large: false, found: None }
     }

@@ -30,7 +30,7 @@ mod tests;
 
 pub use haul_policy::pagination::{DEFAULT_MAX_PAGES, ListingEnd, PageStep, PaginationError};
 use haul_policy::pagination::{
-    FinishedPage, NextLink, NextPageSource, PageChain, PaginationRules, QueryParameter, QueryParameterError,
+    FinishedPage, ListingHistory, NextLink, NextPageSource, PaginationRules, QueryParameter, QueryParameterError,
 };
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
@@ -174,7 +174,7 @@ fn query_parameter(text: &str) -> Result<QueryParameter> {
 #[derive(Debug, Clone)]
 pub struct Listing {
     pagination: Pagination,
-    chain: PageChain,
+    chain: ListingHistory,
 }
 
 impl Listing {
@@ -183,7 +183,7 @@ impl Listing {
     /// # Errors
     /// The pagination counts pages, but the parameter in the URL is not a number.
     pub fn new(pagination: &Pagination, first: &Target) -> Result<Self> {
-        let chain = PageChain::new(&pagination.rules, first).map_err(|error| pagination_error(error, first))?;
+        let chain = ListingHistory::new(&pagination.rules, first).map_err(|error| pagination_error(error, first))?;
         Ok(Self { pagination: pagination.clone(), chain })
     }
 

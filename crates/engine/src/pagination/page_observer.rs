@@ -9,7 +9,7 @@ use super::Pagination;
 #[cfg(feature = "select")]
 use super::html_page::HtmlPage;
 #[cfg(feature = "select")]
-use super::json_page::{JsonPage, MAX_PAGE};
+use super::json_page::{JsonPageContent, MAX_PAGE};
 use crate::Result;
 use crate::extraction::PageInfo;
 
@@ -36,7 +36,7 @@ pub(crate) struct PageObserver {
     length: Option<u64>,
     /// The content in which a JSONPath will search; `None` without a JSONPath.
     #[cfg(feature = "select")]
-    json: Option<JsonPage>,
+    json: Option<JsonPageContent>,
     /// The search for a value in HTML; `None` without such a search.
     #[cfg(feature = "select")]
     html: Option<HtmlPage>,
@@ -51,7 +51,7 @@ impl PageObserver {
             #[cfg(feature = "select")]
             length: None,
             #[cfg(feature = "select")]
-            json: pagination.json.as_ref().map(JsonPage::new),
+            json: pagination.json.as_ref().map(JsonPageContent::new),
             #[cfg(feature = "select")]
             html: pagination.html.as_ref().map(HtmlPage::new),
         }

@@ -37,7 +37,7 @@ impl HashAlgorithm {
     /// # Errors
     /// The file cannot be read.
     pub fn hash_file(self, file: &File) -> io::Result<Vec<u8>> {
-        let mut hash = PartialFileHash::new(self);
+        let mut hash = IncrementalFileHash::new(self);
         hash.hash_next(file, u64::MAX)?;
         Ok(hash.finish())
     }
@@ -143,12 +143,12 @@ impl ChecksumHasher {
 
 /// The computation of a file's checksum, piece by piece.
 #[derive(Debug)]
-pub(crate) struct PartialFileHash {
+pub(crate) struct IncrementalFileHash {
     hasher: ChecksumHasher,
     at: u64,
 }
 
-impl PartialFileHash {
+impl IncrementalFileHash {
     pub(crate) fn new(algorithm: HashAlgorithm) -> Self {
         Self { hasher: algorithm.hasher(), at: 0 }
     }

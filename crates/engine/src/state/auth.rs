@@ -165,9 +165,9 @@ impl AuthOptions {
         downgraded: bool,
     ) -> Result<RequestCredentials, CredentialsError> {
         let netrc = match &self.netrc {
-            NetrcText::Off => haul_policy::auth::NetrcLookup::Off,
-            NetrcText::Optional(text) => haul_policy::auth::NetrcLookup::Optional(text),
-            NetrcText::Required(text) => haul_policy::auth::NetrcLookup::Required(text),
+            NetrcText::Off => haul_policy::auth::NetrcMode::Off,
+            NetrcText::Optional(text) => haul_policy::auth::NetrcMode::Optional(text),
+            NetrcText::Required(text) => haul_policy::auth::NetrcMode::Required(text),
         };
         let given = UserCredentials { user, bearer: self.bearer.as_deref(), negotiate: self.allowed.negotiate, netrc };
         credentials_for_target(&given, target, secrets, downgraded)

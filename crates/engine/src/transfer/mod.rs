@@ -73,11 +73,11 @@ use auth::AuthState;
 use connection_route::ConnectionRoute;
 use delivery_range::DeliveryRange;
 use request_content::ExpectContinue;
-use speed_limits::SpeedLimits;
+use speed_limits::RateSpeedAndStallLimits;
 use split_part::SplitRole;
 use state::{
-    AttemptState, ConnectionReuse, ProxyChallenges, RangeMode, RangeState, RedirectHistory, ResponseDecisions,
-    ResumeState,
+    AttemptState, ExchangeConnectionState, ForwardProxyAuthState, RangeMode, RangeState, RedirectHistory,
+    ResponseDecisions, ResumeState,
 };
 use target_state::TargetState;
 use wire_record::WireRecord;
@@ -112,7 +112,7 @@ pub struct Transfer {
     response: ResponseDecisions,
     resume: ResumeState,
     ranges: RangeState,
-    speed: SpeedLimits,
+    speed: RateSpeedAndStallLimits,
     split: SplitRole,
     body: BodyDelivery,
     /// The head of the first response whose body is delivered. Later responses only continue that
@@ -122,7 +122,7 @@ pub struct Transfer {
     /// fields.
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
-    proxy_auth: ProxyChallenges,
+    proxy_auth: ForwardProxyAuthState,
     history: RedirectHistory,
     /// The record of the exchange in progress; `None` without a recorder.
     record: Option<Box<WireRecord>>,
@@ -130,7 +130,7 @@ pub struct Transfer {
     pub facts: Box<TransferFacts>,
     /// The data with which the caller's queue identifies the transfer and orders it among others.
     pub scheduling: SchedulingKey,
-    pub(crate) reuse: ConnectionReuse,
+    pub(crate) reuse: ExchangeConnectionState,
 }
 
 impl Transfer {
@@ -178,18 +178,18 @@ impl Transfer {
                 must_continue: options.resume_from.is_some() || matches!(options.span, Some(ContentSpan::Rest { .. })),
                 sink_was_asked: options.resume_from.is_some() || options.span.is_some(),
             },
-            speed: SpeedLimits::new(&options, now),
+            speed: RateSpeedAndStallLimits::new(&options, now),
             split: SplitRole::None,
             body,
             head: None,
             trailers: None,
             route: ConnectionRoute::default(),
-            proxy_auth: ProxyChallenges::default(),
+            proxy_auth: ForwardProxyAuthState::default(),
             history: RedirectHistory::default(),
             record: None,
             facts: Box::new(TransferFacts::new(now)),
             scheduling: SchedulingKey { tag, ..SchedulingKey::default() },
-            reuse: ConnectionReuse::default(),
+            reuse: ExchangeConnectionState::default(),
             options,
         };
         let mut transfer = Box::write(place, transfer);
@@ -241,7 +241,7 @@ impl Transfer {
         self.current.start_over(with_body, self.options.referer.clone());
         self.auth = AuthState::new(&self.current.target);
         self.facts.forget_redirects();
-        self.proxy_auth = ProxyChallenges::default();
+        self.proxy_auth = ForwardProxyAuthState::default();
         self.history = RedirectHistory::default();
     }
 

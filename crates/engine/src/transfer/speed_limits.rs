@@ -74,7 +74,7 @@ impl fmt::Debug for TotalRateLimit {
 /// The speed limits of a transfer: the maximum rate, the minimum speed and the time limit on
 /// silence. A transfer and the parts of its split download share one maximum rate.
 #[derive(Default)]
-pub(super) struct SpeedLimits {
+pub(super) struct RateSpeedAndStallLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
     total: Option<TotalRateLimit>,
     /// The maximum time without progress, in milliseconds; 0 for no limit.
@@ -112,7 +112,7 @@ fn milliseconds(limit: Duration) -> u32 {
 
 impl SilenceLimit {
     /// Returns the limits for an exchange that begins now; `None` if silence is not limited.
-    fn for_exchange(options: &RequestOptions, limits: &SpeedLimits, now: Instant) -> Option<Self> {
+    fn for_exchange(options: &RequestOptions, limits: &RateSpeedAndStallLimits, now: Instant) -> Option<Self> {
         let read = options.read_timeout.map(milliseconds);
         let on_body = Some(limits.stall_ms).filter(|limit| *limit > 0);
         let on_head = on_body.filter(|_| limits.stall_awaits_head);
@@ -168,7 +168,7 @@ pub enum ReceiveCredit {
     Until(Instant),
 }
 
-impl SpeedLimits {
+impl RateSpeedAndStallLimits {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
         let rate =
             options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::to_monotonic_time(now)))));
@@ -320,7 +320,7 @@ impl SpeedLimits {
         }
     }
 
-    /// Returns the time at which [`SpeedLimits::check`] must be called next. Returns `None` if
+    /// Returns the time at which [`RateSpeedAndStallLimits::check`] must be called next. Returns `None` if
     /// there is no limit to check.
     pub(super) fn next_check(&self) -> Option<Instant> {
         clock::earliest(self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline())

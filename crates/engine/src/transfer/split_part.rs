@@ -13,7 +13,7 @@ use haul_proto::head::ProtocolVersion;
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
 use super::end_offset::SharedEndOffset;
-use super::speed_limits::SpeedLimits;
+use super::speed_limits::RateSpeedAndStallLimits;
 use super::state::{BodyDisposition, ResumeState};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
@@ -253,7 +253,7 @@ impl Transfer {
 }
 
 /// The speed check for all transfers of a split download together.
-pub(crate) struct SplitSpeedCheck(SpeedLimits);
+pub(crate) struct SplitSpeedCheck(RateSpeedAndStallLimits);
 
 impl SplitSpeedCheck {
     /// Returns the time at which [`SplitSpeedCheck::check`] must be called next. Returns `None` if

@@ -166,7 +166,7 @@ pub(super) enum BodyDisposition {
 /// The requirements for the connection of the transfer's next exchange, and the properties of the
 /// connection of the current exchange.
 #[derive(Default)]
-pub(crate) struct ConnectionReuse {
+pub(crate) struct ExchangeConnectionState {
     /// True if the next exchange needs a new connection, not one from the pool.
     pub(crate) wants_fresh: bool,
     /// True if a server has refused this host on a reused connection (status 421).
@@ -178,7 +178,7 @@ pub(crate) struct ConnectionReuse {
     is_pipelined: bool,
 }
 
-impl ConnectionReuse {
+impl ExchangeConnectionState {
     /// Records whether the connection of the next request is reused, and whether the request is
     /// pipelined.
     pub(crate) fn on_connection(&mut self, is_reused: bool, is_pipelined: bool) {
@@ -205,7 +205,7 @@ impl ConnectionReuse {
 /// The state of authentication to a proxy that forwards the request. It is reset when the transfer
 /// starts again at the caller's target.
 #[derive(Default)]
-pub(super) struct ProxyChallenges {
+pub(super) struct ForwardProxyAuthState {
     /// True if the current request contains credentials for a proxy.
     pub(super) is_answered: bool,
     /// The number of challenges from the proxy that the transfer has answered.

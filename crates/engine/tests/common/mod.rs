@@ -174,15 +174,15 @@ impl Sink for BufferSink {
 
 /// A report that records the outcome of every finished transfer of a fleet.
 #[derive(Default, Clone)]
-pub struct RecordingReport(Arc<Mutex<Vec<FetchOutcome>>>);
+pub struct RecordingReporter(Arc<Mutex<Vec<FetchOutcome>>>);
 
-impl RecordingReport {
+impl RecordingReporter {
     pub fn all(&self) -> Vec<FetchOutcome> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl TransferReporter for RecordingReport {
+impl TransferReporter for RecordingReporter {
     fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
         self.0.lock().unwrap().push(FetchOutcome::of(&job.url, outcome));
         None
@@ -239,7 +239,7 @@ pub fn run_reading(
     with_time_limit("the fleet", move || {
         let (reader, writer) = io::pipe().unwrap();
         let reading = thread::spawn(move || read(reader));
-        let notes = RecordingReport::default();
+        let notes = RecordingReporter::default();
         let result =
             Fleet::new(stages, options).run(&client, items, DescriptorWriter::new(writer.into()), notes.clone());
         FleetRunResult { result, output: reading.join().expect("the reader"), reports: notes.all() }

@@ -16,7 +16,7 @@ use haul::net::tls::{ClientIdentity, Passphrase, Pem, TlsVersion};
 use haul::state::auth::{AuthOptions, Credentials};
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::Proxy;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn cve_2024_35195_unverified_connection_is_not_reused() {
@@ -132,7 +132,7 @@ fn reused_connection_carries_no_earlier_secret() {
 #[test]
 fn unsolicited_bytes_are_not_taken_as_a_response() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send(

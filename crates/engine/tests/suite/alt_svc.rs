@@ -11,7 +11,7 @@ use haul::request::ConnectToRule;
 use haul::state::alt_svc::AltSvcCache;
 use haul::{Client, ProtocolVersion, RequestOptions, Target};
 use tempfile::NamedTempFile;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 use testkit::unused_port::unused_port;
@@ -130,7 +130,7 @@ fn unreachable_alternative_falls_back_without_using_a_retry() {
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
         let foreign = Origin::builder().record(true).identity(stranger.clone()).http2(100).start().unwrap();
-        let old = RawPeer::start_tls(vec![vec![ScriptStep::ReadToEnd]], &two.identity, &[b"http/1.1"]);
+        let old = H1Peer::start_tls(vec![vec![ScriptStep::ReadToEnd]], &two.identity, &[b"http/1.1"]);
         let plain = two.other.http_addr().port();
         for port in [closed, foreign.https_addr().port(), old.addr().port(), plain] {
             two.announce("h2", port);
@@ -150,7 +150,7 @@ fn alternative_answering_421_falls_back_to_the_origin() {
     for driver in DRIVERS {
         let two = OriginWithAlternative::start();
         let script = vec![ScriptStep::ReadHead, ScriptStep::send(reply)];
-        let wrong = RawPeer::start_tls(vec![script], &two.identity, &[b"http/1.1"]);
+        let wrong = H1Peer::start_tls(vec![script], &two.identity, &[b"http/1.1"]);
         two.announce("http%2F1.1", wrong.addr().port());
         assert_eq!(two.get(driver).ok(), b"small\n");
         assert_eq!((two.take_request_counts(), wrong.connections()), ((1, 0), 1));
@@ -178,7 +178,7 @@ fn alternative_is_unused_when_disabled_unverified_or_rerouted() {
         });
         assert_eq!(two.take_request_counts(), (3, 0));
         // A proxy is asked for the origin.
-        let proxy = RawPeer::always(vec![
+        let proxy = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
         ]);

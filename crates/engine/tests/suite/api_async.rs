@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{PanickingContent, http2_origin, start_origin, trusting_ca, with_time_limit};
 use futures_core::Stream;
 use haul::{AsyncResponse, Client, ErrorKind};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 async fn next(response: &mut AsyncResponse) -> Option<haul::Result<Vec<u8>>> {
     std::future::poll_fn(|context| Pin::new(&mut *response).poll_next(context)).await
@@ -82,7 +82,7 @@ fn dropped_future_closes_its_connection() {
         vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd],
         vec![ScriptStep::ReadHead, ScriptStep::send(half), ScriptStep::ReadToEnd],
     ] {
-        let peer = RawPeer::always(steps);
+        let peer = H1Peer::always(steps);
         with_time_limit("dropping", move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
@@ -141,7 +141,7 @@ fn unread_async_body_applies_backpressure() {
 #[test]
 fn async_bytes_before_a_failure_are_delivered_first() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(half)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(half)]);
     let origin = start_origin();
     let client = Client::new();
     with_time_limit("failures", move || {
@@ -191,9 +191,9 @@ fn panicking_body_fails_only_its_async_request() {
 }
 
 /// Starts a server that answers every request with a 503 and a Retry-After of one hour.
-fn server_asking_for_a_pause() -> RawPeer {
+fn server_asking_for_a_pause() -> H1Peer {
     let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd])
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn async_timeout_includes_retry_after_pause() {
 
 #[test]
 fn async_timeout_includes_waiting_for_max_requests() {
-    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     let origin = start_origin();
     let client = Client::builder().max_requests(1).build();
     with_time_limit("places", move || {
@@ -245,7 +245,7 @@ fn async_timeout_includes_waiting_for_max_requests() {
 #[test]
 fn dropped_client_closes_idle_connections_at_once() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
-    let peer = RawPeer::start(vec![
+    let peer = H1Peer::start(vec![
         vec![ScriptStep::ReadHead, ScriptStep::send(format!("{head}body")), ScriptStep::ReadToEnd],
         vec![
             ScriptStep::ReadHead,

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use common::{http2_origin, start_origin, with_prior_knowledge, with_time_limit};
 use haul::{Client, Error, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
-fn answering(reply: &str) -> RawPeer {
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
+fn answering(reply: &str) -> H1Peer {
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)])
 }
 
-fn ok(fields: &str, body: &[u8]) -> RawPeer {
+fn ok(fields: &str, body: &[u8]) -> H1Peer {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n", body.len());
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Send([head.as_bytes(), body].concat())])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Send([head.as_bytes(), body].concat())])
 }
 
 fn failed(client: &Client, url: &str) -> Error {
@@ -45,7 +45,7 @@ fn errors_after_sending_are_not_setup_errors() {
                 if self.0 > 3 { Err(io::Error::other("it broke")) } else { Ok(buffer.len().min(40_000)) }
             }
         }
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         let error = client.post(&peer.url("/")).body_reader(FailingReader(0), None).send().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Read, "{error}");
         assert!(!error.is_setup(), "{error}");
@@ -65,7 +65,7 @@ fn errors_before_connection_are_connect_errors() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
         let hasty = Client::builder().connect_timeout(Duration::from_millis(200));
-        let proxied = |proxy: &RawPeer| Client::builder().proxy(&proxy.url("")).unwrap().build();
+        let proxied = |proxy: &H1Peer| Client::builder().proxy(&proxy.url("")).unwrap().build();
         let error = failed(&hasty.build(), &format!("https://127.0.0.1:{port}/"));
         assert!(error.is_connect() && error.is_timeout() && !error.is_setup(), "{error}");
 

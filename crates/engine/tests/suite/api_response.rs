@@ -15,7 +15,7 @@ use haul::request::MultipartForm;
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::trace::{Milestone, TraceEvent, TransferObserver};
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn trusted_client(origin: &testkit::origin::Origin) -> (Client, tempfile::NamedTempFile) {
     let (trusted, ca) = trusting_ca(origin.ca_pem());
@@ -27,7 +27,7 @@ fn range_request_offers_no_coding_and_is_undecoded() {
     with_time_limit("parts", || {
         let reply = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/100\r\nContent-Encoding: gzip\r\n\
                      Content-Length: 5\r\n\r\n\x01\x02\x03\x04\x05";
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let client = Client::new();
         let get = || client.get(&peer.url("/"));
         let ways = [get().header("range", "bytes=5-9"), get().options(|options| options.range = Some("5-9".into()))];
@@ -55,7 +55,7 @@ fn unknown_content_coding_is_delivered_undecoded() {
     with_time_limit("unknown codings", || {
         for coding in ["aws-chunked", "utf-8", "gzip, x-y"] {
             let head = format!("HTTP/1.1 404 Not Found\r\nContent-Encoding: {coding}\r\nContent-Length: 5\r\n\r\n");
-            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + "hello")]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + "hello")]);
             let client = Client::new();
             let get = || client.get(&peer.url("/"));
             let response = get().send().unwrap();
@@ -246,7 +246,7 @@ fn error_for_status_makes_404_an_error() {
 #[test]
 fn trailers_and_repeated_headers_are_available() {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(head),
         ScriptStep::Await(1),
@@ -258,7 +258,7 @@ fn trailers_and_repeated_headers_are_available() {
     response.copy_to(&mut std::io::sink()).unwrap();
     assert_eq!(response.trailers().and_then(|fields| fields.get("x-total")), Some(&b"1"[..]));
     let reply = "HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     let response = Client::new().get(&peer.url("/")).send().unwrap();
     assert_eq!(response.head().get_all("X-a").collect::<Vec<_>>(), [b"1", b"2"]);
     assert_eq!(response.header("X-A"), Some("1"));
@@ -397,7 +397,7 @@ fn bytes_received_before_a_failure_are_delivered_first() {
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx",
     ] {
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let mut response = Client::new().get(&peer.url("/")).send().unwrap();
         let mut got = Vec::new();
         let error = response.read_to_end(&mut got).unwrap_err();
@@ -413,7 +413,7 @@ fn timeouts_apply_before_and_within_a_body() {
     let part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
     let limit = Duration::from_millis(200);
     for steps in [vec![ScriptStep::ReadHead], vec![ScriptStep::ReadHead, ScriptStep::send(part)]] {
-        let peer = RawPeer::always([steps, vec![ScriptStep::Await(1)]].concat());
+        let peer = H1Peer::always([steps, vec![ScriptStep::Await(1)]].concat());
         let client = Client::new();
         for request in [client.get(&peer.url("/")).timeout(limit), client.get(&peer.url("/")).read_timeout(limit)] {
             let began = Instant::now();
@@ -423,7 +423,7 @@ fn timeouts_apply_before_and_within_a_body() {
         }
     }
     // Time used by the program is not silence of the server.
-    let peer = RawPeer::always(vec![
+    let peer = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send(part),
         ScriptStep::Await(1),

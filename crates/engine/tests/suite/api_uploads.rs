@@ -16,8 +16,8 @@ use futures_core::Stream;
 use haul::batch::{BatchOptions, BatchOrder};
 use haul::body::upload::{BodyPiece, OneShotSource, RepeatableSource, RequestBody};
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::frames::{FramePeer, data, headers};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::frames::{H2Peer, data, headers};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::unused_port::unused_port;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -252,7 +252,7 @@ fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
 
 #[test]
 fn abandoned_upload_does_not_wait_for_its_reader() {
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     with_time_limit("giving up", move || {
         run(async {
             let client = Client::new();
@@ -391,7 +391,7 @@ fn pipe_upload_is_whole_for_any_piece_size() {
 #[test]
 fn response_is_read_while_upload_pipe_is_silent() {
     let reply = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
     with_time_limit("an early answer", move || {
         let (body, _write) = silent_pipe();
         let response = Client::new().post(&peer.url("/")).body(body).send().unwrap();
@@ -414,8 +414,8 @@ impl Read for EndlessReader {
 #[test]
 fn early_response_ends_a_slow_upload() {
     let reply = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
-    let shared = FramePeer::start(|_, conn| {
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd]);
+    let shared = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
         conn.send(headers(asked.stream, false, &[(":status", "401")]))?;
@@ -444,7 +444,7 @@ fn reset_during_upload_is_a_receive_error() {
     // The server sends more than an unread response buffers, so the sender is the first to notice
     // the reset.
     let peer =
-        RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Send(sent), ScriptStep::Await(1), ScriptStep::Reset]);
+        H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Send(sent), ScriptStep::Await(1), ScriptStep::Reset]);
     with_time_limit("a reset", move || {
         run(async {
             let (send, pieces) = blocking::channel();

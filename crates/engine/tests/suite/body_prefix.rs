@@ -8,7 +8,7 @@ use haul::request::ContentSpan;
 use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::validator::Validator;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 fn fetch(client: &Client, url: &str, span: ContentSpan) -> (TransferOutcome, Vec<u8>) {
@@ -67,7 +67,7 @@ fn prefix_without_validator_is_fetched_whole() {
     // The response has no validator.
     let part = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-2/6\r\nContent-Length: 3\r\n\r\nabc";
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nABCDEF";
-    let peer = RawPeer::start(vec![vec![
+    let peer = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::send(part),
         ScriptStep::ReadHead,
@@ -90,7 +90,7 @@ fn resuming_changed_or_misplaced_content_fails() {
             "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes {range}\r\nContent-Length: 99\r\n\r\n{}",
             "x".repeat(99)
         );
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let (outcome, body) = fetch(&Client::new(), &peer.url("/"), rest(100, None, 200, "\"a\""));
         assert_eq!((outcome.result.unwrap_err().exit_code(), body.len()), (code, 0), "{range}");
     }

@@ -5,7 +5,7 @@ use crate::common;
 use common::{DRIVERS, assert_fails, get, start_origin};
 use haul::request::CurlCompat;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn content_codings_are_decoded() {
@@ -49,7 +49,7 @@ fn full_range_is_decoded_but_partial_range_is_not() {
             ..RequestOptions::default()
         };
         for driver in DRIVERS {
-            let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
+            let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
             let want = if is_whole { b"hello".as_slice() } else { coded.as_slice() };
             assert_eq!(get(driver, &peer.url("/"), &options).ok(), want, "{driver:?} {range}");
         }
@@ -81,7 +81,7 @@ fn broken_content_coding_is_an_error() {
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n0\r\n\r\n".to_vec(), 0),
     ] {
         for driver in DRIVERS {
-            let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
+            let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
             let got = get(driver, &peer.url("/"), &decoding);
             assert_eq!(
                 got.exit,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, following, with_time_limit};
 use haul::{Client, RequestOptions, Target};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn reply(status: &str, fields: &str, body: &str) -> ScriptStep {
     ScriptStep::send(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len()))
@@ -17,11 +17,11 @@ fn reply(status: &str, fields: &str, body: &str) -> ScriptStep {
 
 /// Starts a server that redirects to a resource. The first response of the resource is a 503; the
 /// next one is a success.
-fn busy_once() -> RawPeer {
+fn busy_once() -> H1Peer {
     let moved = || [ScriptStep::ReadHead, ScriptStep::ReadBytes(3), reply("302 Found", "Location: /b\r\n", "moved")];
     let busy = [ScriptStep::ReadHead, reply("503 Busy", "", "busy")];
     let fine = [ScriptStep::ReadHead, reply("200 OK", "", "fine")];
-    RawPeer::start(vec![moved().into_iter().chain(busy).chain(moved()).chain(fine).collect()])
+    H1Peer::start(vec![moved().into_iter().chain(busy).chain(moved()).chain(fine).collect()])
 }
 
 fn posting() -> RequestOptions {
@@ -33,7 +33,7 @@ fn posting() -> RequestOptions {
     options
 }
 
-fn lines(peer: &RawPeer) -> Vec<String> {
+fn lines(peer: &H1Peer) -> Vec<String> {
     let text = String::from_utf8(peer.received(0)).unwrap();
     text.split("\r\n").filter(|line| line.ends_with(" HTTP/1.1")).map(|line| line.replace("a=1", "")).collect()
 }
@@ -61,7 +61,7 @@ fn retry_all_errors_retries_statuses_only_with_fail() {
                 ScriptStep::ReadHead,
                 reply("401 Who", "", "who"),
             ];
-            let peer = RawPeer::start(vec![once]);
+            let peer = H1Peer::start(vec![once]);
             let mut options = RequestOptions { fail, ..RequestOptions::default() };
             (options.retry.max, options.retry.delay, options.retry.all_errors) = (1, Some(Duration::ZERO), true);
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
@@ -84,7 +84,7 @@ fn curl_mode_retry_appends_to_delivered_output() {
 #[test]
 fn head_only_get_delivers_no_body() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, reply("200 OK", "X: 1\r\n", "hello")]]);
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, reply("200 OK", "X: 1\r\n", "hello")]]);
         let options = RequestOptions { include_head: true, head_only: true, ..RequestOptions::default() };
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!(got.ok(), b"HTTP/1.1 200 OK\r\nX: 1\r\nContent-Length: 5\r\n\r\n", "{driver:?}");
@@ -94,7 +94,7 @@ fn head_only_get_delivers_no_body() {
 
 #[test]
 fn partial_upload_sends_content_range() {
-    let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, reply("200 OK", "", "")]]);
+    let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, reply("200 OK", "", "")]]);
     let options = RequestOptions {
         method: "PUT".into(),
         body: Some("".into()),

@@ -10,7 +10,7 @@ use common::{DRIVERS, DriverKind, following, one_thread, retrying, run, single_s
 use haul::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeRecorder, ExchangeStart, TruncationReason};
 use haul::fleet::FleetOptions;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// An exchange as a recorder has received it.
@@ -119,7 +119,7 @@ fn recorder_receives_bytes_as_on_the_wire() {
     let (_, recorded) = reply.split_at(reply.find("HTTP/1.1 200").unwrap());
     for driver in DRIVERS {
         for send in [ScriptStep::send(reply), ScriptStep::send_bytewise(reply)] {
-            let server = RawPeer::start(vec![vec![ScriptStep::ReadHead, send]]);
+            let server = H1Peer::start(vec![vec![ScriptStep::ReadHead, send]]);
             let (options, recorder) = recording(&RequestOptions::default());
             assert_eq!(driver.get(&Client::new(), &server.url("/p"), &options).ok(), b"abc");
             let seen = recorder.seen();
@@ -152,13 +152,13 @@ fn each_exchange_of_a_transfer_has_a_record() {
 fn broken_response_is_recorded_as_truncated() {
     let partial = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc";
     for driver in DRIVERS {
-        let server = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(partial)]]);
+        let server = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(partial)]]);
         let (options, recorder) = recording(&RequestOptions::default());
         assert_eq!(driver.get(&Client::new(), &server.url("/"), &options).exit, 18);
         let seen = recorder.seen();
         assert_eq!((seen.len(), seen[0].end), (1, ExchangeEnd::Truncated(TruncationReason::Disconnect)));
         assert_eq!(seen[0].response, partial.as_bytes());
-        let silent = RawPeer::start(vec![vec![ScriptStep::ReadHead]]);
+        let silent = H1Peer::start(vec![vec![ScriptStep::ReadHead]]);
         assert_eq!(driver.get(&Client::new(), &silent.url("/"), &options).exit, 52);
         assert_eq!(recorder.seen().len(), 1, "an exchange without a response has no record");
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{DRIVERS, assert_fails, get, start_origin, with_connect_timeout};
 use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn connection_failures_have_their_exit_codes() {
@@ -25,8 +25,8 @@ fn connection_failures_have_their_exit_codes() {
         .collect();
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     // A server that accepts and sends nothing, so that the TLS handshake stalls.
-    let silent = RawPeer::always(vec![ScriptStep::ReadToEnd]);
-    let not_tls = RawPeer::always(vec![ScriptStep::ReadBytes(1), ScriptStep::send("HTTP/1.1 400 Bad Request\r\n\r\n")]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadToEnd]);
+    let not_tls = H1Peer::always(vec![ScriptStep::ReadBytes(1), ScriptStep::send("HTTP/1.1 400 Bad Request\r\n\r\n")]);
     for driver in DRIVERS {
         let soon = with_connect_timeout(Duration::from_millis(200));
         assert_fails(&get(driver, &format!("http://{address}/"), &soon), ErrorKind::Timeout, 28);

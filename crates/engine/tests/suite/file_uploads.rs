@@ -10,7 +10,7 @@ use common::with_time_limit;
 use haul::body::upload::{BodyPiece, RequestBody};
 use haul::{Client, Error, ErrorKind, Response};
 use tempfile::TempDir;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// The size of the uploaded file in bytes: larger than a socket's buffers.
 const SIZE: usize = 9_000_000;
@@ -47,13 +47,13 @@ fn by_both_drivers(url: &str, body: &RequestBody) -> [Result<(u16, Vec<u8>), Err
 
 /// Starts a peer that reads one request with a body of `size` bytes on each connection, and
 /// responds.
-fn reader(size: usize) -> RawPeer {
+fn reader(size: usize) -> H1Peer {
     let ends = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(size), ScriptStep::send(ends)])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(size), ScriptStep::send(ends)])
 }
 
 /// Returns the body of the request that was received on a connection.
-fn received(peer: &RawPeer, connection: usize) -> Vec<u8> {
+fn received(peer: &H1Peer, connection: usize) -> Vec<u8> {
     let bytes = peer.received(connection);
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
     bytes[head..].to_vec()
@@ -107,7 +107,7 @@ fn connection_is_reused_after_a_file_upload() {
         let sent = content(1_000_000);
         let path = file(&dir, "file", &sent);
         let put = [ScriptStep::ReadHead, ScriptStep::ReadBytes(sent.len()), ScriptStep::send(OK)];
-        let peer = RawPeer::start(vec![[put.clone(), put].concat()]);
+        let peer = H1Peer::start(vec![[put.clone(), put].concat()]);
         let client = Client::new();
         for _ in 0..2 {
             let response = client.put(peer.url("/")).header("Expect", "").body(body(&path)).send().unwrap();
@@ -124,7 +124,7 @@ fn file_that_became_shorter_fails_the_upload() {
         let path = file(&dir, "file", &content(SIZE));
         let announced = body(&path);
         File::options().write(true).open(&path).unwrap().set_len(1_000_000).unwrap();
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
         for outcome in by_both_drivers(&peer.url("/"), &announced) {
             let error = outcome.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Read);
@@ -156,7 +156,7 @@ fn early_response_to_a_file_upload_is_delivered() {
         let path = file(&dir, "file", &content(SIZE));
         let early = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
         let steps = vec![ScriptStep::ReadHead, ScriptStep::send(early), ScriptStep::ReadToEnd];
-        let peer = RawPeer::always(steps);
+        let peer = H1Peer::always(steps);
         for outcome in by_both_drivers(&peer.url("/"), &body(&path)) {
             assert_eq!(outcome.unwrap(), (413, b"no".to_vec()));
         }
@@ -168,7 +168,7 @@ fn reset_during_file_upload_raises_no_signal() {
     with_time_limit("a closed connection", || {
         let dir = TempDir::new().unwrap();
         let path = file(&dir, "file", &content(SIZE));
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Reset]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Reset]);
         for outcome in by_both_drivers(&peer.url("/"), &body(&path)) {
             let kind = outcome.unwrap_err().kind();
             assert!(matches!(kind, ErrorKind::Send | ErrorKind::Receive | ErrorKind::EmptyReply), "{kind:?}");
@@ -184,7 +184,7 @@ fn redirect_sends_file_again_from_its_beginning() {
         let path = file(&dir, "file", &sent);
         let moved = "HTTP/1.1 307 Temporary Redirect\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
         let put = |reply: &str| vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(sent.len()), ScriptStep::send(reply)];
-        let peer = RawPeer::start(vec![put(moved), put(OK)]);
+        let peer = H1Peer::start(vec![put(moved), put(OK)]);
         let put = Client::new().put(peer.url("/a")).header("Expect", "").body(body(&path));
         assert_eq!(put.send().unwrap().status(), 200);
         assert!(peer.received(1).starts_with(b"PUT /b HTTP/1.1\r\n"));

@@ -14,7 +14,7 @@ use haul::net::dns::{DnsCacheOptions, Resolver};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 fn plain() -> Vec<FleetStage> {
@@ -29,7 +29,7 @@ fn closed() -> String {
 #[test]
 fn first_failure_in_input_order_sets_exit_code() {
     let origin = start_origin();
-    let short = RawPeer::always(vec![
+    let short = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
         ScriptStep::Close,
@@ -109,8 +109,8 @@ fn fleet_without_any_valid_url_finishes() {
 #[test]
 fn invalid_urls_are_not_read_ahead_without_limit() {
     // With unbounded reading ahead, all items would be taken before the first report.
-    struct ReadAheadReport(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
-    impl haul::fleet::TransferReporter for ReadAheadReport {
+    struct ReadAheadReporter(std::sync::Arc<std::sync::atomic::AtomicU64>, std::sync::Mutex<Option<u64>>);
+    impl haul::fleet::TransferReporter for ReadAheadReporter {
         fn finished(&self, _: &haul::fleet::FleetJob, _: &haul::transfer::TransferOutcome) -> Option<Vec<u8>> {
             let taken = self.0.load(std::sync::atomic::Ordering::SeqCst);
             let first = *self.1.lock().unwrap().get_or_insert(taken);
@@ -128,7 +128,7 @@ fn invalid_urls_are_not_read_ahead_without_limit() {
         let (_reader, writer) = std::io::pipe().unwrap();
         let output = haul::sink::descriptor_writer::DescriptorWriter::new(writer.into());
         let fleet = haul::fleet::Fleet::new(plain(), one_thread());
-        fleet.run(&Client::new(), Box::new(items), output, ReadAheadReport(taken, None.into())).unwrap().failed
+        fleet.run(&Client::new(), Box::new(items), output, ReadAheadReporter(taken, None.into())).unwrap().failed
     });
     assert_eq!(failed, 100_000);
 }
@@ -162,7 +162,7 @@ fn unresolvable_hosts_do_not_delay_others() {
 #[test]
 fn stalled_peers_fail_while_others_succeed() {
     let origin = start_origin();
-    let silent = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
+    let silent = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd]);
     let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..RequestOptions::default() };
     for count in [1, 4] {
         let mut urls: Vec<_> = (0..6).map(|_| silent.url("/")).collect();
@@ -230,8 +230,8 @@ fn read_all(mut pipe: std::io::PipeReader) -> Vec<u8> {
 
 #[test]
 fn panicking_report_ends_the_fleet_run() {
-    struct PanickingReport;
-    impl TransferReporter for PanickingReport {
+    struct PanickingReporter;
+    impl TransferReporter for PanickingReporter {
         fn finished(&self, _: &FleetJob, _: &TransferOutcome) -> Option<Vec<u8>> {
             panic!("on purpose")
         }
@@ -245,7 +245,7 @@ fn panicking_report_ends_the_fleet_run() {
                 &Client::new(),
                 items,
                 DescriptorWriter::new(writer.into()),
-                PanickingReport,
+                PanickingReporter,
             )
         });
         assert!(running.join().is_err(), "the panic comes through");
@@ -304,7 +304,7 @@ fn paused_host_frees_its_slots_for_others() {
     let origin = start_origin();
     // Both slots belong to transfers that wait for an hour; the failure at the end of the list
     // stops the run.
-    let busy = RawPeer::always(vec![
+    let busy = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),
         ScriptStep::Close,

@@ -8,7 +8,7 @@ use common::{retrying, run, single_stage, threads};
 use haul::fleet::{FleetOptions, FleetStage};
 use haul::pagination::Pagination;
 use haul::{Client, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::rng::Rng;
 
@@ -79,7 +79,7 @@ fn broken_listing_page_is_fetched_again() {
         let whole = |body: &str| page(body, body.len());
         // The second page breaks off after 4 bytes, as a page of the second listing, which waits.
         let scripts = [whole(bodies[0]), page(bodies[1], 4), whole(bodies[1]), whole(bodies[2])];
-        let broken = RawPeer::start(scripts.to_vec());
+        let broken = H1Peer::start(scripts.to_vec());
         let slow = Origin::builder().start().unwrap();
         let urls = [slow.url("/delay/300/status/200"), broken.url("/1")];
         let stages = stages(&retrying(2), pagination.unwrap());

@@ -18,7 +18,7 @@ use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::file::FileOptions;
 use haul::transfer::TransferOutcome;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// Returns `count` body sizes in bytes. Most are small, some are 0, some are much larger than a
@@ -82,13 +82,13 @@ fn fleet_over_tls_outputs_bodies_in_input_order() {
 fn slow_first_url_does_not_delay_other_fetches() {
     for count in [1, 4] {
         let origin = start_origin();
-        let slow = RawPeer::start(vec![vec![
+        let slow = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::Await(1),
             ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfirst\n"),
         ]]);
         let (done, is_done) = channel();
-        let report = CountdownReport { left: Mutex::new(60), done };
+        let report = CountdownReporter { left: Mutex::new(60), done };
         let mut all = vec![slow.url("/")];
         all.extend((0..60).map(|i| origin.url(&format!("/small/{i}"))));
         // All others finish before the first responds.
@@ -105,12 +105,12 @@ fn slow_first_url_does_not_delay_other_fetches() {
 }
 
 /// A report that sends a message when a given number of the fleet's transfers have finished.
-struct CountdownReport {
+struct CountdownReporter {
     left: Mutex<usize>,
     done: std::sync::mpsc::Sender<()>,
 }
 
-impl TransferReporter for CountdownReport {
+impl TransferReporter for CountdownReporter {
     fn finished(&self, _job: &FleetJob, _outcome: &TransferOutcome) -> Option<Vec<u8>> {
         let mut left = self.left.lock().unwrap();
         *left = left.wrapping_sub(1);
@@ -254,8 +254,8 @@ fn unordered_bodies_are_not_interleaved() {
 
 #[test]
 fn report_text_follows_the_body_of_its_transfer() {
-    struct JobNumberReport;
-    impl TransferReporter for JobNumberReport {
+    struct JobNumberReporter;
+    impl TransferReporter for JobNumberReporter {
         fn finished(&self, job: &FleetJob, _outcome: &TransferOutcome) -> Option<Vec<u8>> {
             Some(format!("<{}>\n", job.number).into_bytes())
         }
@@ -264,7 +264,7 @@ fn report_text_follows_the_body_of_its_transfer() {
     for unordered in [false, true] {
         let items = (0..200).map(|i| item(origin.url(&format!("/small/{i}")))).collect();
         let options = FleetOptions { unordered, ..threads(2) };
-        let output = String::from_utf8(caught(&Client::new(), options, items, JobNumberReport)).unwrap();
+        let output = String::from_utf8(caught(&Client::new(), options, items, JobNumberReporter)).unwrap();
         let mut lines: Vec<_> = output.lines().collect();
         assert_eq!(lines.len(), 400);
         for pair in lines.chunks(2) {
@@ -360,7 +360,7 @@ fn slow_input_that_ends_wakes_idle_workers() {
 fn downloaded_files_appear_whole_or_not_at_all() {
     let origin = start_origin();
     let dir = tempfile::tempdir().unwrap();
-    let broken = RawPeer::always(vec![
+    let broken = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
         ScriptStep::Close,

@@ -17,7 +17,7 @@ use haul::sink::checksum::HashAlgorithm;
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::sink::file::{AppendPosition, FileOptions};
 use haul::transfer::TransferOutcome;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// The URL and the checksum of each reported transfer, in the order of the reports.
 type Reports = Arc<Mutex<Vec<(String, Option<Vec<u8>>)>>>;
@@ -110,8 +110,8 @@ fn hashing_a_large_file_delays_no_transfer() {
     let rest = format!(
         "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {LENGTH}-{last}/{total}\r\nContent-Length: 3\r\n\r\nabc"
     );
-    let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(rest)]);
-    let second = RawPeer::always(vec![
+    let first = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(rest)]);
+    let second = H1Peer::always(vec![
         ScriptStep::ReadHead,
         ScriptStep::Await(1),
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsmall"),

@@ -10,7 +10,7 @@ use common::{retrying, run, single_stage, threads, with_time_limit};
 use haul::batch::{BatchOptions, BatchOrder};
 use haul::fleet::{FleetOptions, HostStartRate, StartRate};
 use haul::{Client, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 /// The pause before a retry. It is longer than the time in which all good pages are fetched.
@@ -120,7 +120,7 @@ fn retries_of_a_later_stage_finish() {
 fn waiting_retry_fails_at_its_deadline() {
     // The second response pauses the host of the first for an hour.
     let reply = |more: &str| ScriptStep::send(format!("HTTP/1.1 503 X\r\nContent-Length: 0\r\n{more}\r\n"));
-    let peer = RawPeer::start(vec![vec![
+    let peer = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         reply(""),
         ScriptStep::ReadHead,

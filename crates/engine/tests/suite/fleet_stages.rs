@@ -10,7 +10,7 @@ use haul::extraction::ExtractPattern;
 use haul::fleet::{FleetOptions, FleetStage};
 use haul::{Client, RequestOptions};
 use haul_policy::url_template::UrlTemplate;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::site::GeneratedSite;
 
@@ -114,8 +114,8 @@ fn unordered_output_contains_the_same_values() {
 
 #[test]
 fn three_stage_fleet_outputs_only_last_stage_pages() {
-    let peer = RawPeer::always(many_answers("a1 a2 a3 a2", 1));
-    let second = RawPeer::always(many_answers("b7 b8", 8));
+    let peer = H1Peer::always(many_answers("a1 a2 a3 a2", 1));
+    let second = H1Peer::always(many_answers("b7 b8", 8));
     let origin = start_origin();
     let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
     let stages = vec![stage(None, "a[0-9]"), stage(Some(&second.url("/{}")), "b([0-9])"), last];
@@ -137,7 +137,7 @@ fn more_links_than_the_queue_holds_are_fetched() {
     let origin = Origin::builder().threads(2).record(false).start().unwrap();
     let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
     for (count, memory, pipeline) in [(1, 64 << 20, 1), (4, 64 << 20, 1), (1, 128 << 10, 1), (1, 64 << 20, 8)] {
-        let peers: Vec<_> = pages.iter().map(|page| RawPeer::start(vec![many_answers(page, 1)])).collect();
+        let peers: Vec<_> = pages.iter().map(|page| H1Peer::start(vec![many_answers(page, 1)])).collect();
         let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
         let stages = vec![stage(None, "n([0-9]+)"), last];
         let options = FleetOptions { max_memory: memory, pipeline, ..threads(count) };
@@ -151,7 +151,7 @@ fn more_links_than_the_queue_holds_are_fetched() {
 #[test]
 fn invalid_extracted_urls_do_not_affect_valid_ones() {
     let origin = start_origin();
-    let index = RawPeer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
+    let index = H1Peer::start(vec![many_answers("<1> <../2> <3> <a/../b>", 1)]);
     let last = FleetStage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
     let run = run(&Client::new(), vec![stage(None, "<([^>]+)>"), last], threads(1), [index.url("/")]);
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().exit_code), (3, 2, 3));
@@ -163,7 +163,7 @@ fn later_stage_failure_keeps_its_output_position() {
     // The second link of the first index fails with 22, and the second index fails with 7.
     let origin = start_origin();
     for (first, second) in [(0, 60), (60, 0)] {
-        let index = RawPeer::start(vec![many_answers(&format!("<small/1> <delay/{first}/status/404>"), 1)]);
+        let index = H1Peer::start(vec![many_answers(&format!("<small/1> <delay/{first}/status/404>"), 1)]);
         let slow = format!("http://127.0.0.1:1/{second}");
         let last = FleetStage { extract: None, ..stage(Some(&origin.url("/{}")), "x") };
         let stages = vec![stage(None, "<([^>]+)>"), last];
@@ -176,7 +176,7 @@ fn later_stage_failure_keeps_its_output_position() {
 fn only_http_links_of_a_page_are_fetched() {
     let origin = start_origin();
     let links = format!("<{}> <ftp://h/> <file:///etc/passwd> <http://u:p@h/> <#here>", origin.url("/small/5"));
-    let index = RawPeer::start(vec![many_answers(&links, 1)]);
+    let index = H1Peer::start(vec![many_answers(&links, 1)]);
     let last = FleetStage { extract: None, ..stage(Some("{}"), "x") };
     let run = run(&Client::new(), vec![stage(None, "<([^>]+)>"), last], threads(1), [index.url("/")]);
     assert_eq!((run.summary().succeeded, run.summary().failed, run.summary().skipped_values), (2, 1, 3));
@@ -227,10 +227,10 @@ fn extraction_faster_than_the_reader_loses_nothing() {
 /// Starts a server with a page of `count` links on long lines, which arrives in several pieces. At
 /// its end, the page repeats one link many times. The copies fill the memory for values that may be
 /// duplicates.
-fn page_of_links(count: usize) -> RawPeer {
+fn page_of_links(count: usize) -> H1Peer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::send(page), ScriptStep::Close])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::send(page), ScriptStep::Close])
 }
 
 #[test]
@@ -267,10 +267,10 @@ fn host_field_is_not_sent_to_extracted_origins() {
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
         ScriptStep::Close,
     ];
-    let other = RawPeer::always(answer.clone());
+    let other = H1Peer::always(answer.clone());
     let page = format!("<a href=\"{}\">", other.url("/"));
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
-    let index = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &page), ScriptStep::Close]);
+    let index = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &page), ScriptStep::Close]);
     let options = RequestOptions { fields: vec![("hOst".into(), b"inside.test".to_vec())], ..following() };
     let first =
         FleetStage { extract: Some(ExtractPattern::new("href=\"([^\"]+)").unwrap().into()), ..FleetStage::default() };

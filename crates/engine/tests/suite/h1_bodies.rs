@@ -11,7 +11,7 @@ use haul::buffer_pool::BufferLease;
 use haul::fleet::FleetOptions;
 use haul::sink::{Sink, TransferWaker};
 use haul::{Client, RequestOptions, Target};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 const SIZES: [usize; 8] = [0, 1, 4095, 4096, 65_537, 131_072, 1 << 20, 5_000_001];
@@ -106,7 +106,7 @@ fn bodiless_responses_ignore_announced_length() {
             script.extend([ScriptStep::ReadHead, ScriptStep::send(answer)]);
         }
         script.extend([ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
-        let peer = RawPeer::start(vec![script]);
+        let peer = H1Peer::start(vec![script]);
         let client = Client::new();
         for (method, answer) in answers {
             let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
@@ -123,7 +123,7 @@ fn interim_responses_are_skipped() {
     let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
     let last = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send(interim),
             ScriptStep::send_bytewise(format!("{interim}{last}")),
@@ -144,7 +144,7 @@ fn response_sent_bytewise_is_parsed() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n\
         4;ext=1\r\nwiki\r\n5\r\npedia\r\n0\r\nX: y\r\n\r\n";
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send_bytewise(chunked)]]);
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send_bytewise(chunked)]]);
         let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
         assert_eq!(got.ok(), b"wikipedia", "{driver:?}");
     }
@@ -175,7 +175,7 @@ fn request_body_arrives_whole() {
 #[test]
 fn early_error_response_is_delivered() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n"),
             ScriptStep::HalfClose,
@@ -201,7 +201,7 @@ fn early_success_does_not_stop_the_upload() {
     let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nearly";
     for driver in DRIVERS {
         let put = |script: Vec<ScriptStep>, wait: Duration| {
-            let peer = RawPeer::start(vec![script]);
+            let peer = H1Peer::start(vec![script]);
             let options = RequestOptions {
                 method: "PUT".into(),
                 body: Some(vec![b'x'; LEN].into()),
@@ -280,7 +280,7 @@ fn fleet_opens_at_most_per_host_connections() {
 fn empty_post_sends_content_length_zero() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let asked = |driver: DriverKind, change: &dyn Fn(&mut RequestOptions)| {
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let mut options = RequestOptions::default();
         change(&mut options);
         driver.get(&Client::new(), &peer.url("/"), &options).ok();
@@ -331,7 +331,7 @@ impl Sink for SmallCreditSink {
 fn body_received_with_head_respects_sink_credit() {
     const LEN: usize = 100_000;
     let response = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LEN}\r\n\r\n").as_bytes(), &[b'x'; LEN]].concat();
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(&response)]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(&response)]);
     let (given, target) = (SmallCreditSink::default(), Target::parse(&peer.url("/")).unwrap());
     let sink = Box::new(given.clone());
     let outcome = with_time_limit("the transfer", move || Client::new().fetch(target, Arc::default(), sink));

@@ -10,7 +10,7 @@ use std::thread;
 use common::{DRIVERS, OK, TEST_TIMEOUT, following, start_origin, trusting_ca};
 use haul::transfer_facts::TransferPhase;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
 /// Asserts that the response that `script` sends is refused, and that its connection is not reused:
@@ -18,7 +18,7 @@ use testkit::test_certificates::TestCertificates;
 /// given, is the part of the body that is delivered before the error.
 fn assert_refused(name: &str, script: &[ScriptStep], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![script.to_vec(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+        let peer = H1Peer::start(vec![script.to_vec(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
         let client = Client::new();
         let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
         assert_eq!((got.kind, got.exit), (Some(kind), exit), "{driver:?} {name}: {}", got.message);
@@ -93,7 +93,7 @@ fn transfer_coding_requested_by_te_is_decoded() {
     ]
     .concat();
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send(&reply[..]),
             ScriptStep::ReadHead,
@@ -131,7 +131,7 @@ fn chunked_overrides_content_length_and_closes_the_connection() {
 /// connection.
 fn assert_delivered_and_closed(reply: &str) {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::ReadToEnd],
             vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
         ]);
@@ -173,7 +173,7 @@ fn reset_does_not_end_a_body_successfully() {
         let reply = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello");
         let script = [ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Await(1), ScriptStep::Reset];
         for driver in DRIVERS {
-            let peer = RawPeer::start(vec![script.to_vec()]);
+            let peer = H1Peer::start(vec![script.to_vec()]);
             // The reset follows the sent reply; whether the client has read it by then does not
             // matter.
             peer.release();
@@ -261,7 +261,7 @@ fn bytes_on_an_idle_connection_close_the_connection() {
 #[test]
 fn bytes_after_a_response_close_the_connection() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::send(format!("{OK}HTTP/1.1 200 OK\r\n\r\n")), ScriptStep::ReadToEnd],
             vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
         ]);
@@ -289,7 +289,7 @@ fn tls_body_until_close_needs_close_notify() {
     ] {
         for driver in DRIVERS {
             let script = vec![ScriptStep::ReadHead, ScriptStep::send(reply), end.clone()];
-            let peer = RawPeer::start_tls(vec![script], &identity, &[b"http/1.1"]);
+            let peer = H1Peer::start_tls(vec![script], &identity, &[b"http/1.1"]);
             let url = format!("https://localhost:{}/", peer.addr().port());
             let got = driver.get(&Client::new(), &url, &options);
             assert_eq!((got.exit, &got.body[..]), (expected, &b"hello"[..]), "{driver:?} {reply:?} {end:?}");
@@ -301,7 +301,7 @@ fn tls_body_until_close_needs_close_notify() {
 fn unrequested_206_error_says_no_range_was_requested() {
     let part = "HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nok";
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(part), ScriptStep::Close]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(part), ScriptStep::Close]);
         let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?}");
         assert!(got.message.contains("asked for no range, the server sent a part"), "{}", got.message);
@@ -312,7 +312,7 @@ fn unrequested_206_error_says_no_range_was_requested() {
 fn failed_transfer_reports_its_phase() {
     let origin = start_origin();
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::Close],
             vec![
                 ScriptStep::ReadHead,

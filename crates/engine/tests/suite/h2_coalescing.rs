@@ -8,28 +8,28 @@ use std::io;
 use common::{DRIVERS, one_thread, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
-use testkit::frames::{FrameConnection, FramePeer, FrameRequest, data, headers};
+use testkit::frames::{H2Peer, H2PeerRequest, H2ScriptConnection, data, headers};
 use testkit::test_certificates::TestCertificates;
 
 /// Answers a request. The body of the response is the requested host and path.
-fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
+fn answer(conn: &mut H2ScriptConnection, asked: &H2PeerRequest) -> io::Result<()> {
     let body = format!("{}{} ", host(asked), asked.path());
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &body.len().to_string())]))?;
     conn.send(data(asked.stream, true, body.as_bytes()))
 }
 
-fn host(asked: &FrameRequest) -> String {
+fn host(asked: &H2PeerRequest) -> String {
     asked.get(":authority").and_then(|authority| authority.split(':').next()).unwrap_or_default().to_owned()
 }
 
-fn misdirected(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
+fn misdirected(conn: &mut H2ScriptConnection, asked: &H2PeerRequest) -> io::Result<()> {
     conn.send(headers(asked.stream, false, &[(":status", "421"), ("content-length", "5")]))?;
     conn.send(data(asked.stream, true, b"wrong"))
 }
 
-fn answering() -> (FramePeer, TestCertificates) {
+fn answering() -> (H2Peer, TestCertificates) {
     let identity = TestCertificates::for_names(&["a.test", "b.test", "*.wild.test"]);
-    let peer = FramePeer::start_tls(&identity, |_, conn| {
+    let peer = H2Peer::start_tls(&identity, |_, conn| {
         conn.greet(&[])?;
         loop {
             let asked = conn.request()?;
@@ -41,7 +41,7 @@ fn answering() -> (FramePeer, TestCertificates) {
 
 /// Makes a client with a resolver. Each pair in `hosts` is a host and the address to which it
 /// resolves.
-fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
+fn client(peer: &H2Peer, hosts: &[(&str, &str)]) -> Client {
     let client = Client::new();
     for (host, address) in hosts {
         client.resolver().add_override(&format!("{host}:{}:{address}", peer.addr().port())).unwrap();
@@ -50,7 +50,7 @@ fn client(peer: &FramePeer, hosts: &[(&str, &str)]) -> Client {
 }
 
 /// Fetches the URLs one after the other, not at the same time.
-fn one_by_one(client: &Client, options: &RequestOptions, peer: &FramePeer, urls: &[&str]) -> common::FleetRunResult {
+fn one_by_one(client: &Client, options: &RequestOptions, peer: &H2Peer, urls: &[&str]) -> common::FleetRunResult {
     let port = peer.addr().port();
     let urls: Vec<_> = urls
         .iter()
@@ -113,7 +113,7 @@ fn unverified_connections_are_not_shared() {
 fn status_421_moves_host_to_its_own_connection() {
     // The first connection serves only its first host.
     let identity = TestCertificates::for_names(&["a.test", "b.test"]);
-    let peer = FramePeer::start_tls(&identity, |_, conn| {
+    let peer = H2Peer::start_tls(&identity, |_, conn| {
         conn.greet(&[])?;
         let first = conn.request()?;
         answer(conn, &first)?;
@@ -138,7 +138,7 @@ fn status_421_moves_host_to_its_own_connection() {
 fn second_421_for_a_request_is_delivered() {
     for driver in DRIVERS {
         let identity = TestCertificates::for_names(&["a.test"]);
-        let peer = FramePeer::start_tls(&identity, |_, conn| {
+        let peer = H2Peer::start_tls(&identity, |_, conn| {
             conn.greet(&[])?;
             loop {
                 let asked = conn.request()?;

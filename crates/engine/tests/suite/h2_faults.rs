@@ -19,17 +19,17 @@ use http2::{
     answer_all, body, defaults, send_from,
 };
 use testkit::frames::{
-    Frame, FrameConnection, FramePeer, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
+    Frame, H2Peer, H2ScriptConnection, data, goaway, headers, ping, rst, settings, settings_ack, window_update,
 };
 use testkit::test_certificates::TestCertificates;
 
-fn ranges(peer: &FramePeer) -> Vec<Option<String>> {
+fn ranges(peer: &H2Peer) -> Vec<Option<String>> {
     peer.requests().iter().map(|asked| asked.get("range").map(str::to_owned)).collect()
 }
 
 #[test]
 fn goaway_resends_only_streams_after_last_stream_id() {
-    let peer = FramePeer::start(|number, conn| {
+    let peer = H2Peer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 {
             return answer_all(conn);
@@ -57,7 +57,7 @@ fn goaway_resends_only_streams_after_last_stream_id() {
 fn one_request_per_connection_server_serves_all() {
     const ALL: usize = 12;
     for refuses in [false, true] {
-        let peer = FramePeer::start(move |number, conn| {
+        let peer = H2Peer::start(move |number, conn| {
             conn.preface()?;
             conn.next_frame()?;
             // Only the first connection receives more requests than it serves.
@@ -85,7 +85,7 @@ fn one_request_per_connection_server_serves_all() {
 #[test]
 fn goaway_error_code_is_reported() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             conn.send(goaway(asked.stream, ENHANCE_YOUR_CALM))
@@ -100,7 +100,7 @@ fn goaway_error_code_is_reported() {
 fn http_1_1_required_falls_back_to_http1() {
     for driver in DRIVERS {
         let identity = TestCertificates::for_names(&["localhost"]);
-        let peer = FramePeer::start_tls(&identity, |number, conn| {
+        let peer = H2Peer::start_tls(&identity, |number, conn| {
             if number > 0 {
                 conn.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nold\n")?;
                 return conn.drain();
@@ -124,7 +124,7 @@ fn http_1_1_required_falls_back_to_http1() {
 fn goaway_moves_queued_requests_to_another_connection() {
     // One stream at a time, so the others wait for the connection. It goes away, but its first
     // response ends only after the others have arrived elsewhere.
-    let peer = FramePeer::start(|number, conn| {
+    let peer = H2Peer::start(|number, conn| {
         conn.greet(&[(3, 1)])?;
         if number > 0 {
             return answer_all(conn);
@@ -158,7 +158,7 @@ fn goaway_moves_queued_requests_to_another_connection() {
 fn graceful_goaway_without_last_stream_loses_nothing() {
     // Graceful shutdown: a GOAWAY with the highest number, then the end of the connection after the
     // last response.
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
         conn.send(goaway(0x7fff_ffff, 0))?;
@@ -179,7 +179,7 @@ fn refused_stream_is_resent_for_any_method() {
     for driver in DRIVERS {
         // The connection ends after the refusal, or when the next request arrives.
         for reads in [0, 1, 2] {
-            let peer = FramePeer::start(move |number, conn| {
+            let peer = H2Peer::start(move |number, conn| {
                 conn.greet(&[])?;
                 if number > 0 {
                     return answer_all(conn);
@@ -205,7 +205,7 @@ fn refused_stream_is_resent_for_any_method() {
 #[test]
 fn connection_refusing_its_only_request_is_replaced() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|number, conn| {
+        let peer = H2Peer::start(|number, conn| {
             conn.greet(&[])?;
             if number > 0 {
                 return answer_all(conn);
@@ -226,7 +226,7 @@ fn connection_refusing_its_only_request_is_replaced() {
 fn repeatedly_refused_request_moves_to_another_connection() {
     let (tell, told) = mpsc::channel();
     let (tell, told) = (Mutex::new(tell), Mutex::new(told));
-    let peer = FramePeer::start(move |number, conn| {
+    let peer = H2Peer::start(move |number, conn| {
         conn.greet(&[])?;
         if number > 0 {
             let asked = conn.request()?;
@@ -254,7 +254,7 @@ fn repeatedly_refused_request_moves_to_another_connection() {
 #[test]
 fn endlessly_refused_streams_end_with_an_error() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             loop {
                 let asked = conn.request()?;
@@ -272,7 +272,7 @@ fn endlessly_refused_streams_end_with_an_error() {
 fn body_resumes_after_stream_reset_at_exact_byte() {
     for driver in DRIVERS {
         let all = body(100_000);
-        let peer = FramePeer::start(move |_, conn| {
+        let peer = H2Peer::start(move |_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             send_from(conn, &asked, &all, 30_011)?;
@@ -295,7 +295,7 @@ fn broken_stream_without_retries_delivers_exact_prefix() {
     for driver in DRIVERS {
         for (end, exit) in [(Some(INTERNAL_ERROR), 92), (Some(CANCEL), 92), (None, 18)] {
             let all = body(100_000);
-            let peer = FramePeer::start(move |_, conn| {
+            let peer = H2Peer::start(move |_, conn| {
                 conn.greet(&[])?;
                 let asked = conn.request()?;
                 send_from(conn, &asked, &all, 30_011)?;
@@ -316,7 +316,7 @@ fn broken_stream_without_retries_delivers_exact_prefix() {
 fn failed_send_does_not_hide_response_truncation() {
     for ends in [true, false] {
         let (closed, is_closed) = mpsc::channel();
-        let peer = FramePeer::start(move |_, conn| {
+        let peer = H2Peer::start(move |_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
@@ -347,7 +347,7 @@ fn failed_send_does_not_hide_response_truncation() {
 fn body_resumes_on_a_new_connection() {
     for driver in DRIVERS {
         let all = body(100_000);
-        let peer = FramePeer::start(move |number, conn| {
+        let peer = H2Peer::start(move |number, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             send_from(conn, &asked, &all, [30_011, 70_007, all.len()][number.min(2)])?;
@@ -363,7 +363,7 @@ fn body_resumes_on_a_new_connection() {
 #[test]
 fn broken_connection_resumes_all_its_http2_streams() {
     let all = body(50_000);
-    let peer = FramePeer::start(move |number, conn| {
+    let peer = H2Peer::start(move |number, conn| {
         conn.greet(&[])?;
         if number == 0 {
             let asked: Vec<_> = (0..5).map(|_| conn.request()).collect::<io::Result<_>>()?;
@@ -386,7 +386,7 @@ fn broken_connection_resumes_all_its_http2_streams() {
 #[test]
 fn connection_closed_while_idle_costs_no_retry() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             answer(conn, &asked)
@@ -403,7 +403,7 @@ fn connection_closed_while_idle_costs_no_retry() {
 fn idempotent_request_lost_on_reuse_is_resent() {
     for driver in DRIVERS {
         for (method, any_method, exit) in [("GET", false, 0), ("POST", false, 52), ("POST", true, 52)] {
-            let peer = FramePeer::start(|number, conn| {
+            let peer = H2Peer::start(|number, conn| {
                 conn.greet(&[])?;
                 let asked = conn.request()?;
                 answer(conn, &asked)?;
@@ -428,7 +428,7 @@ fn idempotent_request_lost_on_reuse_is_resent() {
 #[test]
 fn http2_close_before_response_is_empty_reply_error() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             conn.request()?;
             conn.close_without_notify()
@@ -442,7 +442,7 @@ fn http2_close_before_response_is_empty_reply_error() {
 #[test]
 fn response_before_upload_end_is_delivered() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             conn.send(headers(asked.stream, false, &[(":status", "413"), ("content-length", "4")]))?;
@@ -464,7 +464,7 @@ fn response_before_upload_end_is_delivered() {
 /// not fail with exit code 18.
 #[test]
 fn request_without_response_is_resent_after_connection_loss() {
-    let serve = |number: usize, conn: &mut FrameConnection| {
+    let serve = |number: usize, conn: &mut H2ScriptConnection| {
         conn.greet(&[])?;
         if number > 0 {
             return answer_all(conn);
@@ -473,14 +473,14 @@ fn request_without_response_is_resent_after_connection_loss() {
         conn.send(headers(begun.stream, false, &[(":status", "200"), ("content-length", "6")]))?;
         conn.send(data(begun.stream, false, b"/beg"))
     };
-    let urls = |peer: &FramePeer| ["/begun", "/other"].map(|path| peer.url(path));
-    let peer = FramePeer::start(serve);
+    let urls = |peer: &H2Peer| ["/begun", "/other"].map(|path| peer.url(path));
+    let peer = H2Peer::start(serve);
     let all = run(&Client::new(), single_stage(&with_prior_knowledge(retrying(1))), one_thread(), urls(&peer));
     let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
     // A part of the first was printed, and no validator proves the rest to be of the same content.
     assert_eq!((exits, all.output.as_slice()), (vec![18, 0], &b"/beg/other"[..]));
 
-    let peer = FramePeer::start(serve);
+    let peer = H2Peer::start(serve);
     let all = run(&Client::new(), single_stage(&with_prior_knowledge(retrying(0))), one_thread(), urls(&peer));
     let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
     assert_eq!(exits, [18, 52]);
@@ -496,7 +496,7 @@ fn early_success_does_not_stop_the_upload() {
         for (code, exit) in [(None, 0), (Some(0), 0), (Some(CANCEL), 92)] {
             let (sender, came) = mpsc::channel();
             let sender = Mutex::new(sender);
-            let peer = FramePeer::start(move |_, conn| {
+            let peer = H2Peer::start(move |_, conn| {
                 conn.greet(&[])?;
                 let asked = conn.request()?;
                 conn.send(headers(asked.stream, false, &[(":status", "200")]))?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use common::{DRIVERS, item, one_thread, run_reading, single_stage, with_prior_knowledge};
 use haul::{Client, RequestOptions};
 use testkit::frames::{
-    Frame, FrameConnection, FramePeer, block, continuation, data, frame, goaway, headers, headers_open, ping, rst,
+    Frame, H2Peer, H2ScriptConnection, block, continuation, data, frame, goaway, headers, headers_open, ping, rst,
     settings, window_update,
 };
 
@@ -20,8 +20,8 @@ const FOREVER: u64 = 200_000;
 
 /// Starts a peer that reads the request on HTTP/2 stream 1, and then attacks the client by calling
 /// `worst`.
-fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static) -> FramePeer {
-    FramePeer::start(move |_, conn| {
+fn after_request(worst: impl Fn(&mut H2ScriptConnection) -> io::Result<()> + Send + Sync + 'static) -> H2Peer {
+    H2Peer::start(move |_, conn| {
         conn.greet(&[])?;
         conn.request()?;
         worst(conn)?;
@@ -32,7 +32,7 @@ fn after_request(worst: impl Fn(&mut FrameConnection) -> io::Result<()> + Send +
 /// Asserts for both drivers that a transfer from `peer` ends with the exit code `exit`, that the
 /// error message contains `says`, and that exactly `delivered` is delivered.
 #[track_caller]
-fn assert_ends(what: &str, peer: &FramePeer, exit: u8, says: &str, delivered: &[u8]) {
+fn assert_ends(what: &str, peer: &H2Peer, exit: u8, says: &str, delivered: &[u8]) {
     for driver in DRIVERS {
         let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert_eq!(got.exit, exit, "{what}, {driver:?}: {}", got.message);
@@ -55,7 +55,7 @@ fn frame_floods_end_the_connection() {
     ] {
         let sent = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&sent);
-        let peer = FramePeer::start(move |_, conn| {
+        let peer = H2Peer::start(move |_, conn| {
             conn.greet(&[])?;
             conn.request()?;
             conn.send(headers(1, false, &[OK]))?;
@@ -72,7 +72,7 @@ fn frame_floods_end_the_connection() {
 fn endless_header_block_ends_the_connection() {
     let sent = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&sent);
-    let peer = FramePeer::start(move |_, conn| {
+    let peer = H2Peer::start(move |_, conn| {
         conn.greet(&[])?;
         conn.request()?;
         conn.send(headers_open(1, &block(&[OK])))?;
@@ -81,7 +81,7 @@ fn endless_header_block_ends_the_connection() {
     });
     assert_ends("empty CONTINUATION", &peer, 16, "CONTINUATION", b"");
     assert!(sent.load(SeqCst) < FOREVER);
-    let peer = FramePeer::start(move |_, conn| {
+    let peer = H2Peer::start(move |_, conn| {
         conn.greet(&[])?;
         conn.request()?;
         conn.send(headers_open(1, &block(&[OK])))?;
@@ -91,7 +91,7 @@ fn endless_header_block_ends_the_connection() {
     assert_ends("full CONTINUATION", &peer, 16, "limit", b"");
 }
 
-fn counted_flood(conn: &mut FrameConnection, field: &[u8]) -> io::Result<()> {
+fn counted_flood(conn: &mut H2ScriptConnection, field: &[u8]) -> io::Result<()> {
     let sent = conn.flood(Frame::CONTINUATION, 0, 1, field, FOREVER);
     if sent < FOREVER { Ok(()) } else { Err(io::Error::other("it was taken to the end")) }
 }
@@ -127,7 +127,7 @@ fn endless_interim_responses_are_refused() {
 
 #[test]
 fn protocol_violations_end_the_connection() {
-    type PeerAction = fn(&mut FrameConnection) -> io::Result<()>;
+    type PeerAction = fn(&mut H2ScriptConnection) -> io::Result<()>;
     let cases: [(&str, PeerAction, &str); 22] = [
         ("a window above 2^31-1", |conn| conn.send(window_update(0, 0x7fff_ffff)), "window"),
         ("a window raised by nothing", |conn| conn.send(window_update(0, 0)), "nothing"),
@@ -178,7 +178,7 @@ fn data_beyond_the_window_ends_the_connection() {
     const FRAME: usize = 16_000;
     let sent = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&sent);
-    let peer = FramePeer::start(move |_, conn| {
+    let peer = H2Peer::start(move |_, conn| {
         conn.greet(&[])?;
         conn.request()?;
         conn.send(headers(1, false, &[OK]))?;
@@ -215,7 +215,7 @@ fn non_http2_response_is_named_in_the_error() {
         ("noise", &b"220 mail.example ESMTP ready for you\r\n"[..], "not HTTP/2"),
         ("no SETTINGS first", &b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0"[..], ""),
     ] {
-        let peer = FramePeer::start(move |_, conn| {
+        let peer = H2Peer::start(move |_, conn| {
             conn.preface()?;
             conn.send(bytes)?;
             conn.drain()
@@ -291,7 +291,7 @@ fn frames_in_wrong_order_are_refused() {
 #[test]
 fn endless_goaways_and_resets_end_with_an_error() {
     // Each connection announces at once that it processed nothing.
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         conn.request()?;
         conn.send(goaway(0, 0))?;
@@ -315,7 +315,7 @@ fn endless_goaways_and_resets_end_with_an_error() {
 #[test]
 fn connection_close_after_preface_is_an_error() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| conn.preface());
+        let peer = H2Peer::start(|_, conn| conn.preface());
         let got = driver.get(&Client::new(), &peer.url("/"), &with_prior_knowledge(RequestOptions::default()));
         assert!(matches!(got.exit, 52 | 56), "{driver:?}: {} {}", got.exit, got.message);
         assert!(peer.connections() <= 5);
@@ -326,7 +326,7 @@ fn connection_close_after_preface_is_an_error() {
 fn request_waiting_for_a_stream_obeys_max_time() {
     // The peer lowers its stream limit to 0 before its first response, so later requests wait on
     // the open connection.
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
         conn.send(settings(&[(3, 0)]))?;
@@ -350,7 +350,7 @@ fn request_waiting_for_a_stream_obeys_max_time() {
 fn zero_max_streams_waits_until_max_time() {
     let mut options = with_prior_knowledge(RequestOptions::default());
     options.max_time = Some(std::time::Duration::from_secs(1));
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[(3, 0)])?;
         conn.drain()
     });
@@ -365,7 +365,7 @@ fn goaway_reaches_a_peer_that_keeps_sending() {
     for driver in DRIVERS {
         let ended = Arc::new(AtomicU64::new(0));
         let how = Arc::clone(&ended);
-        let peer = FramePeer::start(move |_, conn| {
+        let peer = H2Peer::start(move |_, conn| {
             conn.greet(&[])?;
             conn.request()?;
             // DATA on stream 0, and many bytes after it that nobody reads.

@@ -15,7 +15,7 @@ use common::{
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::byte_pattern::BytePattern;
-use testkit::frames::{Frame, FrameConnection, FramePeer, FrameRequest, data, headers, rst, settings};
+use testkit::frames::{Frame, H2Peer, H2PeerRequest, H2ScriptConnection, data, headers, rst, settings};
 use testkit::test_certificates::TestCertificates;
 
 const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -29,13 +29,13 @@ fn side_by_side(max_memory: u64) -> FleetOptions {
     FleetOptions { per_host: Some(64), max_memory, ..one_thread() }
 }
 
-fn head(conn: &mut FrameConnection, asked: &FrameRequest, length: usize) -> io::Result<()> {
+fn head(conn: &mut H2ScriptConnection, asked: &H2PeerRequest, length: usize) -> io::Result<()> {
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
 }
 
 /// Sends bytes of a body in DATA frames on a stream. `ends` is true if the last frame ends the
 /// stream.
-fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
+fn pieces(conn: &mut H2ScriptConnection, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
     let mut left = bytes.len();
     bytes.chunks(10_000).try_for_each(|piece| {
         left -= piece.len();
@@ -44,26 +44,26 @@ fn pieces(conn: &mut FrameConnection, stream: u32, bytes: &[u8], ends: bool) -> 
 }
 
 /// Answers a request. The body of the response is the request's path.
-fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
+fn answer(conn: &mut H2ScriptConnection, asked: &H2PeerRequest) -> io::Result<()> {
     head(conn, asked, asked.path().len())?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
 /// Answers every request on the connection. The body of each response is the path of its request.
-fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
+fn answer_all(conn: &mut H2ScriptConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
         answer(conn, &asked)?;
     }
 }
 
-fn requests(conn: &mut FrameConnection, count: usize) -> io::Result<Vec<FrameRequest>> {
+fn requests(conn: &mut H2ScriptConnection, count: usize) -> io::Result<Vec<H2PeerRequest>> {
     (0..count).map(|_| conn.request()).collect()
 }
 
 #[test]
 fn raised_stream_limit_is_used() {
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[(MAX_CONCURRENT_STREAMS, 1)])?;
         let first = conn.request()?;
         conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
@@ -80,7 +80,7 @@ fn raised_stream_limit_is_used() {
 
 #[test]
 fn refused_requests_wait_for_a_free_stream() {
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = requests(conn, 8)?;
         conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 2)]))?;
@@ -97,7 +97,7 @@ fn refused_requests_wait_for_a_free_stream() {
 
 /// Refuses the first two of four requests on the first connection. The bodies of the other two
 /// requests are so large that the client cannot buffer them while it waits for the first two.
-fn refuse_first_two(connection: usize, conn: &mut FrameConnection, body: &[u8]) -> io::Result<()> {
+fn refuse_first_two(connection: usize, conn: &mut H2ScriptConnection, body: &[u8]) -> io::Result<()> {
     const FIRST: usize = 140_000;
     conn.greet(&[])?;
     if connection > 0 {
@@ -130,13 +130,13 @@ fn first_body_in_output_order_gets_own_connection() {
     // With TLS, the full connection could be shared, because certificate and address match.
     for is_secure in [false, true] {
         let served = body.clone();
-        let script = move |connection, conn: &mut FrameConnection| refuse_first_two(connection, conn, &served);
+        let script = move |connection, conn: &mut H2ScriptConnection| refuse_first_two(connection, conn, &served);
         let (trusting, _ca) = trusting_ca(identity.ca_pem());
         let limit = Some(Duration::from_secs(20));
         let (peer, options) = match is_secure {
-            false => (FramePeer::start(script), defaults()),
+            false => (H2Peer::start(script), defaults()),
             true => {
-                let peer = FramePeer::start_tls(&identity, script);
+                let peer = H2Peer::start_tls(&identity, script);
                 (peer, RequestOptions { max_time: limit, ..with_h2_alpn(trusting) })
             }
         };
@@ -170,7 +170,7 @@ fn paused_http2_bodies_are_delivered_without_new_data() {
     let served = body.clone();
     let (tell, told) = channel();
     let told = Mutex::new(told);
-    let peer = FramePeer::start(move |_, conn| {
+    let peer = H2Peer::start(move |_, conn| {
         conn.greet(&[])?;
         let asked = requests(conn, STREAMS)?;
         asked.iter().try_for_each(|asked| head(conn, asked, LENGTH))?;

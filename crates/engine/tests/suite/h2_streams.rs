@@ -17,13 +17,13 @@ use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
 use http2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
 use testkit::frames::{
-    Frame, FrameConnection, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack,
+    Frame, H2Peer, H2ScriptConnection, data, headers, headers_open, ping, rst, settings, settings_ack,
 };
 
 #[test]
 fn http2_interim_responses_are_skipped() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             conn.send(headers(asked.stream, false, &[(":status", "103"), ("link", "</a>; rel=preload")]))?;
@@ -41,7 +41,7 @@ fn http2_interim_responses_are_skipped() {
 /// that come earlier in the input.
 #[test]
 fn broken_body_blocking_the_output_is_retried_first() {
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[(3, 2)])?;
         let warm_up = conn.request()?;
         answer(conn, &warm_up)?;
@@ -83,7 +83,7 @@ fn time_limits_end_only_their_own_stream() {
     let mut slow = defaults();
     slow.speed_limit = Some(SpeedLimit { bytes_per_second: 1000, time: Duration::from_secs(1) });
     for options in [late, slow] {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             let mut stuck = 0;
             while stuck == 0 {
@@ -130,7 +130,7 @@ fn limit_rate_applies_to_each_transfer() {
 fn initial_window_respects_limit_rate() {
     let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             conn.greet(&[])?;
             answer_all(conn)
         });
@@ -161,7 +161,7 @@ fn initial_window_respects_limit_rate() {
 #[test]
 fn http2_body_that_fills_its_window_can_end() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             let window = greet(conn)?;
             let asked = conn.request()?;
             let length = window.to_string();
@@ -185,7 +185,7 @@ fn http2_body_that_fills_its_window_can_end() {
 fn rate_limited_window_is_updated_before_receiving() {
     const WINDOWS: usize = 8;
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
+        let peer = H2Peer::start(|_, conn| {
             let window = greet(conn)?;
             let asked = conn.request()?;
             let body = body(WINDOWS * window as usize);
@@ -212,9 +212,9 @@ fn rate_limited_window_is_updated_before_receiving() {
     }
 }
 
-/// Opens the connection like [`FrameConnection::greet`], and returns the initial window of the
+/// Opens the connection like [`H2ScriptConnection::greet`], and returns the initial window of the
 /// client's streams.
-fn greet(conn: &mut FrameConnection) -> io::Result<u32> {
+fn greet(conn: &mut H2ScriptConnection) -> io::Result<u32> {
     conn.preface()?;
     let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
     conn.send([settings(&[]), settings_ack()].concat())?;
@@ -278,7 +278,7 @@ fn full_output_stops_only_its_own_stream() {
 fn http2_response_is_parsed_in_any_piece_size() {
     for driver in DRIVERS {
         for size in [1, 7, 1 << 20] {
-            let peer = FramePeer::start(move |_, conn| {
+            let peer = H2Peer::start(move |_, conn| {
                 conn.greet(&[])?;
                 let asked = conn.request()?;
                 let block = testkit::frames::block(&[(":status", "200"), ("x-long", &"y".repeat(3_000))]);
@@ -301,7 +301,7 @@ fn http2_response_is_parsed_in_any_piece_size() {
 
 #[test]
 fn http2_padding_is_not_part_of_the_body() {
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;
         conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", "5")]))?;

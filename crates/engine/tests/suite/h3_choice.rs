@@ -16,7 +16,7 @@ use haul::state::http3::Http3Cache;
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
 use tempfile::NamedTempFile;
 use testkit::dns_server::{DnsServer, HttpsRecordData};
-use testkit::frames::{self, FramePeer};
+use testkit::frames::{self, H2Peer};
 use testkit::h3_peer::{self, H3Peer};
 use testkit::http3::{Http3Fault, Http3Settings};
 use testkit::origin::{Origin, OriginBuilder};
@@ -179,7 +179,7 @@ fn requests_stay_on_http2_until_http3_is_open() {
     let by_http3 = Arc::new(by_http3);
     let offer = format!("h3=\":{}\"", by_http3.addr().port());
     let seen = Arc::clone(&by_http3);
-    let by_http2 = FramePeer::start_tls(&identity, move |_, conn| {
+    let by_http2 = H2Peer::start_tls(&identity, move |_, conn| {
         conn.greet(&[])?;
         loop {
             let asked = conn.request()?;

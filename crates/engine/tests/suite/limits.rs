@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use common::{DRIVERS, OK, assert_fails, following, get, start_origin, with_connect_timeout};
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn limit_rate_covers_body_received_with_head() {
     for driver in DRIVERS {
         let body = "x".repeat(100_000);
         let whole = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(whole)]]);
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(whole)]]);
         let options = RequestOptions { limit_rate: Some(200_000), ..RequestOptions::default() };
         let got = get(driver, &peer.url("/"), &options);
         let total = got.facts.total;
@@ -35,7 +35,7 @@ fn max_time_ends_a_silent_or_dripping_server() {
             ],
             vec![ScriptStep::ReadHead, ScriptStep::SendSlowly(vec![b'H'; 1 << 20], Duration::from_millis(5))],
         ] {
-            let peer = RawPeer::start(vec![script.clone(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+            let peer = H1Peer::start(vec![script.clone(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
             let client = Client::new();
             let options = RequestOptions { max_time: Some(Duration::from_millis(300)), ..RequestOptions::default() };
             let got = driver.get(&client, &peer.url("/"), &options);
@@ -49,7 +49,7 @@ fn max_time_ends_a_silent_or_dripping_server() {
         // A dripping body is never silent.
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 900000\r\n\r\n";
         let drip = ScriptStep::SendSlowly(vec![b'x'; 900_000], Duration::from_millis(5));
-        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(head), drip]]);
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(head), drip]]);
         let options = RequestOptions { max_time: Some(Duration::from_millis(300)), ..RequestOptions::default() };
         assert_fails(&get(driver, &peer.url("/"), &options), ErrorKind::Timeout, 28);
     }
@@ -58,7 +58,7 @@ fn max_time_ends_a_silent_or_dripping_server() {
 #[test]
 fn max_time_does_not_apply_to_next_transfer() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send(OK),
             ScriptStep::ReadHead,
@@ -96,7 +96,7 @@ fn max_size_bounds_every_body() {
 fn requests_with_different_connect_timeouts_share_a_connection() {
     let exchange = || [ScriptStep::ReadHead, ScriptStep::send(OK)];
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![[exchange(), exchange(), exchange()].concat()]);
+        let peer = H1Peer::start(vec![[exchange(), exchange(), exchange()].concat()]);
         let client = Client::new();
         for seconds in [30, 20, 25] {
             let mut options = RequestOptions::default();
@@ -113,7 +113,7 @@ fn dripping_tls_handshake_ends_at_connect_timeout() {
     let mut record = vec![0x16, 3, 3, 0x40, 0];
     record.resize(1200, 0);
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![ScriptStep::SendSlowly(record.clone(), Duration::from_millis(50))]);
+        let peer = H1Peer::always(vec![ScriptStep::SendSlowly(record.clone(), Duration::from_millis(50))]);
         let url = peer.url("/").replace("http:", "https:");
         let mut options = with_connect_timeout(Duration::from_millis(400));
         options.tls.verify = false;

@@ -24,7 +24,7 @@ use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, 
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, ContentChange, FaultPlan, FaultyOrigin};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn options() -> RequestOptions {
     RequestOptions::default()
@@ -129,7 +129,7 @@ fn redirected_download_resumes_its_partial_file() {
     let breaks = vec![BodyBreak::close_at(MIB + 300).times(1)];
     let path = origin.serve("moved", FaultPlan { breaks, ..FaultPlan::default() });
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", origin.url(&path));
-    let entry = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
+    let entry = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     let follow = common::following();
     assert_eq!(exit_code(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file))), 18);
     assert_success(&fetch(&Client::new(), &entry.url("/x"), &follow, FileSink::new(&file)));
@@ -260,11 +260,11 @@ fn too_small_disk_is_an_error_before_fetching() {
 }
 
 /// Starts a server that suggests the file name `name` for a body of five bytes.
-fn peer_suggesting_name(name: &str) -> RawPeer {
+fn peer_suggesting_name(name: &str) -> H1Peer {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\nhello"
     );
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)])
 }
 
 fn named(clobber: ClobberMode) -> FileOptions {
@@ -426,9 +426,9 @@ fn old_file_remains_until_replacement_is_complete() {
 }
 
 /// Starts a server that announces a body of 1 GiB and closes the connection after 20 MiB.
-fn peer_announcing_1_gib(etag: &str) -> RawPeer {
+fn peer_announcing_1_gib(etag: &str) -> H1Peer {
     let head = format!("HTTP/1.1 200 OK\r\n{etag}Accept-Ranges: bytes\r\nContent-Length: {}\r\n\r\n", 1_u64 << 30);
-    RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
+    H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send([head.as_bytes(), &vec![b'x'; 20 << 20]].concat())])
 }
 
 #[test]

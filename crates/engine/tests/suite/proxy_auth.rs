@@ -12,7 +12,7 @@ use haul::net::proxy::ProxyAuthScheme;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
 use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn digest_proxy_auth_succeeds_in_tunnels_and_forwarding() {
@@ -65,7 +65,7 @@ fn digest_answer_uses_new_connection_after_proxy_close() {
                 ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
                 ScriptStep::Close,
             ];
-            let peer = RawPeer::start(vec![asks.clone(), opens]);
+            let peer = H1Peer::start(vec![asks.clone(), opens]);
             let options =
                 adjusted(with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
                     (to.auth, to.tunnel) = (ProxyAuthScheme::Any, true)
@@ -75,7 +75,7 @@ fn digest_answer_uses_new_connection_after_proxy_close() {
             assert!(!String::from_utf8_lossy(&first).contains("Proxy-Authorization"));
             assert!(String::from_utf8_lossy(&second).contains("Proxy-Authorization: Digest username=\"me\""));
             // A proxy that always challenges is asked a limited number of times.
-            let stubborn = RawPeer::always(asks);
+            let stubborn = H1Peer::always(asks);
             let options = adjusted(
                 with_proxy(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()),
                 |to| (to.auth, to.tunnel) = (ProxyAuthScheme::Any, true),
@@ -99,7 +99,7 @@ fn tunnels() -> Vec<ScriptStep> {
     vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\n\r\n"), ScriptStep::ReadHead, ok, ScriptStep::Close]
 }
 
-fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
+fn tunnelled_with_digest(peer: &H1Peer) -> RequestOptions {
     adjusted(with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
         (to.auth, to.tunnel) = (ProxyAuthScheme::Digest, true);
     })
@@ -112,12 +112,12 @@ fn stale_proxy_nonce_is_answered_on_new_connection() {
         vec![ScriptStep::ReadHead, challenge(nonce, &format!("{fields}\r\nConnection: close")), ScriptStep::Close]
     };
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![leaves(0), leaves(1), tunnels()]);
+        let peer = H1Peer::start(vec![leaves(0), leaves(1), tunnels()]);
         let options = tunnelled_with_digest(&peer);
         assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?}");
         assert!(String::from_utf8_lossy(&peer.received(2)).contains("nonce=\"1\""));
         // A proxy to which every nonce is stale is asked a limited number of times.
-        let peer = RawPeer::start((0..20).map(leaves).collect());
+        let peer = H1Peer::start((0..20).map(leaves).collect());
         let options = tunnelled_with_digest(&peer);
         assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
         assert_eq!(peer.connections(), 4, "{driver:?}");
@@ -132,10 +132,10 @@ fn proxy_closing_after_challenge_is_retried_once() {
         let reads = vec![ScriptStep::ReadHead, challenge(0, ""), ScriptStep::ReadHead, ScriptStep::Close];
         let resets = vec![ScriptStep::ReadHead, challenge(0, ""), ScriptStep::ReadHead, ScriptStep::Reset];
         for asks in [closes, reads, resets] {
-            let peer = RawPeer::start(vec![asks.clone(), tunnels()]);
+            let peer = H1Peer::start(vec![asks.clone(), tunnels()]);
             let options = tunnelled_with_digest(&peer);
             assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?} {asks:?}");
-            let peer = RawPeer::start(vec![asks, vec![ScriptStep::ReadHead]]);
+            let peer = H1Peer::start(vec![asks, vec![ScriptStep::ReadHead]]);
             let options = tunnelled_with_digest(&peer);
             let says = "the proxy closed the connection before it answered CONNECT";
             assert_fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Receive, 56, says);

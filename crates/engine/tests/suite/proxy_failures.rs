@@ -10,7 +10,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 use proxy::{adjusted, assert_fails, client};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::unused_port::unused_port;
 
 #[test]
@@ -37,7 +37,7 @@ fn proxy_that_refuses_connect_is_not_retried() {
             ("HTTP/1.1 200 OK\r\nX: y", ErrorKind::Receive, 56, "closed the connection"),
             ("", ErrorKind::Receive, 56, "closed the connection"),
         ] {
-            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(answer), ScriptStep::Close]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(answer), ScriptStep::Close]);
             let options = with_proxy(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default());
             let got = driver.get(&client(), "https://example.test/", &options);
             assert_fails(&got, kind, exit, says);
@@ -52,7 +52,7 @@ fn endless_connect_response_is_refused() {
         for (start, repeated) in
             [("HTTP/1.1 200 OK\r\n", "X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n"), ("", "HTTP/1.1 100 Go\r\n\r\n")]
         {
-            let peer = RawPeer::always(vec![
+            let peer = H1Peer::always(vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send(start),
                 ScriptStep::SendRepeatedly(repeated.as_bytes().to_vec(), 1 << 22),
@@ -67,7 +67,7 @@ fn endless_connect_response_is_refused() {
 fn silent_proxy_ends_at_connect_timeout() {
     for driver in DRIVERS {
         for url in ["http", "https", "socks5h", "socks4a"] {
-            let peer = RawPeer::always(vec![ScriptStep::ReadToEnd]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadToEnd]);
             let mut options = with_proxy(
                 &format!("{url}://{}", peer.addr()),
                 &common::with_connect_timeout(Duration::from_millis(100)),

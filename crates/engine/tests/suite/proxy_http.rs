@@ -15,7 +15,7 @@ use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, basic, client};
 use rustls::{ServerConnection, StreamOwned};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
 #[test]
@@ -202,7 +202,7 @@ fn proxy_connection_field_in_response_is_obeyed() {
             ScriptStep::ReadHead,
             ok("1.0", "X: y"),
         ];
-        let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
+        let peer = H1Peer::start(vec![closes.clone(), closes, keeps]);
         let options = with_proxy(&format!("http://{}", peer.addr()), &RequestOptions::default());
         for connections in [1, 2, 3, 3] {
             assert_eq!(driver.get(&client, "http://example.test/", &options).ok(), b"ok", "{driver:?}");
@@ -219,7 +219,7 @@ fn body_after_connect_response_is_never_truncated() {
     let mut answer = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec();
     answer.extend_from_slice(&body);
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![
+        let peer = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::Send(answer.clone()),
             ScriptStep::ReadHead,
@@ -241,7 +241,7 @@ fn bytes_after_connect_response_belong_to_tunnel() {
     for driver in DRIVERS {
         // In one write with the CONNECT response, before the request: such bytes are not a
         // response.
-        let early = RawPeer::always(vec![
+        let early = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::send(format!("{answer}{response}")),
             ScriptStep::ReadHead,
@@ -253,7 +253,7 @@ fn bytes_after_connect_response_belong_to_tunnel() {
         let got = driver.get(&client(), "http://example.test/", &options);
         assert!(got.exit == 0 && got.body == b"hello" || got.exit != 0 && got.body.is_empty(), "{got:?}");
 
-        let later = RawPeer::always(vec![
+        let later = H1Peer::always(vec![
             ScriptStep::ReadHead,
             ScriptStep::send_bytewise(answer),
             ScriptStep::ReadHead,

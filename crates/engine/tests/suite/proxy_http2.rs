@@ -10,7 +10,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::{Client, RequestOptions};
 use haul_policy::proxy::Proxy;
 use testkit::frames::{
-    Frame, FrameConnection, FramePeer, FrameRequest, data, frame, goaway, headers, rst, window_update,
+    Frame, H2Peer, H2PeerRequest, H2ScriptConnection, data, frame, goaway, headers, rst, window_update,
 };
 use testkit::test_certificates::TestCertificates;
 
@@ -19,16 +19,16 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// Starts a scripted HTTP/2 proxy that serves each connection by calling `serve`.
 fn proxy(
-    serve: impl Fn(&mut FrameConnection) -> io::Result<()> + Send + Sync + 'static,
-) -> (FramePeer, tempfile::TempDir) {
+    serve: impl Fn(&mut H2ScriptConnection) -> io::Result<()> + Send + Sync + 'static,
+) -> (H2Peer, tempfile::TempDir) {
     let identity = TestCertificates::generate();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ca"), identity.ca_pem()).unwrap();
-    (FramePeer::start_tls(&identity, move |_, conn| serve(conn)), folder)
+    (H2Peer::start_tls(&identity, move |_, conn| serve(conn)), folder)
 }
 
 /// Accepts a CONNECT, and reads the head of a request from the tunnel. Returns the CONNECT request.
-fn opened(conn: &mut FrameConnection) -> io::Result<FrameRequest> {
+fn opened(conn: &mut H2ScriptConnection) -> io::Result<H2PeerRequest> {
     let asked = conn.request()?;
     conn.send(headers(asked.stream, false, &[OK]))?;
     let mut head = Vec::new();
@@ -40,7 +40,7 @@ fn opened(conn: &mut FrameConnection) -> io::Result<FrameRequest> {
 
 /// Fetches `http://origin.test/` through the proxy with each driver, and returns both results.
 /// `with` changes the request options.
-fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<FetchOutcome> {
+fn through(peer: &(H2Peer, tempfile::TempDir), with: impl Fn(&mut RequestOptions)) -> Vec<FetchOutcome> {
     let mut proxy = ProxyOptions::default();
     let url = format!("https://user:word@localhost:{}", peer.0.addr().port());
     proxy.proxy = Some(Proxy::parse(&url).unwrap());
@@ -54,7 +54,7 @@ fn through(peer: &(FramePeer, tempfile::TempDir), with: impl Fn(&mut RequestOpti
 /// Asserts for both drivers that a transfer through the proxy ends with the exit code `exit`, that
 /// the error message contains `says`, and that exactly `delivered` is delivered.
 #[track_caller]
-fn assert_ends(peer: &(FramePeer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
+fn assert_ends(peer: &(H2Peer, tempfile::TempDir), exit: u8, says: &str, delivered: &[u8]) {
     for got in through(peer, |_| ()) {
         assert_eq!(got.exit, exit, "{}", got.message);
         assert!(got.message.contains(says), "{}", got.message);
@@ -182,7 +182,7 @@ fn proxy_challenge_is_answered_on_the_same_connection() {
 #[test]
 fn broken_http2_tunnel_is_an_error() {
     let half: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello";
-    let cut = |end: fn(&mut FrameConnection, u32) -> io::Result<()>| {
+    let cut = |end: fn(&mut H2ScriptConnection, u32) -> io::Result<()>| {
         proxy(move |conn| {
             conn.greet(&[])?;
             let asked = opened(conn)?;

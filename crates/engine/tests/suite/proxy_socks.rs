@@ -8,7 +8,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::proxy::Proxy;
 use proxy::{TestProxy, TestProxyBehavior, adjusted, assert_fails, client};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn every_socks_version_connects() {
@@ -100,7 +100,7 @@ fn truncated_and_hostile_socks_replies_are_errors() {
     let reply: &[u8] = b"\x05\x00\x05\x00\x00\x03\x09localhost\x00\x50";
     for driver in DRIVERS {
         for cut in 0..reply.len() {
-            let peer = RawPeer::always(vec![
+            let peer = H1Peer::always(vec![
                 ScriptStep::ReadBytes(3),
                 ScriptStep::send_bytewise(&reply[..cut]),
                 ScriptStep::HalfClose,
@@ -117,7 +117,7 @@ fn truncated_and_hostile_socks_replies_are_errors() {
             b"\x05\x00\x05\x02",
             b"\x05\x00\x05\x00\x00\x09",
         ] {
-            let peer = RawPeer::always(vec![
+            let peer = H1Peer::always(vec![
                 ScriptStep::ReadBytes(3),
                 ScriptStep::send(bad),
                 ScriptStep::HalfClose,

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::{DRIVERS, OK, assert_fails, following, get, start_origin};
 use haul::{ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
 fn post(content: &str) -> RequestOptions {
@@ -78,7 +78,7 @@ fn too_many_redirects_or_other_schemes_fail() {
 #[test]
 fn long_redirect_body_is_not_read() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send("HTTP/1.1 302 Found\r\nLocation: /2\r\nContent-Length: 900000000\r\n\r\n"),

@@ -14,7 +14,7 @@ use haul::body::upload::{BodyPiece, RequestBody};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent, MultipartBoundary, MultipartLayout};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn sending(method: &str, body: impl Into<RequestBody>) -> RequestOptions {
     RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
@@ -96,7 +96,7 @@ fn multipart_body_has_its_announced_length() {
 fn one_shot_reader_is_not_sent_again() {
     for driver in DRIVERS {
         let redirect = "HTTP/1.1 307 Go\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n";
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send("HTTP/1.1 100 Continue\r\n\r\n"),
             ScriptStep::ReadBytes(13),
@@ -106,7 +106,7 @@ fn one_shot_reader_is_not_sent_again() {
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!((got.kind, got.exit), (Some(ErrorKind::Rewind), 65), "{driver:?} {}", got.message);
         // The same options again: the reader is consumed now, which is not an empty body.
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(OK)]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(OK)]);
         assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 65, "{driver:?}");
     }
 }
@@ -120,7 +120,7 @@ fn file_shrinking_during_upload_is_a_read_error() {
             fs::write(&path, vec![b'x'; before]).unwrap();
             let options = sending("PUT", RequestBody::file(&path).unwrap());
             fs::write(&path, vec![b'x'; after]).unwrap();
-            let peer = RawPeer::always(vec![ScriptStep::ReadToEnd]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadToEnd]);
             let got = driver.get(&Client::new(), &peer.url("/"), &options);
             assert_eq!((got.kind, got.exit), (Some(ErrorKind::Read), 26), "{driver:?} {before} {}", got.message);
             assert!(got.message.contains("shorter"), "{}", got.message);
@@ -134,7 +134,7 @@ fn large_body_is_announced_with_expect_100_continue() {
     const SIZE: usize = (1 << 20) + 1;
     for driver in DRIVERS {
         let refused = "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::send(refused), ScriptStep::ReadToEnd],
             vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(SIZE), ScriptStep::send(OK), ScriptStep::Close],
         ]);
@@ -146,7 +146,7 @@ fn large_body_is_announced_with_expect_100_continue() {
 
         // A silent server gets the body after the timeout, or at once if it is not asked.
         for (wait, is_asked) in [(Duration::from_millis(20), true), (Duration::ZERO, false)] {
-            let peer = RawPeer::start(vec![vec![
+            let peer = H1Peer::start(vec![vec![
                 ScriptStep::ReadHead,
                 ScriptStep::ReadBytes(SIZE),
                 ScriptStep::send(OK),
@@ -172,7 +172,7 @@ fn challenge_with_unread_body_gets_new_connection() {
                 ScriptStep::send(format!("{challenge}Content-Length: 0\r\n\r\n")),
                 ScriptStep::Await(1),
             ];
-            let peer = RawPeer::start(vec![
+            let peer = H1Peer::start(vec![
                 unread,
                 vec![ScriptStep::ReadHead, ScriptStep::ReadBytes(len), ScriptStep::send(OK)],
             ]);
@@ -195,7 +195,7 @@ fn refused_small_reader_body_keeps_the_connection() {
     let exchange =
         |answer: &str| [ScriptStep::ReadHead, ScriptStep::ReadBytes(content.len()), ScriptStep::send(answer)];
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![[exchange(refused), exchange(OK)].concat()]);
+        let peer = H1Peer::start(vec![[exchange(refused), exchange(OK)].concat()]);
         let client = Client::new();
         for status in [401, 200] {
             let body = RequestBody::reader(DribblingReader(b"hello".to_vec()));
@@ -212,7 +212,7 @@ fn ntlm_requests_with_large_bodies_share_a_connection() {
     let exchange = |answer: &str| [ScriptStep::ReadHead, ScriptStep::ReadBytes(MUCH), ScriptStep::send(answer)];
     let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: NTLM abc\r\nContent-Length: 0\r\n\r\n";
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![[exchange(challenge), exchange(OK)].concat()]);
+        let peer = H1Peer::start(vec![[exchange(challenge), exchange(OK)].concat()]);
         let client = Client::new();
         for (leg, status) in [("NTLM one", 401), ("NTLM two", 200)] {
             let fields = vec![("Authorization".to_owned(), leg.into())];
@@ -234,7 +234,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
         ..AuthOptions::user(Credentials::new("me", "secret").unwrap())
     };
     for driver in DRIVERS {
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(challenge), ScriptStep::ReadToEnd]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(challenge), ScriptStep::ReadToEnd]);
         let unknown = || RequestBody::reader(&b"abc"[..]);
         let options = RequestOptions { auth: digest(), ..sending("PUT", unknown()) };
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
@@ -249,7 +249,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
 
         // A known length permits the upload, and so does an explicit `Transfer-Encoding: chunked`.
         for (field, value, size) in [("Content-Length", "3", 3), ("Transfer-Encoding", "chunked", 13)] {
-            let peer = RawPeer::start(vec![
+            let peer = H1Peer::start(vec![
                 vec![
                     ScriptStep::ReadHead,
                     ScriptStep::send(challenge.replace("keep-alive", "close")),
@@ -264,7 +264,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
         }
 
         // The version of one origin does not apply to another.
-        let other = RawPeer::start(vec![vec![
+        let other = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::ReadBytes(13),
             ScriptStep::send(OK),
@@ -272,7 +272,7 @@ fn chunked_body_is_not_sent_to_http10_server() {
         ]]);
         let redirect = format!("HTTP/1.0 307 Go\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
         for (to, exit) in [(redirect.clone(), 65), (redirect.replace(&other.url("/"), "/x"), 25)] {
-            let peer = RawPeer::always(vec![
+            let peer = H1Peer::always(vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send("HTTP/1.1 100 Continue\r\n\r\n"),
                 ScriptStep::ReadBytes(13),
@@ -322,7 +322,7 @@ fn sending_and_receiving_large_bodies_do_not_deadlock() {
             ScriptStep::ReadBytes(SIZE),
             ScriptStep::Close,
         ];
-        let peer = RawPeer::start(vec![script]);
+        let peer = H1Peer::start(vec![script]);
         let body: Arc<[u8]> = vec![b'y'; SIZE].into();
         let options = RequestOptions {
             method: "POST".into(),

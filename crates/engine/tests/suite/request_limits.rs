@@ -14,7 +14,7 @@ use common::{DRIVERS, FleetRunResult, one_thread, retrying, run, single_stage, w
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use http2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
-use testkit::frames::{FrameConnection, FramePeer, goaway, settings};
+use testkit::frames::{H2Peer, H2ScriptConnection, goaway, settings};
 
 const MANY: usize = 2000;
 
@@ -38,7 +38,7 @@ fn once(mut options: RequestOptions) -> RequestOptions {
 
 /// Answers `count` requests on a connection, one at a time. If `says` is true, announces the last
 /// one with a GOAWAY; otherwise, the connection closes without notice.
-fn answer_few(conn: &mut FrameConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
+fn answer_few(conn: &mut H2ScriptConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {
         let asked = conn.request()?;
@@ -55,7 +55,7 @@ fn limited_http2_connections_waste_few_requests() {
     for (at_once, count, says) in
         [(100, 1, true), (1, 3, true), (100, 3, true), (100, 20, true), (1, 3, false), (100, 20, false)]
     {
-        let peer = FramePeer::start(move |_, conn| answer_few(conn, at_once, count, says));
+        let peer = H2Peer::start(move |_, conn| answer_few(conn, at_once, count, says));
         let client = Client::new();
         // A server that closes without GOAWAY may lose sent responses.
         let options = if says { once(defaults()) } else { with_prior_knowledge(retrying(3)) };
@@ -71,7 +71,7 @@ fn limited_http2_connections_waste_few_requests() {
 
 #[test]
 fn next_connection_gets_more_requests_after_early_close() {
-    let peer = FramePeer::start(|number, conn| match number {
+    let peer = H2Peer::start(|number, conn| match number {
         0 => answer_few(conn, 100, 1, true),
         _ => {
             conn.greet(&[])?;
@@ -86,7 +86,7 @@ fn next_connection_gets_more_requests_after_early_close() {
 
 #[test]
 fn lost_requests_are_sent_on_one_new_connection() {
-    let peer = FramePeer::start(|number, conn| {
+    let peer = H2Peer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 {
             return answer_all(conn);
@@ -104,7 +104,7 @@ fn lost_requests_are_sent_on_one_new_connection() {
 /// limit, and lowers it a few times.
 #[test]
 fn client_waits_for_a_zero_stream_limit() {
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[(MAX_CONCURRENT_STREAMS, 0)])?;
         conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
         for n in 1.. {
@@ -128,7 +128,7 @@ fn client_waits_for_a_zero_stream_limit() {
 #[test]
 fn graceful_goaway_loses_no_request() {
     const TAKES: usize = 100;
-    let peer = FramePeer::start(|_, conn| {
+    let peer = H2Peer::start(|_, conn| {
         conn.greet(&[])?;
         for n in 1..=TAKES {
             let asked = conn.request()?;
@@ -150,7 +150,7 @@ fn connection_without_any_answer_is_replaced_once() {
     // The GOAWAY comes at once, or after the first request.
     for reads in [false, true] {
         let start = || {
-            FramePeer::start(move |number, conn| {
+            H2Peer::start(move |number, conn| {
                 conn.greet(&[])?;
                 if number > 0 {
                     return answer_all(conn);
@@ -176,7 +176,7 @@ fn connection_without_any_answer_is_replaced_once() {
 
 #[test]
 fn connection_close_after_settings_costs_one_retry() {
-    let peer = FramePeer::start(|number, conn| {
+    let peer = H2Peer::start(|number, conn| {
         conn.greet(&[])?;
         if number > 0 { answer_all(conn) } else { Ok(()) }
     });

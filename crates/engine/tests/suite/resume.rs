@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use testkit::faulty::{
     BodyBreak, BodyBreakOffset, BreakKind, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange,
 };
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn after(bytes: u64) -> BodyBreak {
     BodyBreak { how: BreakKind::Close, place: BodyBreakOffset::After(bytes), times: None }
@@ -202,7 +202,7 @@ fn status_416_without_length_probes_the_last_byte() {
         (ScriptStep::send("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), 22),
         (refused.clone(), 33),
     ] {
-        let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, refused.clone(), ScriptStep::ReadHead, answer]]);
+        let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, refused.clone(), ScriptStep::ReadHead, answer]]);
         let options = RequestOptions { resume_from: Some(10), fail: true, ..RequestOptions::default() };
         let sink = NonRestartableSink::default();
         let outcome = fetch(&Client::new(), &peer.url("/"), &options, sink.clone());
@@ -215,12 +215,12 @@ fn status_416_without_length_probes_the_last_byte() {
 
 /// Starts a server that redirects to these URLs in turn: the request on each connection to the next
 /// URL.
-fn redirecting(to: &[String]) -> RawPeer {
+fn redirecting(to: &[String]) -> H1Peer {
     let script = |to: &String| {
         let reply = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         vec![ScriptStep::ReadHead, ScriptStep::send(reply)]
     };
-    RawPeer::start(to.iter().map(script).collect())
+    H1Peer::start(to.iter().map(script).collect())
 }
 
 fn following(retries: u32) -> RequestOptions {
@@ -247,8 +247,8 @@ fn retry_after_redirect_starts_at_the_first_url() {
             vec![busy.clone(), ScriptStep::Close]
         };
         for fault in faults {
-            let bad = RawPeer::always(vec![ScriptStep::ReadHead, fault]);
-            let good = RawPeer::always(vec![ScriptStep::ReadHead, ten("200 OK", "", "0123456789")]);
+            let bad = H1Peer::always(vec![ScriptStep::ReadHead, fault]);
+            let good = H1Peer::always(vec![ScriptStep::ReadHead, ten("200 OK", "", "0123456789")]);
             let first = redirecting(&[bad.url("/f"), good.url("/f")]);
             let options = RequestOptions { fail: true, ..following(1) };
             let got = driver.get(&Client::new(), &first.url("/get"), &options);
@@ -261,10 +261,10 @@ fn retry_after_redirect_starts_at_the_first_url() {
 #[test]
 fn resume_after_redirect_keeps_the_range() {
     for driver in DRIVERS {
-        let once = RawPeer::start(vec![vec![ScriptStep::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
+        let once = H1Peer::start(vec![vec![ScriptStep::ReadHead, ten("200 OK", "ETag: \"v\"\r\n", "01234")]]);
         let fields = "ETag: \"v\"\r\nContent-Range: bytes 5-9/10\r\n";
         let part = format!("HTTP/1.1 206 Partial Content\r\n{fields}Content-Length: 5\r\n\r\n56789");
-        let other = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(part)]]);
+        let other = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(part)]]);
         let first = redirecting(&[once.url("/signed/1"), other.url("/signed/2")]);
         let got = driver.get(&Client::new(), &first.url("/asset"), &following(1));
         assert_eq!(got.ok(), b"0123456789", "{driver:?}");
@@ -279,7 +279,7 @@ fn resume_after_redirect_keeps_the_range() {
 fn retry_after_303_requests_only_the_target() {
     for driver in DRIVERS {
         let busy = ScriptStep::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
-        let target = RawPeer::start(vec![vec![
+        let target = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             busy,
             ScriptStep::ReadHead,
@@ -289,7 +289,7 @@ fn retry_after_303_requests_only_the_target() {
             "HTTP/1.1 303 See Other\r\nLocation: {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             target.url("/done")
         );
-        let first = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
+        let first = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply)]);
         let options = RequestOptions { method: "POST".into(), body: Some("x".into()), fail: true, ..following(1) };
         assert_eq!(driver.get(&Client::new(), &first.url("/"), &options).ok(), b"0123456789", "{driver:?}");
         assert_eq!(first.connections(), 1, "{driver:?}: what was posted is not posted again");
@@ -316,7 +316,7 @@ fn range_other_than_the_requested_one_is_refused() {
         let reply = format!("HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\nContent-Range: {sent}\r\n\r\nhello");
         let options = RequestOptions { range: Some(asked.into()), ..RequestOptions::default() };
         for driver in DRIVERS {
-            let peer = RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
+            let peer = H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::send(&reply)]]);
             let got = get(driver, &peer.url("/"), &options);
             let expected = if is_right { (0, "hello") } else { (33, "") };
             assert_eq!((got.exit, std::str::from_utf8(&got.body).unwrap()), expected, "{driver:?} {asked} {sent}");
@@ -330,7 +330,7 @@ fn body_restarts_count_as_retries() {
         vec![ScriptStep::ReadHead, ten("200 OK", &format!("ETag: \"node{node}\"\r\n"), &"0123456789"[..sent])]
     };
     for (retries, code) in [(3, 0), (2, 18)] {
-        let peer = RawPeer::start((0..4).map(|node| script(node, if node < 3 { 5 } else { 10 })).collect());
+        let peer = H1Peer::start((0..4).map(|node| script(node, if node < 3 { 5 } else { 10 })).collect());
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("file");
         let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(retries), FileSink::new(&file));
@@ -342,7 +342,7 @@ fn body_restarts_count_as_retries() {
         let head = format!("HTTP/1.1 200 OK\r\nETag: \"node{node}\"\r\nContent-Length: 600000\r\n\r\n");
         vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(vec![b'x'; 400_000])]
     };
-    let peer = RawPeer::start((0..12).map(script).collect());
+    let peer = H1Peer::start((0..12).map(script).collect());
     let outcome = fetch(&Client::new(), &peer.url("/"), &retrying(3), common::BufferSink::default());
     assert_eq!((exit_code(&outcome), peer.connections()), (18, 4), "{:?}", outcome.result);
 }

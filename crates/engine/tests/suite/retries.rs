@@ -18,7 +18,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_proto::h1::{H1Config, H1Event, H1Machine};
 use haul_proto::time::Timestamp;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 #[test]
 fn transient_statuses_are_retried() {
@@ -50,7 +50,7 @@ fn retry_after_delay_is_honoured_and_capped() {
         let mut capped = retrying(1);
         capped.retry.cap = Duration::from_millis(1);
         for seconds in ["3600", "18446744073709551615", "99999999999999999999999"] {
-            let peer = RawPeer::start(vec![vec![
+            let peer = H1Peer::start(vec![vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send(format!("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: {seconds}\r\n\r\n")),
                 ScriptStep::ReadHead,
@@ -59,7 +59,7 @@ fn retry_after_delay_is_honoured_and_capped() {
             assert_eq!(get(driver, &peer.url("/"), &capped).ok(), b"ok", "{driver:?} {seconds}");
         }
         // Without retries the field has no effect.
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             ScriptStep::send("HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nRetry-After: 18446744073709551615\r\n\r\n"),
         ]]);
@@ -75,7 +75,7 @@ fn headless_response_is_accepted_only_on_new_connections() {
         for (method, exit, connections) in [("GET", 0, 2), ("POST", 8, 1)] {
             let headless = [ScriptStep::ReadHead, ScriptStep::send("no head"), ScriptStep::Close];
             let used = [vec![ScriptStep::ReadHead, ScriptStep::send(OK)], headless.to_vec()].concat();
-            let peer = RawPeer::start(vec![used, headless.to_vec()]);
+            let peer = H1Peer::start(vec![used, headless.to_vec()]);
             let client = Client::new();
             let mut options = RequestOptions { method: method.into(), ..RequestOptions::default() };
             options.deviations.http09 = true;
@@ -93,7 +93,7 @@ fn headless_response_is_accepted_only_on_new_connections() {
 fn idempotent_request_on_stale_connection_is_resent_once() {
     for driver in DRIVERS {
         for (method, expected) in [("GET", 0), ("POST", 52)] {
-            let peer = RawPeer::start(vec![
+            let peer = H1Peer::start(vec![
                 // The server reads the second request and closes.
                 vec![ScriptStep::ReadHead, ScriptStep::send(OK), ScriptStep::ReadHead, ScriptStep::Close],
                 vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
@@ -106,7 +106,7 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
             assert_eq!((got.facts.retries, peer.connections()), (0, if expected == 0 { 2 } else { 1 }), "{driver:?}");
         }
         // `any_method` permits resending a POST.
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![
                 ScriptStep::ReadHead,
                 ScriptStep::send(OK),
@@ -124,7 +124,7 @@ fn idempotent_request_on_stale_connection_is_resent_once() {
         assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
         assert!(peer.received(1).ends_with(b"a=1"), "{driver:?}");
         // A new connection that fails like this is not replaced.
-        let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::Close]);
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Close]);
         assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).exit, 52, "{driver:?}");
         assert_eq!(peer.connections(), 1, "{driver:?}");
     }
@@ -144,7 +144,7 @@ fn broken_response_is_retried_when_retries_are_set() {
             vec![ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 20"), ScriptStep::Close],
         ];
         for script in broken {
-            let peer = RawPeer::start(vec![script.clone(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
+            let peer = H1Peer::start(vec![script.clone(), vec![ScriptStep::ReadHead, ScriptStep::send(OK)]]);
             let got = if driver == DriverKind::Blocking {
                 get(driver, &peer.url("/"), &retrying(1))
             } else {
@@ -162,7 +162,7 @@ fn body_that_always_breaks_off_exhausts_retries() {
     let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
     let broken = vec![ScriptStep::ReadHead, ScriptStep::Send(half), ScriptStep::Close];
     let whole = vec![ScriptStep::ReadHead, ScriptStep::send(OK)];
-    let peer = RawPeer::start(vec![broken.clone(), broken.clone(), broken, whole]);
+    let peer = H1Peer::start(vec![broken.clone(), broken.clone(), broken, whole]);
     // The sink of this test can restart.
     let got = get(DriverKind::Blocking, &peer.url("/"), &retrying(2));
     assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
@@ -171,7 +171,7 @@ fn body_that_always_breaks_off_exhausts_retries() {
 /// Fetches a URL as the second URL of a fleet. The body of the first URL is streamed to the output,
 /// while the body of the second URL is buffered and can be restarted.
 fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome {
-    let slow = RawPeer::start(vec![vec![
+    let slow = H1Peer::start(vec![vec![
         ScriptStep::ReadHead,
         ScriptStep::Await(1),
         ScriptStep::send("HTTP/1.1 204 No Content\r\n\r\n"),
@@ -187,7 +187,7 @@ fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome 
         slow.release();
         slow.finished(1);
     });
-    let notes = NotifyingReport { notes: common::RecordingReport::default(), url: url.clone(), done };
+    let notes = NotifyingReporter { notes: common::RecordingReporter::default(), url: url.clone(), done };
     let seen = notes.notes.clone();
     let output = with_time_limit("the fleet", move || {
         let (mut reader, writer) = std::io::pipe().unwrap();
@@ -202,13 +202,13 @@ fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome 
 }
 
 /// A report that sends a message when the transfer of one given URL has finished.
-struct NotifyingReport {
-    notes: common::RecordingReport,
+struct NotifyingReporter {
+    notes: common::RecordingReporter,
     url: String,
     done: std::sync::mpsc::Sender<()>,
 }
 
-impl haul::fleet::TransferReporter for NotifyingReport {
+impl haul::fleet::TransferReporter for NotifyingReporter {
     fn finished(&self, job: &haul::fleet::FleetJob, outcome: &haul::transfer::TransferOutcome) -> Option<Vec<u8>> {
         if job.url == self.url {
             let _ = self.done.send(());
@@ -224,7 +224,7 @@ fn delivered_output_is_not_fetched_again() {
         ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwrong"),
         ScriptStep::Close,
     ];
-    let peer = RawPeer::always(script.clone());
+    let peer = H1Peer::always(script.clone());
     let (mut reader, writer) = std::io::pipe().unwrap();
     let (url, options) = (peer.url("/"), Arc::new(retrying(3)));
     let outcome = with_time_limit("fetch", move || {
@@ -237,7 +237,7 @@ fn delivered_output_is_not_fetched_again() {
     assert_eq!((output.as_str(), peer.connections()), ("wrong", 1));
 
     // The first URL of a fleet streams as well.
-    let peer = RawPeer::always(script);
+    let peer = H1Peer::always(script);
     let got = get(DriverKind::Reactor, &peer.url("/"), &retrying(3));
     assert_eq!((got.exit, &got.body[..], peer.connections()), (18, &b"wrong"[..], 1));
 }
@@ -245,7 +245,7 @@ fn delivered_output_is_not_fetched_again() {
 #[test]
 fn timeout_is_retried_when_retries_are_set() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
+        let peer = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::ReadToEnd],
             vec![ScriptStep::ReadHead, ScriptStep::send(OK)],
         ]);
@@ -265,7 +265,7 @@ fn protocol_violation_is_not_retried() {
             ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", 4, ErrorKind::PartialBody),
             ("HTTP/1.1 200 OK\r\nContent-", 4, ErrorKind::Receive),
         ] {
-            let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close]);
+            let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(reply), ScriptStep::Close]);
             // The reactor's output could not restart.
             let got = match driver {
                 DriverKind::Blocking => driver.get(&Client::new(), &peer.url("/"), &retrying(3)),

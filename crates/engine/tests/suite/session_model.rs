@@ -27,7 +27,7 @@ use testkit::rng::Rng;
 
 /// A random HTTP/1.1 request to [`ScriptedServer`], and the server's script for it.
 #[derive(Clone)]
-struct Http1Request {
+struct RandomHttp1Request {
     server: ScriptedServer,
     scripts: Arc<HashMap<u64, ReplyScript>>,
     number: u64,
@@ -87,7 +87,7 @@ fn a_script(rng: &mut Rng, number: u64, count: u64, ends: &[ConnectionEnd]) -> R
     }
 }
 
-impl Http1Request {
+impl RandomHttp1Request {
     fn any(rng: &mut Rng, server: &ScriptedServer, scripts: &Arc<HashMap<u64, ReplyScript>>, number: u64) -> Self {
         let sends = (rng.below(3) == 0).then(|| UploadPlan::any(rng));
         let method = match sends {
@@ -98,7 +98,7 @@ impl Http1Request {
     }
 }
 
-impl SessionRequest for Http1Request {
+impl SessionRequest for RandomHttp1Request {
     fn way(&self) -> CallStyle {
         self.way
     }
@@ -191,7 +191,7 @@ fn try_route(seed: u64, route: fn(&mut Rng) -> SessionRoute) {
     let ends = &ends[..ends.len() - usize::from(!is_forged)];
     let scripts: HashMap<_, _> = (0..count).map(|number| (number, a_script(&mut rng, number, count, ends))).collect();
     let (server, scripts) = (ScriptedServer::start(scripts.clone(), route), Arc::new(scripts));
-    let cases = (0..count).map(|number| Http1Request::any(&mut rng, &server, &scripts, number)).collect();
+    let cases = (0..count).map(|number| RandomHttp1Request::any(&mut rng, &server, &scripts, number)).collect();
     let client = Client::builder().options(|options| options.retry = retrying(8).retry);
     let client = server.route().client(client, server.port(), &mut rng).build();
     let mut batch = a_batch(&mut rng);
@@ -215,7 +215,7 @@ fn requests_by_any_route_get_their_own_responses() {
 
 /// A random request over HTTP/2, and the expected response.
 #[derive(Clone)]
-struct Http2Request {
+struct RandomHttp2Request {
     url: String,
     asks: RequestedBody,
     way: CallStyle,
@@ -234,7 +234,7 @@ enum RequestedBody {
     Echo(u64, UploadPlan),
 }
 
-impl SessionRequest for Http2Request {
+impl SessionRequest for RandomHttp2Request {
     fn way(&self) -> CallStyle {
         self.way
     }
@@ -285,7 +285,7 @@ fn try_http2(seed: u64) {
         let way = CallStyle::any(&mut rng);
         if rng.below(3) == 0 {
             let url = if is_secure { honest.https_url("/echo") } else { honest.url("/echo") };
-            return Http2Request {
+            return RandomHttp2Request {
                 url,
                 asks: RequestedBody::Echo(number, UploadPlan::any(&mut rng)),
                 way,
@@ -308,7 +308,7 @@ fn try_http2(seed: u64) {
         let url = if is_secure { faulty.https_url(&path) } else { faulty.url(&path) };
         // Bytes that the program has read cannot restart.
         let may_fail = matches!(way, CallStyle::Read(_) | CallStyle::Await(_));
-        Http2Request { url, asks: RequestedBody::Content(number + 1, size as usize), way, may_fail }
+        RandomHttp2Request { url, asks: RequestedBody::Content(number + 1, size as usize), way, may_fail }
     });
     let cases = cases.collect();
     let batch = a_batch(&mut rng);

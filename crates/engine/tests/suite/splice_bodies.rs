@@ -18,7 +18,7 @@ use haul::{Client, RequestOptions};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, mknodat};
 use splice::{MIB, body, fetch, fetch_with_marks, head, head_then_body, pipe_read_by, read_all, waiting_output};
 use tempfile::TempDir;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
 const SIZES: [usize; 9] =
@@ -31,7 +31,7 @@ fn options() -> RequestOptions {
 #[test]
 fn splice_to_pipe_moves_every_byte() {
     for len in SIZES {
-        let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+        let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
         let (writer, reading) = pipe_read_by(read_all);
         fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_spliced(len);
         assert_same(&reading.join().unwrap(), &body(len));
@@ -41,7 +41,7 @@ fn splice_to_pipe_moves_every_byte() {
 #[test]
 fn small_body_is_copied_not_spliced() {
     for len in [1, 4096, (64 << 10) - 1] {
-        let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+        let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
         let (writer, reading) = pipe_read_by(read_all);
         fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_copied(len);
         assert_same(&reading.join().unwrap(), &body(len));
@@ -59,7 +59,7 @@ fn bytes_received_with_head_precede_spliced_body() {
         ScriptStep::Await(1),
         ScriptStep::Send(body(len)[10_000..].to_vec()),
     ];
-    let peer = Arc::new(RawPeer::start(vec![script]));
+    let peer = Arc::new(H1Peer::start(vec![script]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &options());
     assert_eq!((told.exit, told.counts.moved() + told.counts.written()), (0, len));
@@ -70,7 +70,7 @@ fn bytes_received_with_head_precede_spliced_body() {
 #[test]
 fn included_head_precedes_the_spliced_body() {
     let len = MIB;
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     let (writer, reading) = pipe_read_by(read_all);
     let told =
         fetch(&Client::new(), &peer, waiting_output(writer), &RequestOptions { include_head: true, ..options() });
@@ -84,7 +84,7 @@ fn splice_to_file_moves_every_byte() {
     let dir = TempDir::new().unwrap();
     for len in SIZES {
         let path = dir.path().join(len.to_string());
-        let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+        let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
         fetch(&Client::new(), &peer, FileSink::new(&path), &options()).assert_spliced(len);
         assert_same(&fs::read(&path).unwrap(), &body(len));
     }
@@ -93,7 +93,7 @@ fn splice_to_file_moves_every_byte() {
 #[test]
 fn splice_to_device_moves_every_byte() {
     let len = 20 * MIB;
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options()).assert_spliced(len);
 }
 
@@ -104,7 +104,7 @@ fn splice_to_fifo_moves_every_byte() {
     mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let from = path.clone();
     let reading = thread::spawn(move || fs::read(from).unwrap());
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     fetch(&Client::new(), &peer, FileSink::new(&path), &options()).assert_spliced(len);
     assert_same(&reading.join().unwrap(), &body(len));
 }
@@ -113,7 +113,7 @@ fn splice_to_fifo_moves_every_byte() {
 fn splice_to_file_starts_at_its_offset() {
     let (mut file, len) = (tempfile::tempfile().unwrap(), 2 * MIB);
     file.write_all(b"before").unwrap();
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     fetch(&Client::new(), &peer, waiting_output(file.try_clone().unwrap()), &options()).assert_spliced(len);
     file.write_all(b"after").unwrap();
     file.seek(SeekFrom::Start(0)).unwrap();
@@ -126,7 +126,7 @@ fn append_mode_file_is_copied_not_spliced() {
     let path = dir.path().join("log");
     fs::write(&path, "before").unwrap();
     let file = OpenOptions::new().append(true).open(&path).unwrap();
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     fetch(&Client::new(), &peer, waiting_output(file), &options()).assert_copied(len);
     assert_same(&fs::read(&path).unwrap(), &[b"before".to_vec(), body(len)].concat());
 }
@@ -134,7 +134,7 @@ fn append_mode_file_is_copied_not_spliced() {
 #[test]
 fn splice_to_slow_pipe_reader_moves_every_byte() {
     let len = 3 * MIB;
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     let (writer, reading) = pipe_read_by(|mut reader| {
         let (mut all, mut piece) = (Vec::new(), [0; 997]);
         loop {
@@ -152,7 +152,7 @@ fn splice_to_slow_pipe_reader_moves_every_byte() {
 #[test]
 fn splice_leaves_the_callers_descriptor_blocking() {
     let len = 2 * MIB;
-    let peer = Arc::new(RawPeer::start(vec![head_then_body(len)]));
+    let peer = Arc::new(H1Peer::start(vec![head_then_body(len)]));
     let (writer, reading) = pipe_read_by(read_all);
     let ours = writer.try_clone().unwrap();
     fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_spliced(len);
@@ -173,7 +173,7 @@ fn connection_is_reused_after_a_spliced_body() {
             ScriptStep::Send(body(len)),
         ]);
     }
-    let peer = Arc::new(RawPeer::start(vec![script]));
+    let peer = Arc::new(H1Peer::start(vec![script]));
     for len in [big, 10, big] {
         let (writer, reading) = pipe_read_by(read_all);
         assert_eq!(fetch(&client, &peer, waiting_output(writer), &options()).exit, 0);
@@ -192,7 +192,7 @@ fn chunked_body_is_copied_not_spliced() {
         chunked.extend_from_slice(b"\r\n");
     }
     chunked.extend_from_slice(b"0\r\n\r\n");
-    let peer = Arc::new(RawPeer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Send(chunked)]]));
+    let peer = Arc::new(H1Peer::start(vec![vec![ScriptStep::ReadHead, ScriptStep::Send(chunked)]]));
     let (writer, reading) = pipe_read_by(read_all);
     fetch(&Client::new(), &peer, waiting_output(writer), &options()).assert_copied(len);
     assert_same(&reading.join().unwrap(), &body(len));
@@ -205,7 +205,7 @@ fn decoded_body_is_copied_not_spliced() {
     assert!(coded.len() > 100_000);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", coded.len());
     let script = vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Await(1), ScriptStep::Send(coded)];
-    let peer = Arc::new(RawPeer::start(vec![script]));
+    let peer = Arc::new(H1Peer::start(vec![script]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch(&Client::new(), &peer, waiting_output(writer), &RequestOptions { decode: true, ..options() });
     assert_eq!((told.exit, told.counts.moved()), (0, 0));
@@ -217,7 +217,7 @@ fn fleet_splices_bodies_to_files_and_devices() {
     let dir = TempDir::new().unwrap();
     let lens = [20 * MIB, 70_000, 1, 3 * MIB + 5, MIB];
     let script = |len| vec![ScriptStep::ReadHead, head(len), ScriptStep::Send(body(len))];
-    let peers: Vec<_> = lens.iter().map(|&len| RawPeer::start(vec![script(len)])).collect();
+    let peers: Vec<_> = lens.iter().map(|&len| H1Peer::start(vec![script(len)])).collect();
     let items: Vec<_> = peers
         .iter()
         .zip(lens)
@@ -227,7 +227,7 @@ fn fleet_splices_bodies_to_files_and_devices() {
             Ok(FleetItem::new(peer.url("/"), destination))
         })
         .collect();
-    let notes = common::RecordingReport::default();
+    let notes = common::RecordingReporter::default();
     let report = notes.clone();
     with_time_limit("the fleet", move || {
         let null = File::options().write(true).open("/dev/null").unwrap();
@@ -266,13 +266,13 @@ const REST: usize = 6 * MIB;
 
 #[test]
 fn slow_body_is_delivered_without_delay() {
-    let peer = Arc::new(RawPeer::start(vec![pausing_script(FIRST, REST)]));
+    let peer = Arc::new(H1Peer::start(vec![pausing_script(FIRST, REST)]));
     let (writer, reading) = pipe_read_by(read_all);
     let told = fetch_with_marks(&Client::new(), &peer, waiting_output(writer), &options(), &[FIRST, FIRST + 1]);
     assert_eq!(told.exit, 0, "{:?}", told.error);
     assert_same(&reading.join().unwrap(), &body(FIRST + 1 + REST));
 
-    let peer = Arc::new(RawPeer::start(vec![pausing_script(FIRST, REST)]));
+    let peer = Arc::new(H1Peer::start(vec![pausing_script(FIRST, REST)]));
     let told = fetch_with_marks(&Client::new(), &peer, MemorySink::default(), &options(), &[FIRST, FIRST + 1]);
     told.assert_copied(FIRST + 1 + REST);
 }
@@ -281,7 +281,7 @@ fn slow_body_is_delivered_without_delay() {
 fn slow_tls_body_is_delivered_without_delay() {
     let identity = TestCertificates::generate();
     let (options, _file) = trusting_ca(identity.ca_pem());
-    let peer = Arc::new(RawPeer::start_tls(vec![pausing_script(FIRST, REST)], &identity, &[]));
+    let peer = Arc::new(H1Peer::start_tls(vec![pausing_script(FIRST, REST)], &identity, &[]));
     let (sink, counts) = splice::CountingSink::new(MemorySink::default(), &peer, &[FIRST, FIRST + 1]);
     let url = format!("https://localhost:{}/", peer.addr().port());
     let outcome = with_time_limit("the transfer", move || {
@@ -292,7 +292,7 @@ fn slow_tls_body_is_delivered_without_delay() {
 
 #[test]
 fn fleet_delivers_a_slow_body_without_delay() {
-    let peer = Arc::new(RawPeer::start(vec![pausing_script(FIRST, REST)]));
+    let peer = Arc::new(H1Peer::start(vec![pausing_script(FIRST, REST)]));
     let telling = Arc::clone(&peer);
     // The head arrives before the body.
     peer.release();
@@ -321,7 +321,7 @@ fn fleet_delivers_a_slow_body_without_delay() {
 fn both_drivers_receive_large_bodies_whole() {
     for driver in [DriverKind::Blocking, DriverKind::Reactor] {
         let len = 9 * MIB;
-        let peer = RawPeer::start(vec![vec![
+        let peer = H1Peer::start(vec![vec![
             ScriptStep::ReadHead,
             head(len),
             ScriptStep::Send(body(len)),

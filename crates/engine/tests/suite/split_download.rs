@@ -25,7 +25,7 @@ use ranges::{
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{BodyBreak, FaultPlan, FaultyOrigin, FaultyRequestLog, WrongContentRange};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::relay::Relay;
 
@@ -161,7 +161,7 @@ fn accept_ranges_none_prevents_splitting() {
     let body = BytePattern::new(3).slice(0, 2 * MIB as usize);
     let head =
         format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: \"x\"\r\nAccept-Ranges: none\r\n\r\n", body.len());
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(body.clone())]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = NonRestartableSink::default();
     assert_success(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
@@ -173,7 +173,7 @@ fn accept_ranges_none_prevents_splitting() {
 fn weak_validator_prevents_splitting() {
     let body = BytePattern::new(4).slice(0, 2 * MIB as usize);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: W/\"x\"\r\n\r\n", body.len());
-    let peer = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(body.clone())]);
+    let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = NonRestartableSink::default();
     assert_success(&fetch(&Client::new(), &format!("http://{}/", relay.addr()), &splitting(), once.clone()));
@@ -327,7 +327,7 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
     let relay = Relay::to(origin.http_addr()).rate(RATE).start().unwrap();
     let location = format!("http://{}/bytes/{SIZE}", relay.addr());
     let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-    let entry = RawPeer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
+    let entry = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head)]);
     with_secrets(&origin, &entry.url("/"));
     assert_eq!(entry.connections(), 1);
     assert!(String::from_utf8(entry.received(0)).unwrap().contains("Authorization: "));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{DRIVERS, trusting_ca};
 use haul::{Client, ErrorKind, RequestOptions};
 use rustls::ServerConnection;
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::test_certificates::TestCertificates;
 
 /// Checks that the client answers a key update that the server requests in the middle of a body
@@ -50,7 +50,7 @@ fn key_update_is_answered_while_awaiting_response() {
 fn broken_handshake_is_retried_for_any_method() {
     for driver in DRIVERS {
         for method in ["GET", "POST"] {
-            let peer = RawPeer::always(vec![ScriptStep::Close]);
+            let peer = H1Peer::always(vec![ScriptStep::Close]);
             let mut options = common::retrying(2);
             options.method = method.into();
             let url = format!("https://127.0.0.1:{}/", peer.addr().port());

@@ -51,7 +51,7 @@ pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;
 pub use message_signature::{MessageSignature, MessageSignatureError, SignatureAlgorithm, SignatureBase};
 pub use request_credentials::{
-    CredentialsError, NetrcLookup, RequestCredentials, UserCredentials, credentials_for_target,
+    CredentialsError, NetrcMode, RequestCredentials, UserCredentials, credentials_for_target,
 };
 pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose_scheme};
 pub use sigv4::{SigV4Parameters, SigV4Signature, UnsignedRequest};

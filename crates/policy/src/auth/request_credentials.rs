@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{Credentials, UserCredentials, NetrcLookup, credentials_for_target};
+//! use haul_policy::auth::{Credentials, UserCredentials, NetrcMode, credentials_for_target};
 //! use haul_policy::redirect::SecretHandling;
 //!
 //! let file = b"machine a.example login ann password secret";
-//! let given = UserCredentials { netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
+//! let given = UserCredentials { netrc: NetrcMode::Optional(file), ..UserCredentials::default() };
 //! let a = credentials_for_target(&given, &Target::parse("https://a.example/")?, SecretHandling::Keep, false)?;
 //! assert_eq!(a.credentials, Some(Credentials::new("ann", "secret")?));
 //! let b = credentials_for_target(&given, &Target::parse("https://b.example/")?, SecretHandling::Drop, false)?;
@@ -33,12 +33,12 @@ pub struct UserCredentials<'g> {
     /// (`--negotiate`).
     pub negotiate: bool,
     /// The netrc mode (`-n`, `--netrc-optional`) and the text of the netrc file.
-    pub netrc: NetrcLookup<'g>,
+    pub netrc: NetrcMode<'g>,
 }
 
 /// The netrc mode. `Optional` and `Required` contain the text of the netrc file.
 #[derive(Clone, Copy, Default)]
-pub enum NetrcLookup<'g> {
+pub enum NetrcMode<'g> {
     /// netrc is not used.
     #[default]
     Off,
@@ -91,9 +91,9 @@ pub fn credentials_for_target(
     let names_one = |(user, password): &(Vec<u8>, Vec<u8>)| !(user.is_empty() && password.is_empty());
     let of_url = target.userinfo_bytes().filter(names_one).filter(|_| secrets == SecretHandling::Keep);
     let (text, goes_first) = match given.netrc {
-        NetrcLookup::Off => (None, false),
-        NetrcLookup::Optional(text) => (Some(text), false),
-        NetrcLookup::Required(text) => (Some(text), true),
+        NetrcMode::Off => (None, false),
+        NetrcMode::Optional(text) => (Some(text), false),
+        NetrcMode::Required(text) => (Some(text), true),
     };
     // `user@host` leaves the password to the file, `user:@host` does not. Neither uses another
     // user's (CVE-2026-8926).
@@ -157,12 +157,12 @@ impl fmt::Debug for UserCredentials<'_> {
     }
 }
 
-impl fmt::Debug for NetrcLookup<'_> {
+impl fmt::Debug for NetrcMode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NetrcLookup::Off => "Off",
-            NetrcLookup::Optional(_) => "Optional(..)",
-            NetrcLookup::Required(_) => "Required(..)",
+            NetrcMode::Off => "Off",
+            NetrcMode::Optional(_) => "Optional(..)",
+            NetrcMode::Required(_) => "Required(..)",
         })
     }
 }

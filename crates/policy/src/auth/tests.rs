@@ -335,9 +335,9 @@ fn credentials_come_from_user_url_or_netrc() {
         identity.credentials.map(|c| format!("{}:{}", text(c.user()), text(c.password()))).unwrap_or_default()
     };
     let (keep, drop) = (SecretHandling::Keep, SecretHandling::Drop);
-    let optional = UserCredentials { netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
-    let required = UserCredentials { netrc: NetrcLookup::Required(file), ..UserCredentials::default() };
-    let both = UserCredentials { user: Some(&user), netrc: NetrcLookup::Optional(file), ..UserCredentials::default() };
+    let optional = UserCredentials { netrc: NetrcMode::Optional(file), ..UserCredentials::default() };
+    let required = UserCredentials { netrc: NetrcMode::Required(file), ..UserCredentials::default() };
+    let both = UserCredentials { user: Some(&user), netrc: NetrcMode::Optional(file), ..UserCredentials::default() };
     for (given, url, secrets, downgraded, expected) in [
         (&optional, "https://a/", keep, false, "ann:1"),
         (&optional, "https://b/", drop, false, "bob:2"),
@@ -379,7 +379,7 @@ fn credentials_come_from_user_url_or_netrc() {
     };
     assert_eq!((may(keep, false), may(drop, false), may(keep, true)), (true, false, false));
     let broken =
-        UserCredentials { netrc: NetrcLookup::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
+        UserCredentials { netrc: NetrcMode::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
     assert_eq!(
         credentials_for_target(&broken, &target("http://a/"), keep, false),
         Err(CredentialsError::Auth(AuthError::ControlByte))
@@ -424,7 +424,7 @@ fn debug_of_credentials_shows_no_secret() {
     let given = UserCredentials {
         user: Some(&user),
         bearer: Some(b"token"),
-        netrc: NetrcLookup::Required(b"machine h password word"),
+        netrc: NetrcMode::Required(b"machine h password word"),
         ..UserCredentials::default()
     };
     let text = format!("{given:?}");

@@ -167,7 +167,7 @@ fn probe_is_kept_for_half_of_the_gain() {
 #[test]
 fn warm_connections_correct_the_base() {
     let base = |nanoseconds| {
-        let mut host = ConcurrencyLimit { warm: Some(WarmRequests::default()), ..grown(1000) };
+        let mut host = ConcurrencyLimit { warm: Some(WarmConnectionSums::default()), ..grown(1000) };
         (0..6).for_each(|_| host.correct_base(nanoseconds));
         assert!(host.warm.is_none());
         host.base

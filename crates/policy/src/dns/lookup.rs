@@ -81,7 +81,7 @@ pub enum DnsLookupState {
 
 /// The records that a lookup asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LookupSubject {
+pub enum RequestedRecords {
     /// The addresses of a name: A and AAAA.
     Addresses,
     /// The HTTPS records of a name (RFC 9460).
@@ -91,7 +91,7 @@ pub enum LookupSubject {
 /// The state of looking up one name: the queries, their servers and the answers so far.
 #[derive(Debug)]
 pub struct NameLookup {
-    subject: LookupSubject,
+    subject: RequestedRecords,
     candidates: Vec<String>,
     candidate: usize,
     config: Arc<ResolvConf>,
@@ -135,7 +135,7 @@ impl NameLookup {
     /// # Errors
     /// [`DnsNameError`] if no name of the search list can be written as a DNS name.
     pub fn new(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
-        Self::with_candidates(LookupSubject::Addresses, config.candidates(name), config, first_server)
+        Self::with_candidates(RequestedRecords::Addresses, config.candidates(name), config, first_server)
     }
 
     /// Prepares a lookup of the HTTPS records of `name`, an absolute name. The search list is not
@@ -144,11 +144,11 @@ impl NameLookup {
     /// # Errors
     /// [`DnsNameError`] if the name cannot be written as a DNS name.
     pub fn for_https(name: &str, config: &Arc<ResolvConf>, first_server: usize) -> Result<Self, DnsNameError> {
-        Self::with_candidates(LookupSubject::HttpsRecords, vec![name.to_owned()], config, first_server)
+        Self::with_candidates(RequestedRecords::HttpsRecords, vec![name.to_owned()], config, first_server)
     }
 
     fn with_candidates(
-        subject: LookupSubject,
+        subject: RequestedRecords,
         mut candidates: Vec<String>,
         config: &Arc<ResolvConf>,
         first_server: usize,
@@ -175,16 +175,16 @@ impl NameLookup {
 
     /// Returns which records the lookup asks for: addresses or HTTPS records.
     #[must_use]
-    pub fn subject(&self) -> LookupSubject {
+    pub fn subject(&self) -> RequestedRecords {
         self.subject
     }
 
     /// Starts the lookup, and returns the first queries to send.
     pub fn start(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         let types: &[DnsRecordType] = match self.subject {
-            LookupSubject::HttpsRecords => &[DnsRecordType::Https],
-            LookupSubject::Addresses if self.config.no_aaaa => &[DnsRecordType::A],
-            LookupSubject::Addresses => &[DnsRecordType::A, DnsRecordType::Aaaa],
+            RequestedRecords::HttpsRecords => &[DnsRecordType::Https],
+            RequestedRecords::Addresses if self.config.no_aaaa => &[DnsRecordType::A],
+            RequestedRecords::Addresses => &[DnsRecordType::A, DnsRecordType::Aaaa],
         };
         let (server, tcp, edns) = (self.first_server, self.config.use_tcp, self.config.edns0);
         // Over TCP nothing is lost, so that a server is not asked twice within its time.
@@ -342,7 +342,7 @@ impl NameLookup {
         if self.state != DnsLookupState::Waiting {
             return Vec::new();
         }
-        if self.subject == LookupSubject::HttpsRecords {
+        if self.subject == RequestedRecords::HttpsRecords {
             return self.finish_https_candidate(now);
         }
         let found = self.questions.iter().any(

@@ -7,11 +7,11 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, PageChain, PageStep, PaginationRules};
+//! use haul_policy::pagination::{FinishedPage, NextLink, NextPageSource, ListingHistory, PageStep, PaginationRules};
 //!
 //! let rules = PaginationRules::new(NextPageSource::LinkHeader);
 //! let first = Target::parse("https://api.example/items?per_page=50")?;
-//! let mut chain = PageChain::new(&rules, &first)?;
+//! let mut chain = ListingHistory::new(&rules, &first)?;
 //! let link = NextLink { target: b"/items?per_page=50&page=2", anchor: None };
 //! let page = FinishedPage { links: &[link], ..FinishedPage::new(&first, 200) };
 //! let PageStep::Next(next) = chain.next(&rules, &page)? else { panic!("the page has a next link") };
@@ -210,7 +210,7 @@ impl fmt::Display for ListingEnd {
 /// The state of a listing: a record of its pages. For each page whose URL came from the page
 /// before, the record takes about 16 bytes.
 #[derive(Clone, Debug)]
-pub struct PageChain {
+pub struct ListingHistory {
     /// The URL of the first page, from the user or from a template.
     first: Target,
     /// The URL that was requested for the current page.
@@ -226,7 +226,7 @@ pub struct PageChain {
     digest: Option<u64>,
 }
 
-impl PageChain {
+impl ListingHistory {
     /// Begins a listing at its first URL.
     ///
     /// # Errors

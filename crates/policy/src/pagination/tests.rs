@@ -23,14 +23,14 @@ fn text(value: &str) -> PageValue {
 /// A listing in progress: its rules, its state, and the URL of the current page.
 struct Listing {
     rules: PaginationRules,
-    chain: PageChain,
+    chain: ListingHistory,
     at: Target,
 }
 
 impl Listing {
     fn of(rules: PaginationRules, first: &str) -> Self {
         let at = url(first);
-        Self { chain: PageChain::new(&rules, &at).unwrap(), rules, at }
+        Self { chain: ListingHistory::new(&rules, &at).unwrap(), rules, at }
     }
 
     /// Returns the URL that follows a page, or the end of the listing. `change` sets the properties
@@ -132,7 +132,7 @@ fn first_next_link_of_the_page_itself_is_followed() {
         let rules = PaginationRules::new(NextPageSource::LinkHeader);
         let at = url("http://h/a?b#c");
         let page = FinishedPage { links, ..FinishedPage::new(&at, 200) };
-        match PageChain::new(&rules, &at).unwrap().next(&rules, &page).unwrap() {
+        match ListingHistory::new(&rules, &at).unwrap().next(&rules, &page).unwrap() {
             PageStep::Next(next) => next.to_url(),
             PageStep::End(end) => end.to_string(),
         }
@@ -198,7 +198,7 @@ fn counted_listing_ends_at_empty_or_missing_page() {
 fn page_parameter_that_is_no_number_is_refused() {
     for bad in ["a", "-1", "1.5", "+1", "18446744073709551616", "1%20", "%31x"] {
         let first = url(&format!("http://h/l?page={bad}"));
-        let error = PageChain::new(&counting("page"), &first).unwrap_err();
+        let error = ListingHistory::new(&counting("page"), &first).unwrap_err();
         assert_eq!(error, PaginationError::NotANumber { name: "page".into() }, "{bad}");
     }
     assert_eq!(Listing::of(counting("page"), "http://h/?page=%32").count(), "http://h/?page=3");
@@ -290,7 +290,7 @@ proptest! {
         let rules =
             PaginationRules { any_origin, max_pages: max, ..PaginationRules::new(NextPageSource::Reference) };
         let mut at = url("http://h/0");
-        let mut chain = PageChain::new(&rules, &at).unwrap();
+        let mut chain = ListingHistory::new(&rules, &at).unwrap();
         let mut known = HashSet::from(["http://h/0".to_owned()]);
         for (number, link) in (1..).zip(links) {
             let value = link.as_ref().map_or(PageValue::None, |(reference, ..)| text(reference));

@@ -88,13 +88,13 @@ pub struct SplitPlanner {
     /// The rate of the first stream in bytes a second.
     single: u64,
     /// The sample at the middle of the first stream's window, once that time has passed.
-    middle: Option<MiddleOfWindow>,
+    middle: Option<MidWindowSample>,
     /// The idle time of all cores when the present measurement began; `None` if unknown.
     idle: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MiddleOfWindow {
+struct MidWindowSample {
     at: MonotonicTime,
     received: u64,
     idle: Option<Duration>,
@@ -136,7 +136,7 @@ impl SplitPlanner {
         }
         let Some(middle) = self.middle.filter(|_| elapsed >= SHORT_MEASUREMENT) else {
             if self.middle.is_none() {
-                self.middle = Some(MiddleOfWindow { at: seen.now, received: seen.received, idle: idle() });
+                self.middle = Some(MidWindowSample { at: seen.now, received: seen.received, idle: idle() });
             }
             return false;
         };

@@ -10,7 +10,7 @@ mod expected_secrets;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, NetrcLookup, UserCredentials, credentials_for_target};
+use haul_policy::auth::{Credentials, NetrcMode, UserCredentials, credentials_for_target};
 use haul_policy::cookie::CookieStore;
 use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyMode, absolute_form_target, connect_fields, forward_fields};
@@ -53,7 +53,7 @@ fn messages(
     downgraded: bool,
 ) -> Vec<(SecretReceiver, String)> {
     let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
-    let netrc = if world.netrc { NetrcLookup::Optional(NETRC.as_bytes()) } else { NetrcLookup::Off };
+    let netrc = if world.netrc { NetrcMode::Optional(NETRC.as_bytes()) } else { NetrcMode::Off };
     let given =
         UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), negotiate: false, netrc };
     let identity = credentials_for_target(&given, target, secrets, downgraded).unwrap();

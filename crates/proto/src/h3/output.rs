@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 /// The output of a critical stream, which lasts as long as the connection.
 #[derive(Default, Debug)]
-pub(crate) struct CriticalOutput {
+pub(crate) struct CriticalStreamOutput {
     pub(crate) buffer: OutputBuffer,
     is_blocked: bool,
 }
@@ -29,9 +29,9 @@ pub(crate) struct RequestOutput {
 /// The outputs of all streams of a connection.
 #[derive(Default, Debug)]
 pub(crate) struct H3Outputs {
-    pub(crate) control: CriticalOutput,
-    pub(crate) encoder: CriticalOutput,
-    pub(crate) decoder: CriticalOutput,
+    pub(crate) control: CriticalStreamOutput,
+    pub(crate) encoder: CriticalStreamOutput,
+    pub(crate) decoder: CriticalStreamOutput,
     requests: OpenStreams<u64, RequestOutput>,
     /// The ids of the requests that have bytes to send and are not blocked, in the order in which
     /// they send next.
@@ -81,7 +81,7 @@ impl H3Outputs {
         true
     }
 
-    fn critical_output(&mut self, stream: H3SendStream) -> Option<&mut CriticalOutput> {
+    fn critical_output(&mut self, stream: H3SendStream) -> Option<&mut CriticalStreamOutput> {
         match stream {
             H3SendStream::Control => Some(&mut self.control),
             H3SendStream::QpackEncoder => Some(&mut self.encoder),

@@ -23,7 +23,7 @@
 //! frames.push(&bytes[3..]);
 //! let (kind, content) = frames.next()?.unwrap();
 //! assert_eq!(CallerMessage::from_frame(kind, &content)?, CallerMessage::Status);
-//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
+//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentValue>(())
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, ResponseHead};
 use haul_policy::range::validator::Validator;
 
-use super::encoding::{AgentFrameDecoder, AgentFrameEncoder, AgentFrameValue, MalformedAgentFrame, frame_fields};
+use super::encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
 
 /// The length limit of one message (frame) between caller and agent, 1 MiB. It is far above the
 /// limits of requests and response heads.
@@ -222,7 +222,7 @@ mod kind {
     pub(super) const STOPS: u8 = 20;
 }
 
-fn encode_frame(kind: u8, writer: AgentFrameEncoder) -> Vec<u8> {
+fn encode_frame(kind: u8, writer: AgentValueEncoder) -> Vec<u8> {
     let content = writer.into_bytes();
     let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes()[..], &[kind], &content].concat()
@@ -232,7 +232,7 @@ impl CallerMessage {
     /// Encodes this message of a caller as a frame: length, kind and content.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = AgentFrameEncoder::default();
+        let mut writer = AgentValueEncoder::default();
         let kind = match self {
             Self::Call { request, files } => {
                 files.encode(&mut writer);
@@ -248,17 +248,17 @@ impl CallerMessage {
     /// Decodes a message of a caller from the kind and the content of a frame.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
-    pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedAgentFrame> {
-        let mut reader = AgentFrameDecoder::new(content);
+    /// [`MalformedAgentValue`] if the kind is unknown or the content is not valid for it.
+    pub fn from_frame(kind: u8, content: &[u8]) -> Result<Self, MalformedAgentValue> {
+        let mut reader = AgentValueDecoder::new(content);
         let message = match kind {
             kind::CALL => {
-                let files = AgentFrameValue::decode(&mut reader)?;
-                Self::Call { files, request: AgentFrameValue::decode(&mut reader)? }
+                let files = AgentValue::decode(&mut reader)?;
+                Self::Call { files, request: AgentValue::decode(&mut reader)? }
             }
             kind::STATUS => Self::Status,
             kind::STOP => Self::Stop,
-            _ => return Err(MalformedAgentFrame),
+            _ => return Err(MalformedAgentValue),
         };
         reader.check_end()?;
         Ok(message)
@@ -269,7 +269,7 @@ impl AgentMessage {
     /// Encodes this message of the agent as a frame: length, kind and content.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
-        let mut writer = AgentFrameEncoder::default();
+        let mut writer = AgentValueEncoder::default();
         let kind = match self {
             Self::Began(start) => {
                 start.encode(&mut writer);
@@ -293,11 +293,11 @@ impl AgentMessage {
     /// [`TransferFacts`] are relative to `started`, the start of the call.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] if the kind is unknown or the content is not valid for it.
-    pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedAgentFrame> {
-        let mut reader = AgentFrameDecoder::new(content);
+    /// [`MalformedAgentValue`] if the kind is unknown or the content is not valid for it.
+    pub fn from_frame(kind: u8, content: &[u8], started: Instant) -> Result<Self, MalformedAgentValue> {
+        let mut reader = AgentValueDecoder::new(content);
         let message = match kind {
-            kind::BEGAN => Self::Began(AgentFrameValue::decode(&mut reader)?),
+            kind::BEGAN => Self::Began(AgentValue::decode(&mut reader)?),
             kind::DONE => {
                 let mut result = AgentCallResult::decode(&mut reader)?;
                 (result.facts.started, result.facts.phase_began) = (started, started);
@@ -305,9 +305,9 @@ impl AgentMessage {
                 Self::Done(Box::new(result))
             }
             kind::REFUSED => Self::Refused,
-            kind::STATE => Self::State(AgentFrameValue::decode(&mut reader)?),
+            kind::STATE => Self::State(AgentValue::decode(&mut reader)?),
             kind::STOPS => Self::Stops,
-            _ => return Err(MalformedAgentFrame),
+            _ => return Err(MalformedAgentValue),
         };
         reader.check_end()?;
         Ok(message)
@@ -369,13 +369,13 @@ frame_fields! {
     from TransferFacts::new(Instant::now())
 }
 
-impl AgentFrameValue for ErrorKind {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for ErrorKind {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         error_kind_number(*self).encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
-        ERROR_KINDS.get(usize::decode(reader)?).copied().ok_or(MalformedAgentFrame)
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
+        ERROR_KINDS.get(usize::decode(reader)?).copied().ok_or(MalformedAgentValue)
     }
 }
 
@@ -409,14 +409,14 @@ impl AgentFrameBuffer {
     /// Returns `None` if more bytes are needed.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot
+    /// [`MalformedAgentValue`] for a frame that is longer than [`MAX_FRAME`]. Later frames cannot
     /// be read either.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and after `None` there may be more")]
-    pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedAgentFrame> {
+    pub fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, MalformedAgentValue> {
         let Some((header, rest)) = self.bytes.split_at_checked(HEADER_LENGTH) else { return Ok(None) };
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         if length > MAX_FRAME {
-            return Err(MalformedAgentFrame);
+            return Err(MalformedAgentValue);
         }
         let Some(content) = rest.get(..length) else { return Ok(None) };
         let found = (header[4], content.to_vec());

@@ -59,18 +59,18 @@ fn truncated_or_extended_call_message_is_malformed() {
         let frame = order.to_frame();
         let (kind, content) = (frame[4], &frame[5..]);
         for cut in 0..content.len() {
-            assert_eq!(CallerMessage::from_frame(kind, &content[..cut]), Err(MalformedAgentFrame), "{cut}");
+            assert_eq!(CallerMessage::from_frame(kind, &content[..cut]), Err(MalformedAgentValue), "{cut}");
         }
-        assert_eq!(CallerMessage::from_frame(kind, &[content, b"x"].concat()), Err(MalformedAgentFrame));
+        assert_eq!(CallerMessage::from_frame(kind, &[content, b"x"].concat()), Err(MalformedAgentValue));
     }
-    assert_eq!(CallerMessage::from_frame(0, b""), Err(MalformedAgentFrame));
+    assert_eq!(CallerMessage::from_frame(0, b""), Err(MalformedAgentValue));
 }
 
 #[test]
 fn oversized_frame_is_malformed_at_once() {
     let mut frames = AgentFrameBuffer::default();
     frames.push(&[&u32::try_from(MAX_FRAME + 1).unwrap().to_le_bytes()[..], &[1]].concat());
-    assert_eq!(frames.next(), Err(MalformedAgentFrame));
+    assert_eq!(frames.next(), Err(MalformedAgentValue));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use crate::agent::encoding::{
-    AgentFrameDecoder, AgentFrameEncoder, AgentFrameValue, MalformedAgentFrame, frame_fields, frame_numbers,
+    AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields, frame_numbers,
 };
 
 frame_fields! {
@@ -215,29 +215,29 @@ frame_numbers!(Http3Policy { Off = 0, Learned = 1, Race = 2, Only = 3 });
 frame_numbers!(ProxyAuthScheme { Basic = 0, Digest = 1, Any = 2, Negotiate = 3, AnyOrNegotiate = 4 });
 frame_numbers!(TlsVersion as open { V1_2 = 2, V1_3 = 3 });
 
-impl AgentFrameValue for Credentials {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for Credentials {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         writer.put_bytes(self.user());
         writer.put_bytes(self.password());
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
-        Credentials::new(reader.get_bytes()?, reader.get_bytes()?).map_err(|_| MalformedAgentFrame)
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
+        Credentials::new(reader.get_bytes()?, reader.get_bytes()?).map_err(|_| MalformedAgentValue)
     }
 }
 
-impl AgentFrameValue for Validator {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for Validator {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         writer.put_bytes(&self.to_bytes());
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
-        Validator::from_bytes(reader.get_bytes()?).ok_or(MalformedAgentFrame)
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
+        Validator::from_bytes(reader.get_bytes()?).ok_or(MalformedAgentValue)
     }
 }
 
-impl AgentFrameValue for ContentSpan {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for ContentSpan {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         matches!(self, ContentSpan::Opening(_)).encode(writer);
         match self {
             ContentSpan::Opening(bytes) => bytes.encode(writer),
@@ -250,48 +250,48 @@ impl AgentFrameValue for ContentSpan {
         }
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         if bool::decode(reader)? {
             return Ok(ContentSpan::Opening(u64::decode(reader)?));
         }
         let (from, to, total) = (u64::decode(reader)?, Option::<u64>::decode(reader)?, u64::decode(reader)?);
         let validator = Validator::decode(reader)?;
         let fits = from < to.unwrap_or(total) && to.is_none_or(|to| to <= total);
-        if fits { Ok(ContentSpan::Rest { from, to, total, validator }) } else { Err(MalformedAgentFrame) }
+        if fits { Ok(ContentSpan::Rest { from, to, total, validator }) } else { Err(MalformedAgentValue) }
     }
 }
 
-impl AgentFrameValue for Proxy {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for Proxy {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.to_string().encode(writer);
         self.credentials().cloned().encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
-        let proxy = Proxy::parse(&String::decode(reader)?).map_err(|_| MalformedAgentFrame)?;
-        Ok(proxy.with_credentials(AgentFrameValue::decode(reader)?))
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
+        let proxy = Proxy::parse(&String::decode(reader)?).map_err(|_| MalformedAgentValue)?;
+        Ok(proxy.with_credentials(AgentValue::decode(reader)?))
     }
 }
 
-impl AgentFrameValue for NoProxy {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for NoProxy {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         self.to_string().encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         String::decode(reader).map(|text| NoProxy::parse(&text))
     }
 }
 
 /// Encodes the names and values of the environment variables that name proxies.
-impl AgentFrameValue for ProxyEnvironment {
-    fn encode(&self, writer: &mut AgentFrameEncoder) {
+impl AgentValue for ProxyEnvironment {
+    fn encode(&self, writer: &mut AgentValueEncoder) {
         let variables: Vec<(String, String)> =
             self.variables().into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         variables.encode(writer);
     }
 
-    fn decode(reader: &mut AgentFrameDecoder<'_>) -> Result<Self, MalformedAgentFrame> {
+    fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         let variables = Vec::<(String, String)>::decode(reader)?;
         let value_of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         Ok(ProxyEnvironment::from_variables(value_of))

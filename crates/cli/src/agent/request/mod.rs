@@ -10,7 +10,7 @@
 //! let bytes = request.to_bytes().expect("it can go by the agent");
 //! let again = AgentRequest::from_bytes(&bytes)?;
 //! assert!(again.options.fail && !again.options.tls.verify);
-//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentFrame>(())
+//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentValue>(())
 //! ```
 //!
 //! [`AgentRequest::to_bytes`] returns `None` for a request that the agent does not support (with
@@ -28,7 +28,7 @@ use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 
-use super::encoding::{AgentFrameDecoder, AgentFrameEncoder, AgentFrameValue, MalformedAgentFrame, frame_fields};
+use super::encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
 
 /// A request that a caller can send to the agent.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl AgentRequest {
         if !can_be_sent(&self.options) {
             return None;
         }
-        let mut writer = AgentFrameEncoder::default();
+        let mut writer = AgentValueEncoder::default();
         self.encode(&mut writer);
         let bytes = writer.into_bytes();
         let again = Self::from_bytes(&bytes).ok()?.options;
@@ -65,9 +65,9 @@ impl AgentRequest {
     /// Reads the bytes that [`AgentRequest::to_bytes`] wrote.
     ///
     /// # Errors
-    /// [`MalformedAgentFrame`] for any other bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedAgentFrame> {
-        let mut reader = AgentFrameDecoder::new(bytes);
+    /// [`MalformedAgentValue`] for any other bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedAgentValue> {
+        let mut reader = AgentValueDecoder::new(bytes);
         let request = Self::decode(&mut reader)?;
         reader.check_end()?;
         Ok(request)

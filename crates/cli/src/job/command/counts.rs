@@ -20,13 +20,13 @@ pub(super) struct JobCounts {
     /// The sum of the body sizes, in bytes, of the URLs that are done.
     pub(super) bytes: u64,
     /// The counts of the failed URLs, one for each pair of exit code and status.
-    pub(super) causes: Vec<FailureCause>,
+    pub(super) causes: Vec<FailureGroup>,
     pub(super) last_run: Option<LastRun>,
 }
 
 /// The failed URLs that have the same exit code and status.
 #[derive(Debug)]
-pub(super) struct FailureCause {
+pub(super) struct FailureGroup {
     pub(super) exit_code: u8,
     pub(super) status: Option<u16>,
     pub(super) count: u64,
@@ -77,7 +77,7 @@ impl JobCounts {
              AND exit_code > 0 GROUP BY exit_code, status ORDER BY count(*) DESC LIMIT 50",
         )?;
         let causes = causes.query_map([], |row| {
-            Ok(FailureCause {
+            Ok(FailureGroup {
                 exit_code: row.get(0)?,
                 status: row.get(1)?,
                 count: row.get::<_, i64>(2)? as u64,

@@ -27,7 +27,7 @@ use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, shows_content};
 use crate::run::report::events::EventLog;
 use crate::run::report::progress::ProgressReporter;
-use crate::run::report::records::{RecordedTransfer, RowOrder, StoredFile};
+use crate::run::report::records::{RecordedTransfer, RowProcessing, StoredFile};
 use crate::run::report::reported_group::ReportedGroup;
 use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
@@ -277,7 +277,8 @@ impl Reporter {
         let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
         let transfer = is_csv.then(|| self.recorded(report, None))??;
         let stage = self.operation.stages.get(report.stage)?;
-        let order = if stage.sort || stage.unique { RowOrder::Compared(self.max_content) } else { RowOrder::AsFound };
+        let order =
+            if stage.sort || stage.unique { RowProcessing::Compared(self.max_content) } else { RowProcessing::AsFound };
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 
@@ -512,7 +513,7 @@ impl FleetReporter {
         };
         // A repeated stage (`--depth`) has the options of the last one.
         let stage = job.stage.min(self.methods.len().saturating_sub(1));
-        let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
+        let group = job.context.as_ref().and_then(|context| context.get::<GroupReporter>());
         let method = match group {
             Some(group) => group.method.as_str(),
             None => self.methods.get(stage).map_or("GET", String::as_str),
@@ -534,7 +535,7 @@ impl FleetReporter {
 
     /// Returns the reporter of the URL group to which a transfer belongs.
     fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t Reporter {
-        let group = job.context.as_ref().and_then(|context| context.get::<GroupReport>());
+        let group = job.context.as_ref().and_then(|context| context.get::<GroupReporter>());
         group.map_or(&self.reporter, |group| &group.reporter)
     }
 }
@@ -585,13 +586,13 @@ impl TransferReporter for FleetReporter {
 }
 
 /// The reporter of a URL group that runs in parallel with other groups, and its request method.
-pub(crate) struct GroupReport {
+pub(crate) struct GroupReporter {
     pub(crate) reporter: Arc<Reporter>,
     pub(crate) method: String,
 }
 
 /// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. The
-/// [`GroupReport`] of a transfer, if there is one, reports the transfer instead.
+/// [`GroupReporter`] of a transfer, if there is one, reports the transfer instead.
 pub(crate) struct FleetReporter {
     reporter: Arc<Reporter>,
     methods: Vec<String>,

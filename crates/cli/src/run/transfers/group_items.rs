@@ -8,12 +8,12 @@ use haul::{Error, Result};
 
 use crate::plan::RunPlan;
 use crate::run::report::reported_group::ReportedGroup;
-use crate::run::report::reporter::{GroupReport, Reporter};
+use crate::run::report::reporter::{GroupReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
-use crate::run::transfers::url_items::{ItemRequests, UrlItems};
+use crate::run::transfers::url_items::{ItemRequestSettings, UrlItems};
 
 /// Iterates over the URLs of consecutive URL groups, as items for the engine's fleet. Each item has
 /// the request options and the reporter of its group. These are created when the first URL of the
@@ -50,8 +50,8 @@ impl GroupItems {
         let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
         let names = reporter.output_names().clone();
         let method = operation.stages[0].request.method.clone();
-        let context = Some(ItemContext::new(Arc::new(GroupReport { reporter, method })));
-        let requests = ItemRequests { options, is_joined: true, context };
+        let context = Some(ItemContext::new(Arc::new(GroupReporter { reporter, method })));
+        let requests = ItemRequestSettings { options, is_joined: true, context };
         let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
         let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);
         Ok(match &self.current {

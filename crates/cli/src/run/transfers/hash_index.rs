@@ -75,7 +75,7 @@ impl HashIndex {
         }
         let mut entries: Vec<_> = self.recent.iter().map(|(&hash, &number)| (hash, number)).collect();
         entries.sort_unstable();
-        let mut run = RunWriter::new(0, entries.len())?;
+        let mut run = SortedRunWriter::new(0, entries.len())?;
         entries.iter().try_for_each(|&entry| run.push(entry))?;
         self.runs.push(run.finish()?);
         // Its memory is kept for the next entries.
@@ -102,7 +102,7 @@ struct SortedRun {
     file: File,
     level: u32,
     entries: usize,
-    filter: HashFilter,
+    filter: BloomFilter,
     /// The first hash of each block of the run.
     firsts: Vec<u64>,
 }
@@ -128,7 +128,7 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> (u64, u64) {
 /// Merges runs of the same level into a run of the next level.
 fn merge_runs(runs: &mut [SortedRun]) -> io::Result<SortedRun> {
     let entries = runs.iter().map(|run| run.entries).sum();
-    let mut writer = RunWriter::new(runs[0].level + 1, entries)?;
+    let mut writer = SortedRunWriter::new(runs[0].level + 1, entries)?;
     let mut readers = Vec::with_capacity(runs.len());
     for run in runs {
         run.file.rewind()?;
@@ -154,21 +154,21 @@ fn next_entry(reader: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
 }
 
 /// A writer of a sorted run.
-struct RunWriter {
+struct SortedRunWriter {
     file: BufWriter<File>,
     level: u32,
     entries: usize,
-    filter: HashFilter,
+    filter: BloomFilter,
     firsts: Vec<u64>,
 }
 
-impl RunWriter {
+impl SortedRunWriter {
     fn new(level: u32, entries: usize) -> io::Result<Self> {
         Ok(Self {
             file: BufWriter::with_capacity(64 << 10, tempfile::tempfile()?),
             level,
             entries: 0,
-            filter: HashFilter::new(entries),
+            filter: BloomFilter::new(entries),
             firsts: Vec::with_capacity(entries.div_ceil(ENTRIES_PER_BLOCK)),
         })
     }
@@ -193,9 +193,9 @@ impl RunWriter {
 
 /// A Bloom filter in parts of 512 bits, so that each lookup accesses only one cache line.
 #[derive(Debug)]
-struct HashFilter(Vec<[u64; 8]>);
+struct BloomFilter(Vec<[u64; 8]>);
 
-impl HashFilter {
+impl BloomFilter {
     fn new(entries: usize) -> Self {
         Self(vec![[0; 8]; (entries * FILTER_BITS_PER_ENTRY).div_ceil(512).max(1)])
     }
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn bloom_filter_excludes_nearly_all_absent_hashes() {
-        let mut filter = HashFilter::new(10_000);
+        let mut filter = BloomFilter::new(10_000);
         (0..10_000).for_each(|number| filter.add(hash(number)));
         assert!((0..10_000).all(|number| filter.may_have(hash(number))));
         let others = (10_000..110_000).filter(|&number| filter.may_have(hash(number))).count();

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use haul::{Error, ErrorKind, Result};
 
 use crate::file_access::stdin;
-use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordFormat};
+use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordInputFormat};
 use crate::url_list;
 
 /// The maximum length of a line in a list: 8 MiB.
@@ -101,10 +101,10 @@ impl ListReader {
 
     /// Reads the header line of a `--csv-in` or `--tsv-in` list. Returns the list of the rows after
     /// it.
-    pub(crate) fn into_rows(self, format: RecordFormat) -> Result<OpenRows> {
+    pub(crate) fn into_rows(self, format: RecordInputFormat) -> Result<OpenCsvList> {
         let name = if self.name == "-" { "standard input".to_owned() } else { self.name.clone() };
         match CsvRows::open(self.reader, format.delimiter(&self.name)) {
-            Ok(rows) => Ok(OpenRows { rows, name }),
+            Ok(rows) => Ok(OpenCsvList { rows, name }),
             Err(fault) => Err(csv_error(&name, fault)),
         }
     }
@@ -124,12 +124,12 @@ impl ListReader {
 }
 
 /// A `--csv-in` or `--tsv-in` list whose header line has been read.
-pub(crate) struct OpenRows {
+pub(crate) struct OpenCsvList {
     rows: CsvRows<Box<dyn BufRead + Send>>,
     name: String,
 }
 
-impl OpenRows {
+impl OpenCsvList {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

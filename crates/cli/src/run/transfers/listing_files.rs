@@ -21,7 +21,7 @@ use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::output_names::OutputNames;
 
 /// The destinations for the pages of one listing, except the first page.
-pub(crate) struct ListingFiles {
+pub(crate) struct ListingPageFiles {
     pub(crate) operation: Arc<UrlGroup>,
     /// The index of the source from which the first URL comes.
     pub(crate) source: usize,
@@ -40,7 +40,7 @@ pub(crate) enum PageNaming {
     Record(PathBuf),
 }
 
-impl ListingFiles {
+impl ListingPageFiles {
     /// Returns true if the first stage of a URL group fetches paginated listings, and their further
     /// pages need separate destinations or have a restricted set of protocols.
     pub(crate) fn are_needed(operation: &UrlGroup) -> bool {
@@ -71,7 +71,7 @@ pub(crate) fn options_of_record(operation: &UrlGroup, options: FileOptions) -> F
     FileOptions { beneath: Some(in_output_dir(operation, OsString::new())), ..options }
 }
 
-impl PageDestination for ListingFiles {
+impl PageDestination for ListingPageFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
         let Self { operation, source, naming, names } = self;
         refuse_protocol(&operation.stages[0], target)?;

@@ -29,7 +29,7 @@ use crate::run::transfers::group_items::GroupItems;
 use crate::run::transfers::run_total;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
-use crate::run::transfers::url_items::{ItemCounts, ItemRequests, UrlItems};
+use crate::run::transfers::url_items::{ItemCounts, ItemRequestSettings, UrlItems};
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(
@@ -61,7 +61,7 @@ pub(crate) fn run(
             records: stage.records.and_then(|_| record_options(&plan.global, operation)),
         });
     }
-    let requests = ItemRequests { options: Arc::clone(&stages[0].options), is_joined: false, context: None };
+    let requests = ItemRequestSettings { options: Arc::clone(&stages[0].options), is_joined: false, context: None };
     let mut options = fleet_options(plan, reporter);
     options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
     options.slow_input = operation.urls.iter().any(may_wait);

@@ -9,19 +9,19 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::glob::GlobValues;
 use haul_policy::output_name::no_columns;
 
-use super::list_reader::{ListReader, NumberedRecord, OpenRows};
+use super::list_reader::{ListReader, NumberedRecord, OpenCsvList};
 use super::listing_files::{self, PageNaming};
 use super::record_requests::ListedRequest;
-use super::row_requests::RowRequests;
+use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
-use crate::plan::{OutputArg, RecordArgs};
-use crate::record_input::{CsvRow, JsonlRequest, RecordFormat};
+use crate::plan::{OutputArg, RecordInputArgs};
+use crate::record_input::{CsvRow, JsonlRequest, RecordInputFormat};
 use crate::run::engine_options::output_options::{claims_name, in_output_dir, options_for};
 
 /// A `--csv-in` list that is being read.
 pub(super) struct RowSource {
-    rows: OpenRows,
-    requests: RowRequests,
+    rows: OpenCsvList,
+    requests: RowRequestBuilder,
     /// The row whose requests are being created, and the index of its next request. `None` between
     /// two rows.
     current: Option<(Arc<CsvRow>, usize)>,
@@ -47,13 +47,13 @@ impl RowSource {
 
 impl UrlItems {
     /// Opens a list of records as the current source.
-    pub(super) fn open_records(&mut self, list: ListReader, args: &RecordArgs) -> Result<()> {
+    pub(super) fn open_records(&mut self, list: ListReader, args: &RecordInputArgs) -> Result<()> {
         self.current = match args.format {
-            RecordFormat::JsonLines => OpenUrlSource::Records(list),
-            RecordFormat::Csv | RecordFormat::Tsv => {
+            RecordInputFormat::JsonLines => OpenUrlSource::Records(list),
+            RecordInputFormat::Csv | RecordInputFormat::Tsv => {
                 let rows = list.into_rows(args.format)?;
                 let options = &self.requests.options;
-                let requests = RowRequests::new(&self.operation, args, options, rows.columns(), rows.name())?;
+                let requests = RowRequestBuilder::new(&self.operation, args, options, rows.columns(), rows.name())?;
                 OpenUrlSource::Rows(Box::new(RowSource { rows, requests, current: None }))
             }
         };
@@ -85,7 +85,7 @@ impl UrlItems {
     fn item_of_row(
         &mut self,
         source: usize,
-        requests: &RowRequests,
+        requests: &RowRequestBuilder,
         row: &Arc<CsvRow>,
         number: usize,
     ) -> Result<Option<FleetItem>> {

@@ -13,12 +13,12 @@ use haul::state::auth::{AuthCache, AuthOptions};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::target::Scheme;
 
-use crate::plan::{HeaderArg, RecordArgs, RequestArgs, UrlGroup, append_query};
+use crate::plan::{HeaderArg, RecordInputArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::transfers::virtual_host::{for_other_host, names_other_host, url_without_login};
 
 /// The settings from which the requests for records are created.
-pub(crate) struct RecordRequests {
+pub(crate) struct RecordRequestSettings {
     /// The request options of the command line.
     trusted: OptionVariants,
     /// The request options for other origins: without credentials and content.
@@ -73,9 +73,9 @@ pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
     RequestOptions { body: None, content_type: None, content_range: None, ..options }
 }
 
-impl RecordRequests {
+impl RecordRequestSettings {
     /// Creates the settings for the lists of a URL group, from the request options of the group.
-    pub(crate) fn new(operation: &UrlGroup, args: &RecordArgs, options: &Arc<RequestOptions>) -> Self {
+    pub(crate) fn new(operation: &UrlGroup, args: &RecordInputArgs, options: &Arc<RequestOptions>) -> Self {
         let stage = &operation.stages[0];
         let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;
         let names_method = *custom_method || is_post.is_some() || *head;

@@ -17,7 +17,8 @@ use haul_policy::target::{Origin, Scheme};
 use haul_policy::url_template::UrlTemplate;
 
 use crate::plan::{
-    BodyArg, OutputArg, PAGE_PLACEHOLDER, PlaceholderEncoding, PlaceholderSyntax, RecordArgs, UrlGroup, ValueTemplate,
+    BodyArg, OutputArg, PAGE_PLACEHOLDER, PlaceholderEncoding, PlaceholderSyntax, RecordInputArgs, UrlGroup,
+    ValueTemplate,
 };
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::parse_target;
@@ -28,7 +29,7 @@ use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host
 const URL_COLUMN: &str = "url";
 
 /// Creates the requests for the rows of a list.
-pub(crate) struct RowRequests {
+pub(crate) struct RowRequestBuilder {
     columns: Arc<[String]>,
     urls: Vec<RowUrl>,
     /// The origins that the command line names.
@@ -43,7 +44,7 @@ pub(crate) struct RowRequests {
     /// The header fields whose values contain placeholders.
     fields: Vec<FieldTemplate>,
     /// The values of `-A`, `-e` and `-b` that contain placeholders.
-    own_values: OwnFieldValues,
+    own_values: DedicatedFieldOptions,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
     /// The scheme of URLs without a scheme.
@@ -59,7 +60,7 @@ struct FieldTemplate {
 }
 
 /// The values, with placeholders, of header fields that have a dedicated option.
-struct OwnFieldValues {
+struct DedicatedFieldOptions {
     user_agent: Option<ValueTemplate>,
     referer: Option<ValueTemplate>,
     cookie: Option<ValueTemplate>,
@@ -72,14 +73,14 @@ enum RowUrl {
     Template(UrlTemplate, Vec<usize>),
 }
 
-impl RowRequests {
+impl RowRequestBuilder {
     /// Prepares the requests for a list with these columns. `list` is the name of the list.
     ///
     /// # Errors
     /// The command line names a column that the list does not have.
     pub(crate) fn new(
         operation: &UrlGroup,
-        args: &RecordArgs,
+        args: &RecordInputArgs,
         options: &Arc<RequestOptions>,
         columns: &[String],
         list: &str,
@@ -122,7 +123,7 @@ impl RowRequests {
         let secretless = options.without_secrets();
         Ok(Self {
             fields: fields.collect::<Result<_>>()?,
-            own_values: OwnFieldValues {
+            own_values: DedicatedFieldOptions {
                 user_agent: with_columns(own(&request.user_agent)?),
                 referer: with_columns(own(&request.referer)?),
                 cookie: with_columns(own(&request.cookie)?),
@@ -231,7 +232,7 @@ impl RowRequests {
     /// Inserts the values of a row into the header fields whose values contain placeholders, and
     /// sets these fields in the options.
     fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
-        let OwnFieldValues { user_agent, referer, cookie } = &self.own_values;
+        let DedicatedFieldOptions { user_agent, referer, cookie } = &self.own_values;
         if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::parse_glob;
 use crate::run::report::file_metadata;
 use crate::run::report::reporter::Reporter;
-use crate::run::transfers::single_url::{self, UrlJob};
+use crate::run::transfers::single_url::{self, SingleUrlTransfer};
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
@@ -126,7 +126,7 @@ impl SequentialRun<'_> {
             sent => sent,
         };
         let done = sent.and_then(|(place, upload)| {
-            let job = UrlJob { url: &place, given: url, index, parts: &parts, upload };
+            let job = SingleUrlTransfer { url: &place, given: url, index, parts: &parts, upload };
             single_url::run(self.client, global, self.operation, job, self.reporter, self.stores)
         });
         let began = done.is_ok();

@@ -38,7 +38,7 @@ use crate::run::report::reporter::Reporter;
 use crate::run::report::transfer_report::TransferReport;
 
 /// The transfer of one URL: a URL to fetch, or one to which content is uploaded.
-pub(crate) struct UrlJob<'a> {
+pub(crate) struct SingleUrlTransfer<'a> {
     /// The URL of the request.
     pub(crate) url: &'a str,
     /// The URL as the user gave it. Unlike `url`, it does not contain the name of the uploaded
@@ -57,7 +57,7 @@ pub(crate) fn run(
     client: &Client,
     global: &GlobalArgs,
     operation: &UrlGroup,
-    job: UrlJob<'_>,
+    job: SingleUrlTransfer<'_>,
     reporter: &Arc<Reporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {

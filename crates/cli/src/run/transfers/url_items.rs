@@ -18,7 +18,7 @@ use haul_policy::target::{Origin, Scheme};
 use crate::checksum::ChecksumList;
 use crate::job::{JobRun, KnownUrl, UrlCursor, UrlRunState};
 use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
-use crate::record_input::RecordFormat;
+use crate::record_input::RecordInputFormat;
 use crate::run::engine_options::output_options::{
     avoid_blocked_path, claims_name, is_common_output, options_for, output_file_path,
 };
@@ -28,10 +28,10 @@ use crate::run::report::run_counts::RunCounts;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::checksums;
 use crate::run::transfers::list_reader::ListReader;
-use crate::run::transfers::listing_files::{ListingFiles, PageNaming};
+use crate::run::transfers::listing_files::{ListingPageFiles, PageNaming};
 use crate::run::transfers::output_names::OutputNames;
 use crate::run::transfers::record_items::RowSource;
-use crate::run::transfers::record_requests::RecordRequests;
+use crate::run::transfers::record_requests::RecordRequestSettings;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
@@ -48,9 +48,9 @@ pub(crate) struct UrlItems {
     upload: UrlUpload,
     /// The further uploads to the URLs of the current source.
     uploads: VecDeque<UrlUpload>,
-    pub(super) requests: ItemRequests,
+    pub(super) requests: ItemRequestSettings,
     /// The requests of the records in the group's lists; `None` if each line is a URL.
-    pub(super) records: Option<RecordRequests>,
+    pub(super) records: Option<RecordRequestSettings>,
     /// The URL group, if its first stage fetches paginated listings whose further pages need
     /// separate destinations.
     listings: Option<Arc<UrlGroup>>,
@@ -90,7 +90,7 @@ struct ListJob {
 }
 
 /// The request settings of a group's items.
-pub(crate) struct ItemRequests {
+pub(crate) struct ItemRequestSettings {
     /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,
     /// True if each item carries these settings, because the fleet also runs the items of other
@@ -100,7 +100,7 @@ pub(crate) struct ItemRequests {
     pub(crate) context: Option<ItemContext>,
 }
 
-impl ItemRequests {
+impl ItemRequestSettings {
     /// Returns the settings of an item; `None` if they equal the settings of the fleet's first
     /// stage.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<ItemRequest>> {
@@ -139,13 +139,13 @@ pub(super) enum OpenUrlSource {
 impl UrlItems {
     pub(crate) fn new(
         operation: &UrlGroup,
-        requests: ItemRequests,
+        requests: ItemRequestSettings,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
         names: OutputNames,
         shard: ShardFilter,
     ) -> Self {
-        let json = operation.records.as_ref().filter(|args| args.format == RecordFormat::JsonLines);
+        let json = operation.records.as_ref().filter(|args| args.format == RecordInputFormat::JsonLines);
         Self {
             operation: operation.clone(),
             list,
@@ -153,9 +153,9 @@ impl UrlItems {
             current: OpenUrlSource::None,
             upload: UrlUpload::Nothing,
             uploads: VecDeque::new(),
-            records: json.map(|args| RecordRequests::new(operation, args, &requests.options)),
+            records: json.map(|args| RecordRequestSettings::new(operation, args, &requests.options)),
             requests,
-            listings: ListingFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
+            listings: ListingPageFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
             near: None,
             common: None,
             made: 0,
@@ -298,7 +298,7 @@ impl UrlItems {
         naming: impl FnOnce() -> PageNaming,
     ) -> Option<Arc<dyn PageDestination>> {
         let operation = Arc::clone(self.listings.as_ref()?);
-        Some(Arc::new(ListingFiles { operation, source, naming: naming(), names: self.names.clone() }))
+        Some(Arc::new(ListingPageFiles { operation, source, naming: naming(), names: self.names.clone() }))
     }
 
     /// Returns an error if the URL has a user name that is not allowed, or the netrc file is

@@ -13,12 +13,12 @@ use crate::transfer_facts::TransferFacts;
 
 /// A sink that records the sizes of the batches of values that it gets.
 #[derive(Default)]
-struct BatchSizes {
+struct BatchSizeSink {
     largest: Arc<AtomicUsize>,
     values: Arc<AtomicUsize>,
 }
 
-impl Sink for BatchSizes {
+impl Sink for BatchSizeSink {
     fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
         Ok(())
     }
@@ -46,7 +46,7 @@ impl Sink for BatchSizes {
 #[test]
 fn long_values_are_delivered_in_small_batches() {
     let pattern = ExtractPattern::new("ax+").unwrap();
-    let sink = BatchSizes::default();
+    let sink = BatchSizeSink::default();
     let (largest, values) = (Arc::clone(&sink.largest), Arc::clone(&sink.values));
     let mut body =
         BodyDelivery::new(Box::new(sink)).with_search(PageSearch::new(pattern.into()), SearchInputKind::Bytes);
@@ -59,9 +59,9 @@ fn long_values_are_delivered_in_small_batches() {
 
 /// A waker that counts its wake-ups.
 #[derive(Default)]
-struct WakeCount(AtomicUsize);
+struct CountingWaker(AtomicUsize);
 
-impl TransferWaker for WakeCount {
+impl TransferWaker for CountingWaker {
     fn wake(&self, _token: usize) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -75,7 +75,7 @@ fn json_pages_of_listings_wait_for_shared_memory() {
     let head = ResponseHead::from_raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n").unwrap();
     let page = format!("{{\"next\": \"x\", \"pad\": \"{}\"}}", "x".repeat((1 << 20) - 30));
     let facts = TransferFacts::new(std::time::Instant::now());
-    let woken = Arc::new(WakeCount::default());
+    let woken = Arc::new(CountingWaker::default());
     let waker: Arc<dyn TransferWaker> = woken.clone();
     let mut pages: Vec<BodyDelivery> = (0..3)
         .map(|_| {

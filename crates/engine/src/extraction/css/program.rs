@@ -61,7 +61,7 @@ enum StepCondition {
 /// if each selector depends on one element alone.
 #[derive(Default)]
 pub(in crate::extraction) struct SelectorState {
-    stack: Vec<OpenSelectors>,
+    stack: Vec<PendingSelectorSteps>,
 }
 
 impl SelectorState {
@@ -83,7 +83,7 @@ impl SelectorState {
 /// The bits that an open element has for its children and descendants, and the counts of its
 /// children.
 #[derive(Default)]
-struct OpenSelectors {
+struct PendingSelectorSteps {
     descendants: u64,
     children: u64,
     next_child: u64,
@@ -242,7 +242,7 @@ impl SelectorProgram {
             return if self.first & start.steps == 0 { 0 } else { self.run(self.first, start, place, |_, _| {}) };
         }
         if state.stack.is_empty() {
-            state.stack.push(OpenSelectors::default());
+            state.stack.push(PendingSelectorSteps::default());
         }
         let parent = state.stack.last_mut().expect("the document stays open");
         let candidates = self.first | parent.descendants | parent.children | parent.next_child | parent.later_children;
@@ -250,7 +250,7 @@ impl SelectorProgram {
         parent.count += 1;
         let of_type = if self.counts_types { count_type(parent, start.name) } else { 0 };
         let place = SiblingPosition { is_root: start.is_root, child: parent.count, of_type };
-        let mut own = OpenSelectors { descendants: parent.descendants, ..OpenSelectors::default() };
+        let mut own = PendingSelectorSteps { descendants: parent.descendants, ..PendingSelectorSteps::default() };
         let matches = self.run(candidates, start, place, |combinator, next| match combinator {
             Combinator::Descendant => own.descendants |= next,
             Combinator::Child => own.children |= next,
@@ -291,7 +291,7 @@ impl SelectorProgram {
 
 /// Counts a child of `parent` with this name. Returns the number of children with the name so far,
 /// or 0 if there are too many different names.
-fn count_type(parent: &mut OpenSelectors, name: TagName) -> u32 {
+fn count_type(parent: &mut PendingSelectorSteps, name: TagName) -> u32 {
     let counts = parent.counts.get_or_insert_with(Box::default);
     if counts.len() >= MAX_COUNTED_NAMES && !counts.contains_key(&name) {
         return 0;

@@ -1,7 +1,7 @@
 //! Values of HTML elements, selected by CSS while a page arrives, in bounded memory.
 //!
 //! ```text
-//! text in UTF-8 ── Tokenizer ── tags ── PageTree (open elements, selectors) ── values, in order
+//! text in UTF-8 ── Tokenizer ── tags ── PageParserState (open elements, selectors) ── values, in order
 //!                     └── text, only inside selected elements ──┘
 //! ```
 //!
@@ -38,7 +38,7 @@ use super::page_search::OnFound;
 use crate::{Error, ErrorKind, Result};
 use tag_name::{NameRules, NameTable, TagName, names};
 use tokenizer::Tokenizer;
-use tree::{PageTree, TreeBuilder};
+use tree::{PageParserState, TreeBuilder};
 
 /// The compiled CSS queries of a search.
 pub(super) struct HtmlQueries {
@@ -76,7 +76,7 @@ impl HtmlQueries {
 pub(super) struct HtmlSearch {
     queries: Arc<HtmlQueries>,
     tokenizer: Tokenizer,
-    tree: PageTree,
+    tree: PageParserState,
     /// The first bytes of a page of unknown type, while they may still be the beginning of an XML
     /// declaration. `None` once the type is known.
     start: Option<Vec<u8>>,
@@ -86,7 +86,7 @@ impl HtmlSearch {
     /// Makes a search that keeps at most `memory` bytes of a page. It passes on empty values if
     /// `keeps_empty` is true.
     pub(super) fn new(queries: Arc<HtmlQueries>, memory: usize, keeps_empty: bool) -> Self {
-        let tree = PageTree::new(memory, keeps_empty);
+        let tree = PageParserState::new(memory, keeps_empty);
         Self { queries, tokenizer: Tokenizer::new(memory), tree, start: Some(Vec::new()) }
     }
 

@@ -30,7 +30,7 @@ pub(super) enum PagePart {
 
 /// A value that is not passed on yet, because a selected element that began earlier is still open.
 enum WaitingValue {
-    /// A range of `PageTree::text`. `end` is `None` while the element is open.
+    /// A range of `PageParserState::text`. `end` is `None` while the element is open.
     Text {
         query: usize,
         start: usize,
@@ -63,7 +63,7 @@ struct OpenSeparateText {
 }
 
 /// The state of the parser for one page.
-pub(super) struct PageTree {
+pub(super) struct PageParserState {
     pub(super) open: OpenElements,
     selectors: SelectorState,
     pub(super) part: PagePart,
@@ -95,7 +95,7 @@ pub(super) struct PageTree {
     keeps_empty: bool,
 }
 
-impl PageTree {
+impl PageParserState {
     pub(super) fn new(limit: usize, keeps_empty: bool) -> Self {
         Self {
             keeps_empty,
@@ -167,7 +167,7 @@ impl PageTree {
 
 /// The tree builder of a page: a sink of tokens that applies the rules of HTML.
 pub(super) struct TreeBuilder<'a, 'f> {
-    pub(super) tree: &'a mut PageTree,
+    pub(super) tree: &'a mut PageParserState,
     pub(super) queries: &'a HtmlQueries,
     /// The encoding of the page, in which browsers encode queries.
     encoding: &'static Encoding,
@@ -275,7 +275,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
     }
 }
 
-impl PageTree {
+impl PageParserState {
     pub(super) fn collects_text(&self) -> bool {
         self.open_texts > 0 && self.muted.as_ref().is_none_or(|muted| muted.is_needed)
     }
@@ -325,7 +325,7 @@ impl PageTree {
 
 impl<'a, 'f> TreeBuilder<'a, 'f> {
     pub(super) fn new(
-        tree: &'a mut PageTree,
+        tree: &'a mut PageParserState,
         queries: &'a HtmlQueries,
         encoding: &'static Encoding,
         on_found: &'a mut OnFound<'f>,
@@ -453,7 +453,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// are stored until that element ends.
     fn attribute(&mut self, query: usize, element: &[u8], attribute: &str, value: &[u8]) -> Result<()> {
         let Self { tree, on_found, encoding, .. } = self;
-        let PageTree { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;
+        let PageParserState { base, waiting, waiting_bytes, open_texts, keeps_empty, .. } = &mut **tree;
         let is_empty = Cell::new(true);
         let mut pass = |value: &[u8]| {
             is_empty.set(false);

@@ -41,7 +41,7 @@ pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, Parse
     let mut parser = ValueParser { budget: ValueBudget::new(memory), shape: DocumentShape::default() };
     parser.budget.reserve_parser_copy(longest_number(text)).map_err(|_| ParseFailure::TooLarge)?;
     let mut deserializer = Deserializer::from_slice(text);
-    let value = BoundedValue { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
+    let value = BoundedValueSeed { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
     let ended = value.and_then(|value| deserializer.end().map(|()| value));
     let ValueParser { mut budget, shape } = parser;
     match ended {
@@ -80,13 +80,13 @@ impl ValueParser {
 }
 
 /// The parser of one value within the budget of its document.
-struct BoundedValue<'p> {
+struct BoundedValueSeed<'p> {
     parser: &'p mut ValueParser,
     /// The number of objects and arrays that contain the value.
     depth: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
+impl<'de> DeserializeSeed<'de> for BoundedValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -97,7 +97,7 @@ impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for BoundedValue<'_> {
+impl<'de> Visitor<'de> for BoundedValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
         let Self { parser, depth } = self;
         let mut list = Vec::new();
-        while let Some(value) = elements.next_element_seed(BoundedValue { parser, depth: depth + 1 })? {
+        while let Some(value) = elements.next_element_seed(BoundedValueSeed { parser, depth: depth + 1 })? {
             if list.len() == list.capacity() {
                 parser.budget.push_reserved(&mut list).map_err(too_large)?;
             }
@@ -147,8 +147,8 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let Self { parser, depth } = self;
         let (mut object, mut capacity) = (Map::new(), ObjectCapacity::default());
-        while let Some(name) = members.next_key_seed(MemberName { parser })? {
-            let value = members.next_value_seed(BoundedValue { parser, depth: depth + 1 })?;
+        while let Some(name) = members.next_key_seed(MemberNameSeed { parser })? {
+            let value = members.next_value_seed(BoundedValueSeed { parser, depth: depth + 1 })?;
             // A name that is known takes no place.
             let grows = object.len() == capacity.members() && !object.contains_key(&name);
             if grows {
@@ -165,11 +165,11 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
 }
 
 /// The parser of the name of an object's member.
-struct MemberName<'p> {
+struct MemberNameSeed<'p> {
     parser: &'p mut ValueParser,
 }
 
-impl<'de> DeserializeSeed<'de> for MemberName<'_> {
+impl<'de> DeserializeSeed<'de> for MemberNameSeed<'_> {
     type Value = String;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
@@ -177,7 +177,7 @@ impl<'de> DeserializeSeed<'de> for MemberName<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for MemberName<'_> {
+impl<'de> Visitor<'de> for MemberNameSeed<'_> {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

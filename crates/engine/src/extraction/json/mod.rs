@@ -25,7 +25,7 @@ use super::page_search::{FoundValue, OnFound};
 use crate::{Error, ErrorKind, Result};
 use bounded_value::DocumentShape;
 pub(crate) use bounded_value::ParseFailure;
-use document_splitter::{DocumentSplitter, TextPosition};
+use document_splitter::{DocumentPosition, DocumentSplitter};
 use number_texts::NumberTexts;
 
 /// The maximum capacity in bytes that the buffer for the text of a value keeps after a document.
@@ -203,7 +203,7 @@ pub(crate) fn with_first<T>(
 /// The text of a document, its position in the body, and its memory limit.
 struct DocumentText<'d> {
     bytes: &'d [u8],
-    position: TextPosition,
+    position: DocumentPosition,
     memory: usize,
 }
 
@@ -266,7 +266,7 @@ fn pass_values(
     Ok(())
 }
 
-fn too_many_nodes(position: TextPosition, query: &JsonPathQuery) -> Error {
+fn too_many_nodes(position: DocumentPosition, query: &JsonPathQuery) -> Error {
     let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the nodes that {} may select in the JSON document at line {line} column {column} take too much memory; use \
@@ -276,7 +276,7 @@ fn too_many_nodes(position: TextPosition, query: &JsonPathQuery) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_many_values(position: TextPosition, most: usize) -> Error {
+fn too_many_values(position: DocumentPosition, most: usize) -> Error {
     let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the values selected from the JSON document at line {line} column {column} take more than {} MiB; select fewer \
@@ -286,7 +286,7 @@ fn too_many_values(position: TextPosition, most: usize) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_long(position: TextPosition, memory: usize) -> Error {
+fn too_long(position: DocumentPosition, memory: usize) -> Error {
     let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the JSON document at line {line} column {column} takes more than {} MiB; raise --max-memory to four times \

@@ -43,7 +43,7 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
-use departures::DepartureReports;
+use departures::DeliveryReports;
 use guard::OrderedWindowGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
@@ -119,7 +119,7 @@ pub(super) struct OrderedWindow {
     /// lock.
     claimed: AtomicU64,
     wants_flush: AtomicBool,
-    departures: Option<DepartureReports>,
+    departures: Option<DeliveryReports>,
     /// The directory for files that contain values beyond the budget; `None` to keep all values in
     /// memory.
     overflow_dir: Option<PathBuf>,

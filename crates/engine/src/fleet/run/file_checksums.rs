@@ -12,7 +12,7 @@ use super::FleetRun;
 use super::finished_jobs::FinishedJob;
 use crate::fleet::fleet_job::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
-use crate::sink::checksum::{HashAlgorithm, PartialFileHash};
+use crate::sink::checksum::{HashAlgorithm, IncrementalFileHash};
 
 /// The number of bytes that are hashed in one step.
 const HASH_PIECE: u64 = 1 << 20;
@@ -23,13 +23,13 @@ const MAX_WAITING: usize = 64;
 
 /// The jobs that wait for the checksums of their files.
 #[derive(Default)]
-pub(super) struct FileChecksums {
+pub(super) struct ChecksumQueue {
     waiting: Mutex<VecDeque<Box<UnhashedJob>>>,
     /// A copy of the length of `waiting` that can be read without the lock.
     count: AtomicUsize,
 }
 
-impl FileChecksums {
+impl ChecksumQueue {
     fn with_queue<T>(&self, change: impl FnOnce(&mut VecDeque<Box<UnhashedJob>>) -> T) -> T {
         let mut waiting = self.waiting.lock().ignore_poison();
         let changed = change(&mut waiting);
@@ -42,7 +42,7 @@ impl FileChecksums {
 struct UnhashedJob {
     finished: FinishedJob,
     file: File,
-    hash: PartialFileHash,
+    hash: IncrementalFileHash,
 }
 
 impl UnhashedJob {
@@ -110,7 +110,7 @@ impl FleetRun {
         };
         // A FIFO would wait for a writer when it is opened.
         match path.is_file().then(|| File::open(path)) {
-            Some(Ok(file)) => Err(Box::new(UnhashedJob { finished, file, hash: PartialFileHash::new(algorithm) })),
+            Some(Ok(file)) => Err(Box::new(UnhashedJob { finished, file, hash: IncrementalFileHash::new(algorithm) })),
             Some(Err(_)) | None => Ok(finished),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::FleetRun;
-use super::listing::PageEnd;
+use super::listing::ListingContinuation;
 use crate::fleet::FleetSummary;
 use crate::fleet::dispatch::{DispatchedJob, InvalidJob};
 use crate::fleet::fleet_job::FleetJob;
@@ -31,7 +31,7 @@ pub(super) struct FinishedJob {
     pub(super) dispatched: Box<DispatchedJob>,
     pub(super) outcome: TransferOutcome,
     pub(super) content: RecordContent,
-    pub(super) end: PageEnd,
+    pub(super) end: ListingContinuation,
 }
 
 impl FleetRun {
@@ -59,8 +59,14 @@ impl FleetRun {
 
     /// Counts a finished job, and outputs its report after its body. Finishes its slot in the
     /// stage's window if no other page of its listing follows in the slot.
-    pub(super) fn finish_job(&self, job: &FleetJob, outcome: &TransferOutcome, text: RecordText, end: PageEnd) {
-        if !matches!(end, PageEnd::Beyond) {
+    pub(super) fn finish_job(
+        &self,
+        job: &FleetJob,
+        outcome: &TransferOutcome,
+        text: RecordText,
+        end: ListingContinuation,
+    ) {
+        if !matches!(end, ListingContinuation::Beyond) {
             let mut tally = self.lock_tally();
             match &outcome.result {
                 Ok(()) => tally.succeeded += 1,
@@ -76,8 +82,8 @@ impl FleetRun {
         let window = &self.windows[job.stage];
         self.stop_on_error(window.set_record(job.slot, text));
         match end {
-            PageEnd::Next(next) => self.begin_next_page(job, next),
-            PageEnd::Last | PageEnd::Beyond => {
+            ListingContinuation::Next(next) => self.begin_next_page(job, next),
+            ListingContinuation::Last | ListingContinuation::Beyond => {
                 window.set_transfer(job.slot, job.number);
                 self.stop_on_error(window.finish_slot(job.slot));
             }
@@ -116,7 +122,7 @@ impl FleetRun {
             any = true;
             let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
             let text = self.report_finished(&job, &mut outcome, RecordContent::default());
-            self.finish_job(&job, &outcome, text, PageEnd::Last);
+            self.finish_job(&job, &outcome, text, ListingContinuation::Last);
         }
         any
     }

@@ -10,7 +10,7 @@ use crate::pagination::{PageFindings, PageObserver, PageStep};
 use crate::transfer::TransferOutcome;
 
 /// The consequence of a finished transfer for its listing.
-pub(super) enum PageEnd {
+pub(super) enum ListingContinuation {
     /// No page follows: the transfer belongs to no listing, or the listing has ended with it.
     Last,
     /// The listing had already ended before this page, which does not exist. The transfer is
@@ -40,15 +40,15 @@ impl FleetRun {
         job: &FleetJob,
         outcome: &mut TransferOutcome,
         observer: Option<Box<PageObserver>>,
-    ) -> PageEnd {
-        let Some(listing) = &job.listing else { return PageEnd::Last };
+    ) -> ListingContinuation {
+        let Some(listing) = &job.listing else { return ListingContinuation::Last };
         let mut progress = listing.progress();
         if outcome.result.is_err() {
             if outcome.head.as_ref().is_some_and(|head| progress.ends_at(head.status())) {
                 outcome.result = Ok(());
-                return PageEnd::Beyond;
+                return ListingContinuation::Beyond;
             }
-            return PageEnd::Last;
+            return ListingContinuation::Last;
         }
         let findings = observer.map_or_else(|| Ok(PageFindings::default()), |observer| observer.finish());
         let step = findings
@@ -56,12 +56,12 @@ impl FleetRun {
             .and_then(|findings| progress.next_of(outcome.head.as_ref(), &outcome.target, findings));
         drop(progress);
         match step {
-            Ok(PageStep::Next(target)) => PageEnd::Next(Ok(target)),
+            Ok(PageStep::Next(target)) => ListingContinuation::Next(Ok(target)),
             Ok(PageStep::End(end)) => {
                 self.report.listing_ended(job, &outcome.target, &end);
-                PageEnd::Last
+                ListingContinuation::Last
             }
-            Err(error) => PageEnd::Next(Err(error)),
+            Err(error) => ListingContinuation::Next(Err(error)),
         }
     }
 

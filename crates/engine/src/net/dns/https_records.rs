@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::https_record::{HttpsRecord, query_name};
-use haul_policy::dns::lookup::LookupSubject;
+use haul_policy::dns::lookup::RequestedRecords;
 
 use super::cache::{LookupCallback, MAX_NAMES, normalize_name};
 use super::client::{DnsAnswer, DnsQuestion};
@@ -92,7 +92,7 @@ impl Resolver {
         let name: Arc<str> = name.into();
         state.https.insert(Arc::clone(&name), CachedHttpsRecords::Asked(vec![Box::new(notify)]));
         drop(state);
-        let question = DnsQuestion { name, subject: LookupSubject::HttpsRecords };
+        let question = DnsQuestion { name, subject: RequestedRecords::HttpsRecords };
         if let Err(error) = self.shared.ask_name_servers(&question) {
             self.shared.cache_https_and_notify(&question.name, DnsAnswer::Unavailable(error.to_string()));
         }

@@ -43,7 +43,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use haul_policy::dns::lookup::LookupSubject;
+use haul_policy::dns::lookup::RequestedRecords;
 
 pub use self::cache::is_onion;
 use self::cache::{CachedDnsName, LookupCallback, ResolverState, normalize_name};
@@ -305,7 +305,7 @@ impl Resolver {
         if !by_dns {
             self.shared.ask_system(name);
         } else if let Err(error) =
-            self.shared.ask_name_servers(&DnsQuestion { name: Arc::clone(&name), subject: LookupSubject::Addresses })
+            self.shared.ask_name_servers(&DnsQuestion { name: Arc::clone(&name), subject: RequestedRecords::Addresses })
         {
             if chosen {
                 // Another resolver would learn a name that is meant for the chosen one.
@@ -434,7 +434,7 @@ impl ResolverInner {
     /// Handles an answer from the thread that asks the name servers.
     fn handle_answer(self: &Arc<Self>, question: &DnsQuestion, answer: DnsAnswer) {
         let name = &*question.name;
-        if question.subject == LookupSubject::HttpsRecords {
+        if question.subject == RequestedRecords::HttpsRecords {
             return self.cache_https_and_notify(name, answer);
         }
         let kept = |ttl: Duration| ttl.clamp(CACHE_TIME_BOUNDS.0, CACHE_TIME_BOUNDS.1);

@@ -46,14 +46,14 @@ pub(super) struct ResolverConfig {
 
 /// The device, inode, modification time and size of a file, by which a change is detected; `None`
 /// if the file does not exist.
-type FileVersion = Option<(u64, u64, i64, i64, u64)>;
+type ResolverFileStamp = Option<(u64, u64, i64, i64, u64)>;
 
 /// The configuration files: their content at the last read, and the time of the last check for
 /// changes.
 pub(super) struct ResolverFiles {
     paths: ResolverFilePaths,
     checked: Instant,
-    versions: [FileVersion; 3],
+    versions: [ResolverFileStamp; 3],
     config: ResolverConfig,
 }
 
@@ -79,7 +79,7 @@ impl ResolverFiles {
     }
 }
 
-fn versions(paths: &ResolverFilePaths) -> [FileVersion; 3] {
+fn versions(paths: &ResolverFilePaths) -> [ResolverFileStamp; 3] {
     [&paths.resolv_conf, &paths.hosts, &paths.nsswitch].map(|path| {
         let data = fs::metadata(path).ok()?;
         Some((data.dev(), data.ino(), data.mtime(), data.mtime_nsec(), data.size()))
@@ -90,7 +90,7 @@ fn environment_text(name: &str) -> Option<String> {
     crate::environment::variable(name)?.into_string().ok()
 }
 
-fn read(paths: &ResolverFilePaths, hosts_version: FileVersion) -> ResolverConfig {
+fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ResolverConfig {
     let mut resolv_conf = ResolvConf::parse(&read_text_or_empty(&paths.resolv_conf));
     if resolv_conf.search.is_empty() {
         let node = rustix::system::uname();

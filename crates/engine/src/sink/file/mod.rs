@@ -49,7 +49,7 @@ use crate::{Error, ErrorKind, Result};
 pub use open_file::OpenDeviceCache;
 use open_file::OpenFile;
 pub use options::{AppendPosition, FileOptions, directory_mode};
-use record_checksum::RecordChecksum;
+use record_checksum::WrittenFileChecksum;
 use replace::FileOwnership;
 use reservation::{DiskSpaceReservation, check_length_fits};
 
@@ -65,7 +65,7 @@ pub struct FileSink {
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     /// The checksum for the record of the transfer. `None` if the record needs no checksum.
-    record: Option<Box<RecordChecksum>>,
+    record: Option<Box<WrittenFileChecksum>>,
     state: OpenFile,
     space: DiskSpaceReservation,
     /// The path to which the complete file is renamed. `None` before `FileSink::find_existing` was
@@ -135,7 +135,7 @@ impl FileSink {
     /// checksum off.
     #[must_use]
     pub fn with_record_checksum(mut self, algorithm: Option<HashAlgorithm>) -> Self {
-        self.record = algorithm.map(|algorithm| Box::new(RecordChecksum::new(algorithm)));
+        self.record = algorithm.map(|algorithm| Box::new(WrittenFileChecksum::new(algorithm)));
         self
     }
 

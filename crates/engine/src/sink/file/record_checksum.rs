@@ -5,7 +5,7 @@ use super::super::checksum::{ChecksumHasher, HashAlgorithm};
 /// The checksum of one file. It is available only if the file is written from its first byte to its
 /// last.
 #[derive(Debug)]
-pub(super) struct RecordChecksum {
+pub(super) struct WrittenFileChecksum {
     algorithm: HashAlgorithm,
     /// The computation in progress; `None` while bytes may be written in another order.
     hasher: Option<ChecksumHasher>,
@@ -14,7 +14,7 @@ pub(super) struct RecordChecksum {
     found: Option<Vec<u8>>,
 }
 
-impl RecordChecksum {
+impl WrittenFileChecksum {
     pub(super) fn new(algorithm: HashAlgorithm) -> Self {
         Self { algorithm, hasher: None, found: None }
     }

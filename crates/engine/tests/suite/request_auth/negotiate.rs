@@ -9,7 +9,7 @@ use haul::state::auth::{
     SecurityLibrary,
 };
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::h1_peer::{RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, ScriptStep};
 
 use super::{ChallengeServer, RequestRecord};
 use crate::common::{DRIVERS, following, with_proxy};
@@ -234,7 +234,7 @@ fn proxy_gets_the_strongest_scheme_it_offers() {
             }
             steps.extend([ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
             steps.push(ScriptStep::Close);
-            let peer = RawPeer::start(vec![steps]);
+            let peer = H1Peer::start(vec![steps]);
             let negotiate = NegotiateOptions::with_library(Arc::new(ScriptedLibrary { has_ticket }));
             let options = adjusted(with_proxy(&format!("http://{}", peer.addr()), &following()), |to| {
                 (to.auth, to.tunnel, to.negotiate) = (ProxyAuthScheme::AnyOrNegotiate, tunnel, negotiate);
@@ -282,7 +282,7 @@ fn socks_gssapi_negotiates_the_level_of_protection() {
             (false, b"\x01\x02\0\x01\0", b"\x01\x02\0\x02w\0", Some("it was changed")),
             (false, b"\x01\xff", b"\x01\x02\0\x02w\0", Some("refused the Kerberos ticket")),
         ] {
-            let peer = RawPeer::start(vec![socks_steps(level, sent.len() - 4)]);
+            let peer = H1Peer::start(vec![socks_steps(level, sent.len() - 4)]);
             let negotiate = NegotiateOptions::with_library(Arc::new(ScriptedLibrary { has_ticket: true }));
             let options = adjusted(with_proxy(&format!("socks5h://{}", peer.addr()), &following()), |to| {
                 to.socks_gssapi = Some(SocksGssapi { negotiate, nec });

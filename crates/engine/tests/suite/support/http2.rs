@@ -3,7 +3,7 @@ use std::io;
 
 use haul::RequestOptions;
 use testkit::byte_pattern::BytePattern;
-use testkit::frames::{FrameConnection, FrameRequest, data, headers};
+use testkit::frames::{H2PeerRequest, H2ScriptConnection, data, headers};
 
 use crate::common::with_prior_knowledge;
 
@@ -23,14 +23,14 @@ pub(crate) fn defaults() -> RequestOptions {
 }
 
 /// Answers a request. The body of the response is the request's path.
-pub(crate) fn answer(conn: &mut FrameConnection, asked: &FrameRequest) -> io::Result<()> {
+pub(crate) fn answer(conn: &mut H2ScriptConnection, asked: &H2PeerRequest) -> io::Result<()> {
     let length = asked.path().len().to_string();
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
     conn.send(data(asked.stream, true, asked.path().as_bytes()))
 }
 
 /// Answers every request on the connection. The body of each response is the path of its request.
-pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
+pub(crate) fn answer_all(conn: &mut H2ScriptConnection) -> io::Result<()> {
     loop {
         let asked = conn.request()?;
         answer(conn, &asked)?;
@@ -39,7 +39,7 @@ pub(crate) fn answer_all(conn: &mut FrameConnection) -> io::Result<()> {
 
 /// Answers a request with the bytes of `all` from the requested offset to the offset `to`. The
 /// stream ends only if that completes the body.
-pub(crate) fn send_from(conn: &mut FrameConnection, asked: &FrameRequest, all: &[u8], to: usize) -> io::Result<()> {
+pub(crate) fn send_from(conn: &mut H2ScriptConnection, asked: &H2PeerRequest, all: &[u8], to: usize) -> io::Result<()> {
     let from = asked.get("range").map_or(0, |range| {
         range.trim_start_matches("bytes=").split('-').next().and_then(|from| from.parse().ok()).expect("a range")
     });

@@ -13,7 +13,7 @@ use haul::sink::{BodyInfo, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
 use testkit::byte_pattern::BytePattern;
-use testkit::h1_peer::{PeerScript, RawPeer, ScriptStep};
+use testkit::h1_peer::{H1Peer, PeerScript, ScriptStep};
 
 use crate::common::with_time_limit;
 
@@ -41,7 +41,7 @@ pub(crate) fn head_then_body(len: usize) -> PeerScript {
 pub(crate) struct CountingSink<S> {
     sink: S,
     counts: SpliceCounts,
-    peer: Arc<RawPeer>,
+    peer: Arc<H1Peer>,
     /// The sizes of the received part of the body at which the next step of the server's script is
     /// released, the largest first.
     marks: Vec<u64>,
@@ -69,7 +69,7 @@ impl SpliceCounts {
 impl<S: Sink> CountingSink<S> {
     /// Makes a counting sink around `sink`. It releases the next step of the script of `peer` when
     /// the head arrives, and when the received part of the body reaches each size in `marks`.
-    pub(crate) fn new(sink: S, peer: &Arc<RawPeer>, marks: &[usize]) -> (Self, SpliceCounts) {
+    pub(crate) fn new(sink: S, peer: &Arc<H1Peer>, marks: &[usize]) -> (Self, SpliceCounts) {
         let counts = SpliceCounts::default();
         let marks = marks.iter().rev().map(|&mark| mark as u64).collect();
         (Self { sink, counts: counts.clone(), peer: Arc::clone(peer), marks }, counts)
@@ -156,7 +156,7 @@ impl SpliceOutcome {
 /// Fetches from a scripted server into this sink, with the blocking driver.
 pub(crate) fn fetch(
     client: &Client,
-    peer: &Arc<RawPeer>,
+    peer: &Arc<H1Peer>,
     sink: impl Sink + 'static,
     options: &RequestOptions,
 ) -> SpliceOutcome {
@@ -167,7 +167,7 @@ pub(crate) fn fetch(
 /// next step of the server's script is released.
 pub(crate) fn fetch_with_marks(
     client: &Client,
-    peer: &Arc<RawPeer>,
+    peer: &Arc<H1Peer>,
     sink: impl Sink + 'static,
     options: &RequestOptions,
     marks: &[usize],

@@ -27,7 +27,7 @@ pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
 
 /// The further processing of rows, which decides whether all rows of a page must be in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowOrder {
+pub(crate) enum RowProcessing {
     /// The rows are output in the order of the page, piece by piece.
     AsFound,
     /// The rows are sorted or compared (`--sort`, `--unique`). The rows of one page may take at
@@ -80,15 +80,15 @@ impl PageRows {
     ///
     /// # Errors
     /// [`ErrorKind::TooLarge`] if rows that are compared need more memory than allowed.
-    pub(super) fn into_text(mut self, order: RowOrder) -> Result<RecordText> {
+    pub(super) fn into_text(mut self, order: RowProcessing) -> Result<RecordText> {
         let own = self.values.memory_size() + self.columns.iter().map(|column| column.capacity() * 4).sum::<usize>();
         let urls = self.url.as_ref().map_or(0, |url| url.len().saturating_mul(self.count));
         match order {
-            RowOrder::AsFound if own.saturating_add(urls) <= MAX_WHOLE_TEXT => {
+            RowProcessing::AsFound if own.saturating_add(urls) <= MAX_WHOLE_TEXT => {
                 Ok(RecordText::Whole(self.by_ref().flatten().collect()))
             }
-            RowOrder::AsFound => Ok(RecordText::Pieces(RecordPieces { pieces: Box::new(self), cost: own })),
-            RowOrder::Compared(most) => {
+            RowProcessing::AsFound => Ok(RecordText::Pieces(RecordPieces { pieces: Box::new(self), cost: own })),
+            RowProcessing::Compared(most) => {
                 let mut rows = MatchList::default();
                 while let Some(row) = self.next_row() {
                     rows.push(&row);
@@ -161,8 +161,8 @@ mod tests {
             RecordText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
             RecordText::Lines(lines) => lines.to_lines(),
         };
-        let found = text(rows(RowOrder::AsFound)?);
-        assert_eq!(text(rows(RowOrder::Compared(1 << 30))?), found);
+        let found = text(rows(RowProcessing::AsFound)?);
+        assert_eq!(text(rows(RowProcessing::Compared(1 << 30))?), found);
         Ok(String::from_utf8(found).expect("UTF-8"))
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let mut values = MatchList::default();
         (0..60_000).for_each(|value| values.push(value.to_string().as_bytes()));
         let rows = |order| PageRows::new(values.clone(), &[], Some(url.clone())).unwrap().into_text(order);
-        let Ok(RecordText::Pieces(pieces)) = rows(RowOrder::AsFound) else { panic!("pieces") };
+        let Ok(RecordText::Pieces(pieces)) = rows(RowProcessing::AsFound) else { panic!("pieces") };
         assert!(pieces.cost < 2 << 20, "{}", pieces.cost);
         let mut count = 0;
         for piece in pieces.pieces {
@@ -192,7 +192,7 @@ mod tests {
             count += piece.iter().filter(|byte| **byte == b'\n').count();
         }
         assert_eq!(count, 60_000);
-        let error = rows(RowOrder::Compared(1 << 20)).err().unwrap();
+        let error = rows(RowProcessing::Compared(1 << 20)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert!(error.to_string().contains("leave --with-url out"), "{error}");
     }

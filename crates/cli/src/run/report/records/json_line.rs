@@ -10,7 +10,7 @@ use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
 
-use super::csv_rows::{PageRows, RowOrder};
+use super::csv_rows::{PageRows, RowProcessing};
 use super::line_pieces::{LineContent, record_line};
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
@@ -65,7 +65,7 @@ impl RecordedTransfer<'_> {
     ///
     /// # Errors
     /// The values cannot be arranged in rows, or rows to compare need too much memory.
-    pub(crate) fn rows(&self, content: RecordContent, with_url: bool, order: RowOrder) -> Result<RecordText> {
+    pub(crate) fn rows(&self, content: RecordContent, with_url: bool, order: RowProcessing) -> Result<RecordText> {
         if self.report.error().is_some() || !content.is_complete {
             return Ok(RecordText::Whole(Vec::new()));
         }

@@ -12,5 +12,5 @@ pub(crate) mod csv_rows;
 mod json_line;
 mod line_pieces;
 
-pub(crate) use csv_rows::RowOrder;
+pub(crate) use csv_rows::RowProcessing;
 pub(crate) use json_line::{RecordedTransfer, StoredFile};

@@ -47,9 +47,9 @@ use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use bulk_pause::BulkPause;
 use flow_control::StalledStreams;
-use machine::NewRequest;
+use machine::H3MachineForStream;
 use receive::{PendingDelivery, UnparsedInput};
-use send::OwnStreams;
+use send::ClientUniStreams;
 
 /// The maximum number of receives when an idle connection is checked before reuse.
 const MAX_IDLE_RECEIVES: usize = 16;
@@ -64,7 +64,7 @@ pub struct H3Connection {
     active: StreamMap<ActiveStream>,
     /// The ID of the stream for the next request; `None` while the peer allows no further stream.
     next_stream: Option<u64>,
-    own_streams: OwnStreams,
+    own_streams: ClientUniStreams,
     /// The open unidirectional streams of the peer.
     peer_streams: Vec<u64>,
     /// Request streams that may have bytes to read.
@@ -139,7 +139,7 @@ impl H3Connection {
             machine: H3Machine::new(H3Config { max_streams, ..H3Config::default() }),
             active: StreamMap::default(),
             next_stream,
-            own_streams: OwnStreams::default(),
+            own_streams: ClientUniStreams::default(),
             peer_streams: Vec::new(),
             readable: Vec::new(),
             stalled: StalledStreams::default(),
@@ -286,7 +286,7 @@ impl H3Connection {
         }
         self.is_pumped = false;
         let enqueued = match self.next_stream {
-            Some(stream) => transfer.enqueue(&mut NewRequest { machine: &mut self.machine, stream }, now),
+            Some(stream) => transfer.enqueue(&mut H3MachineForStream { machine: &mut self.machine, stream }, now),
             None => Err(Error::new(ErrorKind::Http3, "the connection takes no further request")),
         };
         match enqueued {

@@ -41,7 +41,7 @@ pub(super) struct PendingDelivery {
 }
 
 /// The reason why reading a stream stopped.
-enum StreamEnd {
+enum StreamReadStop {
     /// The stream is open: more bytes may arrive.
     Open,
     /// The stream is complete.
@@ -151,8 +151,8 @@ impl H3Connection {
                 if outcome.is_ok() {
                     outcome = self.parse_chunks(id, &end, now, finished);
                 }
-                if !(may_have_more && outcome.is_ok() && matches!(end, StreamEnd::Open)) {
-                    return matches!(end, StreamEnd::Open);
+                if !(may_have_more && outcome.is_ok() && matches!(end, StreamReadStop::Open)) {
+                    return matches!(end, StreamReadStop::Open);
                 }
             }
         });
@@ -181,24 +181,24 @@ impl H3Connection {
             }
             let Some(credit) = self.credit(id, now, waker, finished) else { return Ok(()) };
             let end = self.read_chunks(id, credit);
-            if self.gathered.chunks.is_empty() && matches!(end, StreamEnd::Open | StreamEnd::Closed) {
+            if self.gathered.chunks.is_empty() && matches!(end, StreamReadStop::Open | StreamReadStop::Closed) {
                 return Ok(());
             }
             self.parse_chunks(id, &end, now, finished)?;
-            if !matches!(end, StreamEnd::Open) {
+            if !matches!(end, StreamReadStop::Open) {
                 return Ok(());
             }
         }
     }
 
     /// Reads at most [`MAX_PIECES_PER_DELIVERY`] chunks and `most` bytes of a stream.
-    fn read_chunks(&mut self, id: u64, most: u64) -> StreamEnd {
+    fn read_chunks(&mut self, id: u64, most: u64) -> StreamReadStop {
         let chunks = &mut self.gathered.chunks;
         chunks.clear();
         let mut stream = self.quic.machine().recv_stream(stream_id(id));
-        let Ok(mut reader) = stream.read(true) else { return StreamEnd::Closed };
+        let Ok(mut reader) = stream.read(true) else { return StreamReadStop::Closed };
         let mut left = usize::try_from(most).unwrap_or(usize::MAX);
-        let mut end = StreamEnd::Open;
+        let mut end = StreamReadStop::Open;
         while chunks.len() < MAX_PIECES_PER_DELIVERY && left > 0 {
             match reader.next(left) {
                 Ok(Some(chunk)) => {
@@ -206,12 +206,12 @@ impl H3Connection {
                     chunks.push(chunk.bytes);
                 }
                 Ok(None) => {
-                    end = StreamEnd::Finished;
+                    end = StreamReadStop::Finished;
                     break;
                 }
                 Err(ReadError::Blocked) => break,
                 Err(ReadError::Reset(code)) => {
-                    end = StreamEnd::Reset(H3ErrorCode(code.into()));
+                    end = StreamReadStop::Reset(H3ErrorCode(code.into()));
                     break;
                 }
             }
@@ -222,7 +222,13 @@ impl H3Connection {
     }
 
     /// Passes the chunks that were read to the machine, and delivers the body bytes in them.
-    fn parse_chunks(&mut self, id: u64, end: &StreamEnd, now: Instant, finished: &mut FinishedTransfers) -> Result<()> {
+    fn parse_chunks(
+        &mut self,
+        id: u64,
+        end: &StreamReadStop,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> Result<()> {
         let chunks = std::mem::take(&mut self.gathered.chunks);
         let mut outcome = Ok(());
         for (index, chunk) in chunks.iter().enumerate() {
@@ -231,7 +237,7 @@ impl H3Connection {
             }
             // The end comes with the last chunk: a response to HEAD is complete then, and need not be
             // stopped.
-            let fin = index + 1 == chunks.len() && matches!(end, StreamEnd::Finished);
+            let fin = index + 1 == chunks.len() && matches!(end, StreamReadStop::Finished);
             outcome = self.parse(id, (&chunks, index), 0, fin, now, finished);
             if outcome.is_err() {
                 break;
@@ -240,13 +246,13 @@ impl H3Connection {
         self.deliver(id, &chunks, now, finished);
         if outcome.is_ok() {
             outcome = match end {
-                StreamEnd::Finished if chunks.is_empty() => {
+                StreamReadStop::Finished if chunks.is_empty() => {
                     self.parse(id, (&[Bytes::new()], 0), 0, true, now, finished)
                 }
-                StreamEnd::Reset(code) => self.on_peer_reset(id, *code, now, finished),
+                StreamReadStop::Reset(code) => self.on_peer_reset(id, *code, now, finished),
                 // The machine can forget a stream of the peer that haul has stopped.
-                StreamEnd::Closed if id & 3 == 3 => self.on_peer_reset(id, H3ErrorCode::NO_ERROR, now, finished),
-                StreamEnd::Finished | StreamEnd::Open | StreamEnd::Closed => Ok(()),
+                StreamReadStop::Closed if id & 3 == 3 => self.on_peer_reset(id, H3ErrorCode::NO_ERROR, now, finished),
+                StreamReadStop::Finished | StreamReadStop::Open | StreamReadStop::Closed => Ok(()),
             };
         }
         self.gathered.chunks = chunks;

@@ -8,17 +8,17 @@ use quinn_proto::{Dir, StreamId, VarInt, WriteError};
 
 use super::super::sending::RESPONSE_CHECK_INTERVAL;
 use super::H3Connection;
-use super::machine::NewRequest;
+use super::machine::H3MachineForStream;
 
 /// The IDs of the client's unidirectional QUIC streams; `None` before a stream is open.
 #[derive(Default)]
-pub(super) struct OwnStreams {
+pub(super) struct ClientUniStreams {
     control: Option<StreamId>,
     encoder: Option<StreamId>,
     decoder: Option<StreamId>,
 }
 
-impl OwnStreams {
+impl ClientUniStreams {
     fn entry(&mut self, stream: H3SendStream) -> Option<&mut Option<StreamId>> {
         match stream {
             H3SendStream::Control => Some(&mut self.control),
@@ -83,7 +83,8 @@ impl H3Connection {
     /// Reads content of requests into the protocol machine.
     pub(super) fn read_content_into_machine(&mut self) {
         if self.uploads.is_not_empty() {
-            self.uploads.read_into_machine(&mut NewRequest { machine: &mut self.machine, stream: 0 }, &mut self.active);
+            self.uploads
+                .read_into_machine(&mut H3MachineForStream { machine: &mut self.machine, stream: 0 }, &mut self.active);
         }
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_policy::dns::lookup::{DnsLookupState, LookupSubject, NameLookup, OutgoingQuery};
+use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::NameServer;
 
@@ -67,7 +67,7 @@ impl DnsClient<'_> {
     /// Such a name has no HTTPS records, since the user chose its addresses.
     pub(super) fn begin_lookup(&mut self, question: DnsQuestion, now: Instant) {
         let config = self.config(now);
-        let wants_addresses = question.subject == LookupSubject::Addresses;
+        let wants_addresses = question.subject == RequestedRecords::Addresses;
         let none = if wants_addresses { NO_SUCH_NAME } else { NO_HTTPS_RECORDS };
         if config.sources == HostLookupSources::SystemOnly {
             return (self.deliver)(&question, if wants_addresses { DnsAnswer::NeedsSystem } else { none });
@@ -84,8 +84,8 @@ impl DnsClient<'_> {
             self.first_server = self.first_server.wrapping_add(1);
         }
         let machine = match question.subject {
-            LookupSubject::Addresses => NameLookup::new(&question.name, &config.resolv_conf, self.first_server),
-            LookupSubject::HttpsRecords => {
+            RequestedRecords::Addresses => NameLookup::new(&question.name, &config.resolv_conf, self.first_server),
+            RequestedRecords::HttpsRecords => {
                 NameLookup::for_https(&question.name, &config.resolv_conf, self.first_server)
             }
         };

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use haul_policy::dns::https_record::HttpsRecord;
-use haul_policy::dns::lookup::{DnsLookupState, LookupSubject};
+use haul_policy::dns::lookup::{DnsLookupState, RequestedRecords};
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::ResolvConf;
 use mio::unix::SourceFd;
@@ -73,7 +73,7 @@ pub(super) enum DnsAnswer {
 #[derive(Clone)]
 pub(super) struct DnsQuestion {
     pub(super) name: Arc<str>,
-    pub(super) subject: LookupSubject,
+    pub(super) subject: RequestedRecords,
 }
 
 /// The queue of questions for the thread that asks the name servers.
