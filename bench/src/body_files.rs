@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use testkit::byte_pattern::BytePattern;
 
 use crate::Result;
-use crate::digest::{OutputDigest, OutputDigester};
+use crate::output_digest::{OutputDigest, OutputDigester};
 
 /// The number of bytes of a body that are generated and written at a time.
 const PIECE: usize = 1 << 20;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::bench_record::JobGoal;
-use crate::digest::OutputDigest;
 use crate::measure::RunMetrics;
+use crate::output_digest::OutputDigest;
 use crate::page_check::{PageCheck, PageFigures};
 use crate::versioned_site::ReplyCheck;
 

@@ -24,8 +24,6 @@
 
 mod bench_record;
 mod body_files;
-mod digest;
-mod engines;
 mod http3_server;
 mod installed_programs;
 mod instruction_counts;
@@ -36,11 +34,13 @@ mod measure;
 mod minimal_programs;
 mod one_core;
 mod options;
+mod output_digest;
 mod page_check;
-mod partition;
+mod partition_simulation;
 mod quinn_client;
+mod ray_data;
 mod rounds;
-mod run;
+mod run_jobs;
 mod scorecard;
 mod server;
 mod terminal_table;
@@ -75,14 +75,14 @@ fn start() -> Result<ExitCode> {
         }
         BenchCommand::Measure(run) => return measure::measure_in_this_process(&run),
         BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
-        BenchCommand::Engines(arguments) => engines::run(&arguments)?,
-        BenchCommand::Partition(arguments) => partition::run(&arguments)?,
+        BenchCommand::Engines(arguments) => ray_data::run(&arguments)?,
+        BenchCommand::Partition(arguments) => partition_simulation::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
         BenchCommand::ReadWarc(arguments) => jobs::warc::read(&arguments)?,
         BenchCommand::Render(arguments) => scorecard::run(&arguments)?,
         BenchCommand::Instructions(arguments) => return instruction_counts::run(&arguments),
-        BenchCommand::Run(options) => return run::run(&options),
+        BenchCommand::Run(options) => return run_jobs::run(&options),
     }
     Ok(ExitCode::SUCCESS)
 }

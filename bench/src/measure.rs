@@ -26,8 +26,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{OutputDigest, OutputDigester};
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
+use crate::output_digest::{OutputDigest, OutputDigester};
 use crate::page_check::PageFigures;
 use crate::{Result, installed_programs};
 

@@ -56,10 +56,10 @@ pub(crate) enum BenchCommand {
     /// arguments; see [`crate::minimal_programs`].
     Limit(Vec<String>),
     /// Fetches tables of URLs in Ray Data. The values are the command-line arguments; see
-    /// [`crate::engines`].
+    /// [`crate::ray_data`].
     Engines(Vec<String>),
     /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
-    /// [`crate::partition`].
+    /// [`crate::partition_simulation`].
     Partition(Vec<String>),
     /// Fetches URLs over HTTP/3 with quinn and h3. The values are the command-line arguments; see
     /// [`crate::quinn_client`].

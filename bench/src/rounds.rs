@@ -12,11 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bench_record::{PartResult, ProgramRuns, RecordedRun};
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, ProgramRole, WorkPerRun};
 use crate::jobs::JobEnvironment;
 use crate::measure::{self, RunMetrics, RunOutput};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 use crate::{Result, terminal_table};
 
 /// The number of rounds that run even if the time is over, unless they take too long.

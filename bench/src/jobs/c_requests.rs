@@ -9,9 +9,9 @@ use std::process::Command;
 
 use super::{BenchJob, JobEnvironment, home};
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
 

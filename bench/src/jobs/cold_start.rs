@@ -2,9 +2,9 @@
 
 use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, repeated_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 use crate::tls_files::write_roots;
 
 pub(super) const JOB: BenchJob = BenchJob {

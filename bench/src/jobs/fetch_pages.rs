@@ -5,9 +5,9 @@ use std::fs::File;
 
 use super::{BenchJob, JobEnvironment, SiteFiles, command_program, pages_in_order, shell_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::measure::{self, RunOutput};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "fetch", about: "5,703 pages to /dev/null, and in order to a pipe", set_up };

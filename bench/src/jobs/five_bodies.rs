@@ -1,6 +1,6 @@
 //! Five large bodies at once over plain HTTP, in one thread: the cost of the event loop.
 
-use super::large_bodies::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, length_that_fits};
+use super::large_body_commands::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, length_that_fits};
 use super::{BenchJob, JobEnvironment, command_program};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

@@ -1,11 +1,11 @@
 //! 20,000 responses of 300 bytes on one HTTP/2 connection: the cost of a stream that has almost no
 //! body.
 
-use super::large_bodies::LIBCURL;
+use super::large_body_commands::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, h2load, small_body};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };

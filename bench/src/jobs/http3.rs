@@ -12,13 +12,13 @@ use testkit::ip_relay::IpRelay;
 use testkit::packet_link::LinkConditions;
 
 use super::language_clients::LanguageClient;
-use super::large_bodies::MEMORY_MB;
+use super::large_body_commands::MEMORY_MB;
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::http3_server::Http3Server;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "h3",

@@ -8,8 +8,8 @@ use testkit::origin::Origin;
 
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "job-report", about: "haul job report of a job with 1,000,000 URLs, at most 3 MB", set_up };

@@ -9,9 +9,9 @@ use super::c_requests::{self, FORM, PAGE};
 use super::{JobEnvironment, home};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 
 /// A client: the displayed name, its name as an argument of the program, and the module that it

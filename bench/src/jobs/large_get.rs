@@ -1,6 +1,6 @@
 //! One large GET over plain HTTP: discarded, into a pipe, or to a file.
 
-use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
+use super::large_body_commands::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, PartGoal, WorkPerRun};

@@ -3,8 +3,8 @@
 
 use super::{BenchJob, JobEnvironment, command_program};
 use crate::Result;
-use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::{OutputDigest, OutputDigester};
 use crate::server::SiteServer;
 use testkit::site::GeneratedSite;
 

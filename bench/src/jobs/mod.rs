@@ -1,24 +1,25 @@
 //! The jobs of the bench, one in each file, and the code that they share.
 
-mod adapt;
+mod adaptive_connections;
 mod body_prefixes;
 pub(crate) mod c_requests;
 mod cold_start;
+mod css_selectors;
 mod fetch_pages;
 mod five_bodies;
 mod h2_bulk;
 mod h2_site;
 mod h2_small;
-mod hosts;
 mod http3;
-mod item_list;
-mod job;
+mod item_echo_server;
+mod job_option_cost;
 mod job_report;
+mod jsonl_records;
 mod language_clients;
-mod large_bodies;
+mod large_body_commands;
 mod large_get;
 mod large_get_tls;
-mod libcurl;
+mod libcurl_replacement;
 mod million_urls;
 mod option_parsing;
 pub(crate) mod package_fetcher;
@@ -26,14 +27,13 @@ mod perl;
 mod pipelining;
 mod post_list;
 mod python;
+mod rate_limit_accuracy;
 mod rate_limited;
-mod rates;
-mod records;
-mod refresh;
+mod refresh_changed_pages;
 mod scaling_curves;
-mod select;
 mod small_replies;
 mod split_on_full_link;
+mod thousands_of_hosts;
 mod upload;
 mod upload_list;
 pub(crate) mod warc;
@@ -49,9 +49,9 @@ use std::path::{Path, PathBuf};
 use testkit::byte_pattern::BytePattern;
 use testkit::site::GeneratedSite;
 
-use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{BenchProgram, JobPart, OutputCheck, ProgramRole};
 use crate::options::BenchOptions;
+use crate::output_digest::{OutputDigest, OutputDigester};
 use crate::server::SiteServer;
 use crate::{Result, installed_programs};
 
@@ -65,16 +65,16 @@ pub(crate) struct BenchJob {
 /// All jobs, in the order in which they run.
 pub(crate) const ALL: &[&BenchJob] = &[
     &whole_site::JOB,
-    &select::JOB,
+    &css_selectors::JOB,
     &fetch_pages::JOB,
     &warc::JOB,
     &small_replies::JOB,
     &pipelining::JOB,
     &post_list::JOB,
     &upload_list::JOB,
-    &records::JOB,
-    &job::JOB,
-    &refresh::JOB,
+    &jsonl_records::JOB,
+    &job_option_cost::JOB,
+    &refresh_changed_pages::JOB,
     &job_report::JOB,
     &cold_start::JOB,
     &option_parsing::JOB,
@@ -93,11 +93,11 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &c_requests::JOB,
     &perl::JOB,
     &python::JOB,
-    &libcurl::JOB,
+    &libcurl_replacement::JOB,
     &scaling_curves::JOB,
-    &hosts::JOB,
-    &adapt::JOB,
-    &rates::JOB,
+    &thousands_of_hosts::JOB,
+    &adaptive_connections::JOB,
+    &rate_limit_accuracy::JOB,
     &http3::JOB,
 ];
 

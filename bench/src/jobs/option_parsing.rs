@@ -3,9 +3,9 @@
 
 use super::{BenchJob, JobEnvironment, SiteFiles, repeated_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };

@@ -18,8 +18,8 @@ use testkit::test_certificates::TestCertificates;
 
 use super::{BenchJob, JobEnvironment, shell_program, with_agent};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob = BenchJob {

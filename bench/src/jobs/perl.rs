@@ -14,9 +14,9 @@ use std::process::Command;
 use super::language_clients::{LanguageClient, SequentialRequestsJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 
 pub(super) const JOB: BenchJob = BenchJob {

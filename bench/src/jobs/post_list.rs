@@ -6,7 +6,7 @@
 //! connections they take 16 round trips, or 0.8 s. By default haul opens at most 50 connections to
 //! a host, as many as `curl -Z`.
 
-use super::item_list::{ItemEchoServer, item};
+use super::item_echo_server::{ItemEchoServer, item};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};

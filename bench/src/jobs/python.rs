@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use super::language_clients::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "python",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_bodies::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, length_that_fits};
+use super::large_body_commands::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};

@@ -13,8 +13,8 @@ use testkit::relay::Relay;
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, OutputCheck, WorkPerRun};
+use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 
 pub(super) const JOB: BenchJob =

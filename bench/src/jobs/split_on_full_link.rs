@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_bodies::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, length_that_fits};
+use super::large_body_commands::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};

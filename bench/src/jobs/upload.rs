@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io;
 use testkit::origin::Origin;
 
-use super::large_bodies::{CURL, HAUL, MEMORY_MB};
+use super::large_body_commands::{CURL, HAUL, MEMORY_MB};
 use super::{BenchJob, JobEnvironment, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 use crate::tls_files;
 
 pub(super) const JOB: BenchJob = BenchJob { name: "upload", about: "PUT of 1 GiB; parts file, pipe, tls, h2", set_up };

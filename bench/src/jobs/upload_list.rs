@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::item_list::{ItemEchoServer, item};
+use super::item_echo_server::{ItemEchoServer, item};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};

@@ -9,8 +9,8 @@ use testkit::warc_reader::{WarcReader, sha1};
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "warc", about: "5,703 pages into a web archive (WARC), plain and compressed", set_up };

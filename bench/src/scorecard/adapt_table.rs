@@ -1,7 +1,7 @@
 //! The table of the job `adapt`: for each server, haul's default compared with the best fixed
 //! number of connections and with `curl -Z`.
 
-use super::document::{DocumentBlock, DocumentTable};
+use super::markdown_and_html::{DocumentBlock, DocumentTable};
 use crate::bench_record::{BenchRecord, PartResult, ProgramRuns};
 use crate::job_part::{MetricKind, ProgramRole};
 

@@ -1,8 +1,8 @@
 //! The contents of `docs/benchmarks.md`, of [`ROWS_FILE`], and of the HTML page.
 
-use super::document::{self, DocumentBlock, DocumentTable};
 use super::goal_causes::GoalCauses;
 use super::goal_verdict::{GoalStatus, GoalVerdict};
+use super::markdown_and_html::{self, DocumentBlock, DocumentTable};
 use super::project_goals;
 use super::{adapt_table, bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
@@ -16,7 +16,7 @@ pub(super) const ROWS_FILE: &str = "bench/results/rows.md";
 /// Renders `docs/benchmarks.md`: the summary, charts, goals, and the method.
 pub(super) fn markdown(record: &BenchRecord, causes: &GoalCauses) -> Result<String> {
     let made = "<!-- Made by `make scorecard` from bench/results; causes are from bench/causes.md. -->\n\n";
-    Ok(made.to_owned() + &document::markdown(&blocks(record, causes)?, "benchmarks"))
+    Ok(made.to_owned() + &markdown_and_html::markdown(&blocks(record, causes)?, "benchmarks"))
 }
 
 /// Renders [`ROWS_FILE`]: for each job, a row for each program.
@@ -25,7 +25,7 @@ pub(super) fn rows_markdown(record: &BenchRecord) -> String {
     let title = DocumentBlock::Heading(1, format!("Benchmarks: every contestant, {}", record.date));
     let mut blocks = vec![title];
     blocks.extend(rows(record));
-    made.to_owned() + &document::markdown(&blocks, "../../docs/benchmarks")
+    made.to_owned() + &markdown_and_html::markdown(&blocks, "../../docs/benchmarks")
 }
 
 /// Renders one HTML page with all results.
@@ -33,7 +33,7 @@ pub(super) fn html(record: &BenchRecord, causes: &GoalCauses) -> Result<String> 
     let mut blocks = blocks(record, causes)?;
     blocks.push(DocumentBlock::Heading(2, "Every contestant".to_owned()));
     blocks.extend(rows(record));
-    Ok(document::html(&format!("haul: benchmarks, {}", record.date), &blocks))
+    Ok(markdown_and_html::html(&format!("haul: benchmarks, {}", record.date), &blocks))
 }
 
 /// Draws all charts. Returns the name and the SVG of each.

@@ -28,8 +28,7 @@ mod client;
 mod cookie_jar;
 mod error;
 mod form;
-mod listing;
-mod page_query;
+mod paginated_listing;
 mod python_text;
 mod received_response;
 mod request_body;
@@ -38,6 +37,7 @@ mod stop_flag;
 mod streamed_body;
 mod transfer_record;
 mod url;
+mod value_extraction;
 
 /// The compiled module `haul._haul`.
 #[pyo3::pymodule(gil_used = false)]
@@ -60,9 +60,7 @@ mod _haul {
     #[pymodule_export]
     use crate::form::{multipart, urlencode};
     #[pymodule_export]
-    use crate::listing::PyListing;
-    #[pymodule_export]
-    use crate::page_query::PyPageQuery;
+    use crate::paginated_listing::PyListing;
     #[pymodule_export]
     use crate::received_response::ReceivedResponse;
     #[pymodule_export]
@@ -75,6 +73,8 @@ mod _haul {
     use crate::transfer_record::{FailedTransfer, body_text};
     #[pymodule_export]
     use crate::url::{is_secret_field, join, location_text, prepare_url, requote, shard, split_url};
+    #[pymodule_export]
+    use crate::value_extraction::PyPageQuery;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 
+use crate::c_arguments;
 use crate::error::CallFailure;
-use crate::text;
 
 /// The method of authentication (RFC 9110 section 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum haul_auth {
 /// The strings are NULL or end with NUL.
 pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<AuthOptions, CallFailure> {
     // SAFETY: the caller guarantees it.
-    let text = |text, what| unsafe { text::required_bytes(text, what) };
+    let text = |text, what| unsafe { c_arguments::required_bytes(text, what) };
     let allowed = match kind {
         n if n == haul_auth::None as c_int => return Ok(AuthOptions::default()),
         n if n == haul_auth::Bearer as c_int => {

@@ -32,13 +32,13 @@ use haul::fleet::{HostStartRate, StartRate};
 use haul::request::{StallLimit, TotalRateLimit};
 use haul::sink::memory::MemorySink;
 
+use crate::c_arguments;
 use crate::callbacks::UserPointer;
 use crate::client::{ClientState, haul_client};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::StoredBody;
 use crate::request::haul_request;
 use crate::response::haul_response;
-use crate::text;
 
 /// The order in which replies are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<
     catch_panic_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the batch. So
         // in all functions here.
-        let shared = unsafe { text::required_object(client, "client") }?.shared();
+        let shared = unsafe { c_arguments::required_object(client, "client") }?.shared();
         let options = BatchOptions { interrupt: shared.options.interrupt.clone(), ..BatchOptions::default() };
         Ok(Box::new(haul_batch {
             shared,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: us
     catch_panic(|| {
         let default = BatchOptions::default();
         // SAFETY: the header's contract.
-        unsafe { text::required_object(batch, "batch") }?.set(|options| {
+        unsafe { c_arguments::required_object(batch, "batch") }?.set(|options| {
             options.max_parallel = if all > 0 { all } else { default.max_parallel };
             options.per_host = Some(per_host).filter(|&per_host| per_host > 0);
         })
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
             _ => return Err(CallFailure::setup("order is no haul_order")),
         };
         // SAFETY: the header's contract.
-        unsafe { text::required_object(batch, "batch") }?.set(|options| options.order = order)
+        unsafe { c_arguments::required_object(batch, "batch") }?.set(|options| options.order = order)
     })
 }
 
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        unsafe { text::required_object(batch, "batch") }?.set(|options| options.memory = bytes as u64)
+        unsafe { c_arguments::required_object(batch, "batch") }?.set(|options| options.memory = bytes as u64)
     })
 }
 
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, p
     catch_panic(|| {
         let (all, per_host) = (interval(all)?, interval(per_host)?);
         // SAFETY: the header's contract.
-        unsafe { text::required_object(batch, "batch") }?.set(|options| {
+        unsafe { c_arguments::required_object(batch, "batch") }?.set(|options| {
             options.start_rate = all.map(StartRate::new);
             options.host_start_rate = per_host.map(HostStartRate::new);
         })
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes
     catch_panic(|| {
         let total = (bytes_per_second > 0).then(|| TotalRateLimit::new(bytes_per_second));
         // SAFETY: the header's contract.
-        unsafe { text::required_object(batch, "batch") }?.set(|options| options.limit_rate_total = total)
+        unsafe { c_arguments::required_object(batch, "batch") }?.set(|options| options.limit_rate_total = total)
     })
 }
 
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u
     catch_panic(|| {
         let stall = (ms > 0).then(|| StallLimit { time: Duration::from_millis(ms), awaits_head: true });
         // SAFETY: the header's contract.
-        unsafe { text::required_object(batch, "batch") }?.set(|options| options.stall = stall)
+        unsafe { c_arguments::required_object(batch, "batch") }?.set(|options| options.stall = stall)
     })
 }
 
@@ -225,8 +225,9 @@ pub unsafe extern "C" fn haul_batch_add(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (batch, request) =
-            unsafe { (text::required_object(batch, "batch")?, text::required_object(request, "request")?) };
+        let (batch, request) = unsafe {
+            (c_arguments::required_object(batch, "batch")?, c_arguments::required_object(request, "request")?)
+        };
         let request = request.prepare_owned(&batch.shared)?;
         let decodes = request.options().decode;
         let id = batch.lock_batch().submit(request);
@@ -249,7 +250,7 @@ pub unsafe extern "C" fn haul_batch_next(
     catch_panic(|| {
         // SAFETY: the header's contract.
         let (batch, place, user) =
-            unsafe { (text::required_object(batch, "batch")?, response.as_mut(), user.as_mut()) };
+            unsafe { (c_arguments::required_object(batch, "batch")?, response.as_mut(), user.as_mut()) };
         let place = place.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         *place = std::ptr::null_mut();
         let deadline = u64::try_from(timeout_ms).ok();
@@ -273,7 +274,7 @@ pub unsafe extern "C" fn haul_batch_run(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let batch = unsafe { text::required_object(batch, "batch") }?;
+        let batch = unsafe { c_arguments::required_object(batch, "batch") }?;
         let done = done.ok_or_else(|| CallFailure::setup("done is NULL"))?;
         while let Some((user, response)) = batch.next(None)? {
             // SAFETY: a function of the caller's, with its own pointers; the response is its own
@@ -301,7 +302,7 @@ pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
     let mut fd = -1;
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let batch = unsafe { text::required_object(batch, "batch") }?;
+        let batch = unsafe { c_arguments::required_object(batch, "batch") }?;
         fd = match batch.fd.get() {
             Some(made) => made.as_raw_fd(),
             None => {

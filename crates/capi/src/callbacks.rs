@@ -3,9 +3,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::c_arguments::haul_header;
 use crate::response::haul_reply;
-use crate::steps::haul_step_info;
-use crate::text::haul_header;
+use crate::step_callback::haul_step_info;
 
 /// Supplies memory for a body. Returns the start of a block of `size` bytes. The block must contain
 /// what was written to the blocks returned by earlier calls for this body (like realloc). The

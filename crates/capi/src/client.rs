@@ -20,10 +20,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
+use crate::c_arguments;
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::request::parse_url;
 use crate::settings::time_limit;
-use crate::text;
 
 /// The default number of redirects to follow.
 const MAX_REDIRECTS: u32 = 20;
@@ -95,7 +95,7 @@ pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option<Box<haul_client>> {
     // SAFETY: the header's contract: NULL or a client that lives. So in all functions here.
-    catch_panic_new(|| Ok(haul_client::with(unsafe { text::required_object(client, "client") }?.shared())))
+    catch_panic_new(|| Ok(haul_client::with(unsafe { c_arguments::required_object(client, "client") }?.shared())))
 }
 
 /// Frees a client. Its connections are closed when the last client that shares them is freed.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn haul_client_share(
     catch_panic(|| {
         // SAFETY: the header's contract.
         let (client, with) =
-            unsafe { (text::required_object(client, "client")?, text::required_object(with, "with")?) };
+            unsafe { (c_arguments::required_object(client, "client")?, c_arguments::required_object(with, "with")?) };
         if what == 0 || what & !(HAUL_SHARE_POOL | HAUL_SHARE_JAR) != 0 {
             return Err(CallFailure::setup("what is to be shared is not known"));
         }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn haul_client_set_pool(
             idle: time_limit(max_idle_ms).unwrap_or(default.idle),
         };
         // SAFETY: the header's contract.
-        unsafe { text::required_object(client, "client") }?.change_shared(|shared| {
+        unsafe { c_arguments::required_object(client, "client") }?.change_shared(|shared| {
             shared.engine = Client::builder().pool(limits).build();
             Ok(())
         })
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
 pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
     catch_panic_or(false, || {
         // SAFETY: the header's contract: strings end with NUL.
-        let (client, url) = unsafe { (client.as_ref(), text::optional_text(url, "url")) };
+        let (client, url) = unsafe { (client.as_ref(), c_arguments::optional_text(url, "url")) };
         let (Some(client), Ok(Some(url))) = (client, url) else { return false };
         let shared = client.shared();
         parse_url(url, false).is_ok_and(|target| shared.engine.is_warm(&target, &shared.options))

@@ -22,11 +22,11 @@ use haul::request::MultipartForm;
 use haul_policy::multipart::{self, FormPart};
 use haul_policy::urlencode;
 
+use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_read_fn, haul_rewind_fn};
 use crate::error::{CallFailure, haul_status};
 use crate::jar::file;
 use crate::request::{change, haul_request};
-use crate::text;
 
 /// The largest request body in bytes that is copied, so that one system call can send the head and
 /// the body.
@@ -233,7 +233,8 @@ pub unsafe extern "C" fn haul_request_set_body(
     // many as is said. So in all functions here.
     unsafe {
         change(request, |request| {
-            request.content = BodyContent::Body(RequestBody::from(text::bytes_with_length(data.cast(), len, "data")?));
+            request.content =
+                BodyContent::Body(RequestBody::from(c_arguments::bytes_with_length(data.cast(), len, "data")?));
             Ok(())
         })
     }
@@ -252,8 +253,11 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content =
-                BodyContent::Borrowed(BorrowedBytes::from_slice(text::bytes_with_length(data.cast(), len, "data")?));
+            request.content = BodyContent::Borrowed(BorrowedBytes::from_slice(c_arguments::bytes_with_length(
+                data.cast(),
+                len,
+                "data",
+            )?));
             Ok(())
         })
     }
@@ -307,8 +311,10 @@ pub unsafe extern "C" fn haul_request_add_form_field(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let (name, value) =
-                (text::bytes_with_length(name, name_len, "name")?, text::bytes_with_length(value, value_len, "value")?);
+            let (name, value) = (
+                c_arguments::bytes_with_length(name, name_len, "name")?,
+                c_arguments::bytes_with_length(value, value_len, "value")?,
+            );
             let mut pairs = match std::mem::take(&mut request.content) {
                 BodyContent::Pairs(pairs) => pairs + "&",
                 _ => String::new(),
@@ -338,10 +344,10 @@ pub unsafe extern "C" fn haul_request_add_part(
     unsafe {
         change(request, |request| {
             let (name, data) =
-                (text::required_bytes(name, "name")?, text::bytes_with_length(data.cast(), len, "data")?);
+                (c_arguments::required_bytes(name, "name")?, c_arguments::bytes_with_length(data.cast(), len, "data")?);
             let mut part = FormPart::field(name, data);
             if !filename.is_null() {
-                part = FormPart::file(name, text::required_bytes(filename, "filename")?, part.content);
+                part = FormPart::file(name, c_arguments::required_bytes(filename, "filename")?, part.content);
             }
             set_part_content_type(&mut part, content_type)?;
             request.content = BodyContent::Form(request.content.take_form().part(part));
@@ -363,7 +369,7 @@ pub unsafe extern "C" fn haul_request_add_part_file(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let name = text::required_bytes(name, "name")?;
+            let name = c_arguments::required_bytes(name, "name")?;
             let own = file(path)?.file_name().unwrap_or_default().as_encoded_bytes();
             let filename = if filename.is_null() { own } else { CStr::from_ptr(filename).to_bytes() };
             let piece = file_piece(path)?;
@@ -381,8 +387,8 @@ pub unsafe extern "C" fn haul_request_add_part_file(
 /// `content_type` is NULL or ends with NUL.
 unsafe fn set_part_content_type(part: &mut FormPart, content_type: *const c_char) -> Result<(), CallFailure> {
     // SAFETY: the caller guarantees it.
-    if let Some(content_type) = unsafe { text::optional_text(content_type, "content_type") }? {
-        text::check_field("Content-Type", content_type.as_bytes())?;
+    if let Some(content_type) = unsafe { c_arguments::optional_text(content_type, "content_type") }? {
+        c_arguments::check_field("Content-Type", content_type.as_bytes())?;
         part.content_type = Some(content_type.to_owned());
     }
     Ok(())

@@ -20,9 +20,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul_policy::cookie::{Cookie, CookieParts, lwp};
 
+use crate::c_arguments::{self, haul_slice};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::request::parse_url;
-use crate::text::{self, haul_slice};
 use crate::version::allocate_copy;
 
 /// A store of cookies, for any number of clients and threads.
@@ -67,7 +67,7 @@ pub extern "C" fn haul_jar_new() -> Option<Box<haul_jar>> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clone(jar: *const haul_jar) -> Option<Box<haul_jar>> {
     // SAFETY: the header's contract: NULL or a jar that lives. So in all functions here.
-    catch_panic_new(|| Ok(Box::new(unsafe { text::required_object(jar, "jar") }?.clone())))
+    catch_panic_new(|| Ok(Box::new(unsafe { c_arguments::required_object(jar, "jar") }?.clone())))
 }
 
 /// Frees a handle. The jar itself is freed when no handle and no client uses it.
@@ -83,7 +83,7 @@ pub extern "C" fn haul_jar_free(jar: Option<Box<haul_jar>>) {
 pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, refused: *mut usize) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, path) = unsafe { (text::required_object(jar, "jar")?, file(path)?) };
+        let (jar, path) = unsafe { (c_arguments::required_object(jar, "jar")?, file(path)?) };
         let count =
             if let Some(read) = lwp_file(path) { store_lwp_cookies(&jar.jar, read) } else { jar.jar.load(path)? };
         // SAFETY: NULL or the caller's own number.
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, 
 pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, path) = unsafe { (text::required_object(jar, "jar")?, file(path)?) };
+        let (jar, path) = unsafe { (c_arguments::required_object(jar, "jar")?, file(path)?) };
         Ok(jar.jar.save(path)?)
     })
 }
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn haul_jar_to_text(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, place, len) = unsafe { (text::required_object(jar, "jar")?, text.as_mut(), len.as_mut()) };
+        let (jar, place, len) = unsafe { (c_arguments::required_object(jar, "jar")?, text.as_mut(), len.as_mut()) };
         let place = place.ok_or_else(|| CallFailure::setup("text is NULL"))?;
         let written = match format {
             n if n == haul_jar_format::Netscape as c_int => jar.jar.to_text(),
@@ -154,7 +154,11 @@ pub unsafe extern "C" fn haul_jar_add_text(
     catch_panic(|| {
         // SAFETY: the header's contract.
         let (jar, text, refused) = unsafe {
-            (text::required_object(jar, "jar")?, text::bytes_with_length(text, len, "text")?, refused.as_mut())
+            (
+                c_arguments::required_object(jar, "jar")?,
+                c_arguments::bytes_with_length(text, len, "text")?,
+                refused.as_mut(),
+            )
         };
         let count = match lwp::read(text, now()) {
             Some(read) => store_lwp_cookies(&jar.jar, read),
@@ -177,8 +181,9 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, url, place) =
-            unsafe { (text::required_object(jar, "jar")?, text::required_text(url, "url")?, cookie.as_mut()) };
+        let (jar, url, place) = unsafe {
+            (c_arguments::required_object(jar, "jar")?, c_arguments::required_text(url, "url")?, cookie.as_mut())
+        };
         let place = place.ok_or_else(|| CallFailure::setup("cookie is NULL"))?;
         *place = std::ptr::null_mut();
         if let Some(value) = jar.jar.cookie_for(&parse_url(url, false)?) {
@@ -200,9 +205,9 @@ pub unsafe extern "C" fn haul_jar_set(
         // SAFETY: the header's contract.
         let (jar, url, field) = unsafe {
             (
-                text::required_object(jar, "jar")?,
-                text::required_text(url, "url")?,
-                text::required_bytes(set_cookie, "set_cookie")?,
+                c_arguments::required_object(jar, "jar")?,
+                c_arguments::required_text(url, "url")?,
+                c_arguments::required_bytes(set_cookie, "set_cookie")?,
             )
         };
         let target = parse_url(url, false)?;
@@ -217,7 +222,8 @@ pub unsafe extern "C" fn haul_jar_set(
 pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, cookie) = unsafe { (text::required_object(jar, "jar")?, text::required_object(cookie, "cookie")?) };
+        let (jar, cookie) =
+            unsafe { (c_arguments::required_object(jar, "jar")?, c_arguments::required_object(cookie, "cookie")?) };
         // SAFETY: as above, for each part.
         let (name, value, path) = unsafe { (cookie.name.bytes(), cookie.value.bytes(), cookie.path.bytes()) };
         // SAFETY: as above.
@@ -251,9 +257,11 @@ pub unsafe extern "C" fn haul_jar_remove(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (jar, domain) = unsafe { (text::required_object(jar, "jar")?, text::optional_text(domain, "domain")?) };
+        let (jar, domain) =
+            unsafe { (c_arguments::required_object(jar, "jar")?, c_arguments::optional_text(domain, "domain")?) };
         // SAFETY: as above.
-        let (path, name) = unsafe { (text::optional_text(path, "path")?, text::optional_text(name, "name")?) };
+        let (path, name) =
+            unsafe { (c_arguments::optional_text(path, "path")?, c_arguments::optional_text(name, "name")?) };
         let domain = domain.map(|domain| domain.strip_prefix('.').unwrap_or(domain));
         let fits = |cookie: &CookieParts| {
             domain.is_none_or(|domain| cookie.domain.eq_ignore_ascii_case(domain))
@@ -302,7 +310,7 @@ pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
 pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_fn, user: *mut c_void) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let jar = unsafe { text::required_object(jar, "jar") }?;
+        let jar = unsafe { c_arguments::required_object(jar, "jar") }?;
         let look = look.ok_or_else(|| CallFailure::setup("look is NULL"))?;
         // The cookies are copied, because the function may use the jar, and the jar must not be
         // locked meanwhile.
@@ -336,7 +344,7 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
 /// The rules of [`text::required_text`].
 pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
     // SAFETY: the caller guarantees it.
-    let bytes = unsafe { text::required_bytes(path, "path") }?;
+    let bytes = unsafe { c_arguments::required_bytes(path, "path") }?;
     Ok(Path::new(OsStr::from_bytes(bytes)))
 }
 

@@ -38,22 +38,22 @@
 
 pub mod auth;
 pub mod batch;
-pub mod call;
+pub mod blocking_request;
+pub mod c_arguments;
 pub mod callbacks;
 pub mod client;
-pub mod connection;
+pub mod connection_settings;
 pub mod content;
 pub mod error;
 pub mod jar;
+pub mod redirect_url;
 mod reply_destination;
 pub mod request;
 pub mod response;
 pub mod settings;
-pub mod steps;
+pub mod step_callback;
 pub mod streaming;
-pub mod text;
 pub mod tls_session;
 pub mod tls_settings;
 pub mod trailers;
-pub mod url;
 pub mod version;

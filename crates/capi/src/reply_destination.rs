@@ -13,10 +13,10 @@ use haul::sink::{BodyInfo, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
 
+use crate::c_arguments::haul_slice;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::error::CallFailure;
 use crate::response::haul_reply;
-use crate::text::haul_slice;
 
 /// The largest number of bytes that are allocated at once because a server announced that length. A
 /// server that announces a false length therefore wastes little memory.

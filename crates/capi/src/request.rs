@@ -25,13 +25,13 @@ use haul::{RequestOptions, Target};
 use haul_policy::target::{Scheme, TargetError};
 
 use crate::auth::auth;
+use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::client::ClientState;
 use crate::content::BodyContent;
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::ReplyCallbacks;
 use crate::settings::{has_max_size, has_redirects, set_max_size, set_redirects, time_limit};
-use crate::text;
 
 /// A request. It belongs to one thread at a time.
 #[derive(Clone)]
@@ -144,7 +144,7 @@ pub(crate) fn url_failure(error: &TargetError) -> CallFailure {
 
 /// Checks a method name (RFC 9110 section 9.1). Common names are returned without an allocation.
 pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, CallFailure> {
-    text::check_field(name, b"").map_err(|_| CallFailure::setup("the method is no token"))?;
+    c_arguments::check_field(name, b"").map_err(|_| CallFailure::setup("the method is no token"))?;
     Ok(haul::request::method(name))
 }
 
@@ -171,7 +171,8 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
     catch_panic_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in
         // all functions here.
-        let (method, url) = unsafe { (text::optional_text(method, "method")?, text::required_text(url, "url")?) };
+        let (method, url) =
+            unsafe { (c_arguments::optional_text(method, "method")?, c_arguments::required_text(url, "url")?) };
         Ok(Box::new(haul_request {
             method: parse_method(method.unwrap_or("GET"))?,
             target: parse_url(url, raw_path)?,
@@ -189,7 +190,7 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_clone(request: *const haul_request) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
-    catch_panic_new(|| Ok(Box::new(unsafe { text::required_object(request, "request") }?.clone())))
+    catch_panic_new(|| Ok(Box::new(unsafe { c_arguments::required_object(request, "request") }?.clone())))
 }
 
 /// Frees a request.
@@ -209,9 +210,9 @@ pub unsafe extern "C" fn haul_request_set_header(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let name = text::required_text(name, "name")?;
-            let value = if value.is_null() { None } else { Some(text::required_bytes(value, "value")?) };
-            text::check_field(name, value.unwrap_or_default())?;
+            let name = c_arguments::required_text(name, "name")?;
+            let value = if value.is_null() { None } else { Some(c_arguments::required_bytes(value, "value")?) };
+            c_arguments::check_field(name, value.unwrap_or_default())?;
             request.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             request.own.without.retain(|other| !other.eq_ignore_ascii_case(name));
             match value {
@@ -234,8 +235,9 @@ pub unsafe extern "C" fn haul_request_add_header(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let (name, value) = (text::required_text(name, "name")?, text::required_bytes(value, "value")?);
-            text::check_field(name, value)?;
+            let (name, value) =
+                (c_arguments::required_text(name, "name")?, c_arguments::required_bytes(value, "value")?);
+            c_arguments::check_field(name, value)?;
             request.fields.push((name.to_owned(), value.to_vec()));
             Ok(())
         })

@@ -17,10 +17,10 @@ use haul::transfer_facts::TransferFacts;
 use haul::{ProtocolVersion, Target};
 use haul_proto::head::{Fields, ResponseHead};
 
+use crate::c_arguments::{self, haul_header, haul_slice};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_error, haul_status};
 use crate::reply_destination::StoredBody;
 use crate::streaming::StreamedReply;
-use crate::text::{self, haul_header, haul_slice};
 
 /// A reply. It belongs to one thread at a time.
 #[derive(Default)]
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
     catch_panic(|| {
         // SAFETY: the header's contract: what is not NULL lives, and no other thread uses it. So in
         // all functions here.
-        let (response, place) = unsafe { (text::required_object(response, "response")?, reply.as_mut()) };
+        let (response, place) = unsafe { (c_arguments::required_object(response, "response")?, reply.as_mut()) };
         *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = response.reply();
         Ok(())
     })
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn haul_response_header_value(response: *const haul_respon
 pub unsafe extern "C" fn haul_response_header(response: *const haul_response, name: *const c_char) -> haul_slice {
     catch_panic_or(haul_slice::NONE, || {
         // SAFETY: the header's contract.
-        let (response, name) = unsafe { (response.as_ref(), text::optional_text(name, "name")) };
+        let (response, name) = unsafe { (response.as_ref(), c_arguments::optional_text(name, "name")) };
         let found = match (response.and_then(|response| response.head.as_ref()), name) {
             (Some(head), Ok(Some(name))) => head.get(name),
             _ => None,
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn haul_response_trailer(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (response, place) = unsafe { (text::required_object(response, "response")?, trailer.as_mut()) };
+        let (response, place) = unsafe { (c_arguments::required_object(response, "response")?, trailer.as_mut()) };
         let field = response.trailers.get(index).ok_or_else(|| CallFailure::setup("there is no such trailer"))?;
         *place.ok_or_else(|| CallFailure::setup("trailer is NULL"))? = *field;
         Ok(())
@@ -408,7 +408,7 @@ pub unsafe extern "C" fn haul_response_redirect(
 ) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (response, place) = unsafe { (text::required_object(response, "response")?, reply.as_mut()) };
+        let (response, place) = unsafe { (c_arguments::required_object(response, "response")?, reply.as_mut()) };
         let hop = response.hops.get(index).ok_or_else(|| CallFailure::setup("there is no such redirect"))?;
         let found = reply_view(Some(&hop.head), &hop.url, &hop.headers);
         *place.ok_or_else(|| CallFailure::setup("reply is NULL"))? = found;

@@ -18,11 +18,11 @@ use haul::interrupt::InterruptCallback;
 use haul::net::dns::AddressFamily;
 
 use crate::auth::auth;
+use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_interrupt_fn};
 use crate::client::haul_client;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::jar::haul_jar;
-use crate::text;
 
 /// The default time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -36,7 +36,7 @@ pub(crate) unsafe fn change_options(
     change: impl FnOnce(&mut RequestOptions) -> Result<(), CallFailure>,
 ) -> haul_status {
     // SAFETY: the caller guarantees it.
-    catch_panic(|| unsafe { text::required_object(client, "client") }?.change(change))
+    catch_panic(|| unsafe { c_arguments::required_object(client, "client") }?.change(change))
 }
 
 /// Converts a time limit in milliseconds. 0 becomes `None`, no limit.
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let user_agent = text::optional_text(user_agent, "user_agent")?;
+            let user_agent = c_arguments::optional_text(user_agent, "user_agent")?;
             if let Some(text) = user_agent {
-                text::check_field("User-Agent", text.as_bytes())?;
+                c_arguments::check_field("User-Agent", text.as_bytes())?;
             }
             options.user_agent = user_agent.map(Into::into);
             Ok(())
@@ -88,9 +88,9 @@ pub unsafe extern "C" fn haul_client_set_header(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let name = text::required_text(name, "name")?;
-            let value = if value.is_null() { None } else { Some(text::required_bytes(value, "value")?) };
-            text::check_field(name, value.unwrap_or_default())?;
+            let name = c_arguments::required_text(name, "name")?;
+            let value = if value.is_null() { None } else { Some(c_arguments::required_bytes(value, "value")?) };
+            c_arguments::check_field(name, value.unwrap_or_default())?;
             options.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
             options.without.retain(|other| !other.eq_ignore_ascii_case(name));
             match value {

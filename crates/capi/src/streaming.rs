@@ -6,12 +6,12 @@ use std::io::BufRead;
 use haul::request::Request;
 use haul::{Client, Response};
 
+use crate::c_arguments;
 use crate::client::haul_client;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::reply_destination::{ReplyBodyWriter, ReplyCallbacks};
 use crate::request::haul_request;
 use crate::response::haul_response;
-use crate::text;
 
 /// A response whose head has arrived and whose body has not been read completely.
 pub(crate) struct StreamedReply {
@@ -94,7 +94,11 @@ pub(crate) unsafe fn with_new_response(
     catch_panic(|| {
         // SAFETY: the caller guarantees it.
         let (client, request, place) = unsafe {
-            (text::required_object(client, "client")?, text::required_object(request, "request")?, response.as_mut())
+            (
+                c_arguments::required_object(client, "client")?,
+                c_arguments::required_object(request, "request")?,
+                response.as_mut(),
+            )
         };
         let place = place.ok_or_else(|| CallFailure::setup("response is NULL"))?;
         *place = std::ptr::null_mut();

@@ -8,11 +8,11 @@
 //! assert!(unsafe { haul_response_certificate(&*response, 0) }.data.is_null());
 //! ```
 
+use crate::c_arguments::{self, haul_slice};
 use crate::client::haul_client;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::response::{haul_response, with_response};
 use crate::settings::change_options;
-use crate::text::{self, haul_slice};
 
 /// The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on:
 pub unsafe extern "C" fn haul_response_tls(response: *const haul_response, tls: *mut haul_tls) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (response, place) = unsafe { (text::required_object(response, "response")?, tls.as_mut()) };
+        let (response, place) = unsafe { (c_arguments::required_object(response, "response")?, tls.as_mut()) };
         let facts = response.facts().ok_or_else(|| CallFailure::setup("there is no TLS session"))?;
         let session = facts.tls.as_ref().ok_or_else(|| CallFailure::setup("there is no TLS session"))?;
         *place.ok_or_else(|| CallFailure::setup("tls is NULL"))? = haul_tls {

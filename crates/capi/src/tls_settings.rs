@@ -16,10 +16,10 @@ use std::ffi::{c_char, c_int, c_void};
 
 use haul::net::tls::{Passphrase, Pem, TlsOptions, TlsVersion};
 
+use crate::c_arguments;
 use crate::client::haul_client;
 use crate::error::{CallFailure, haul_status};
 use crate::settings::change_options;
-use crate::text;
 
 /// Sets the lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
 #[unsafe(no_mangle)]
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
     unsafe {
         change_options(client, |options| {
             let passphrase =
-                if passphrase.is_null() { None } else { Some(text::required_bytes(passphrase, "passphrase")?) };
+                if passphrase.is_null() { None } else { Some(c_arguments::required_bytes(passphrase, "passphrase")?) };
             options.tls.identity_pem = copy_bytes(pem.cast(), len).map(Pem::new);
             options.tls.passphrase = passphrase.map(Passphrase::new);
             Ok(())

@@ -17,10 +17,10 @@ use std::io;
 
 use haul::body::trailers::{Field, Trailers};
 
+use crate::c_arguments::{self, haul_header};
 use crate::callbacks::{UserPointer, haul_trailers_fn};
 use crate::error::{CallFailure, haul_status};
 use crate::request::{change, haul_request};
-use crate::text::{self, haul_header};
 
 /// Converts a haul_trailers_fn to the engine's trailers. Returns `None` if it is NULL.
 pub(crate) fn from_callback(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
@@ -46,7 +46,7 @@ fn call_trailers_callback(
     let field = |header: &haul_header| {
         // SAFETY: as above.
         let (name, value) = unsafe { (header.name.text("a trailer's name")?, header.value.bytes()) };
-        text::check_field(name, value)?;
+        c_arguments::check_field(name, value)?;
         Ok((name.to_owned(), value.to_vec()))
     };
     headers.iter().map(field).collect::<Result<_, CallFailure>>().map_err(io::Error::other)

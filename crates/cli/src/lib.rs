@@ -43,6 +43,7 @@ pub mod date;
 pub mod did_you_mean;
 pub mod doctor;
 pub mod expand_variables;
+pub mod extracted_value_name;
 pub mod file_access;
 pub mod flag_value;
 pub mod flags;
@@ -55,9 +56,9 @@ pub mod help;
 #[cfg(feature = "job")]
 pub mod job;
 #[cfg(not(feature = "job"))]
-#[path = "without_job.rs"]
+#[path = "job_disabled.rs"]
 pub mod job;
-mod job_interface;
+mod job_types;
 pub mod man;
 pub mod parse;
 pub mod parsed_args;
@@ -69,7 +70,6 @@ pub mod secret_arguments;
 pub mod terminal_style;
 pub mod url_list;
 pub mod usage_error;
-pub mod value_name;
 #[cfg(feature = "warc")]
 pub mod warc;
 pub mod wrap_message;

@@ -8,8 +8,8 @@ use std::ffi::c_char;
 
 use chrono::{NaiveDate, NaiveTime};
 
+use crate::c_strings;
 use crate::handles::catch_panic;
-use crate::memory;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -148,7 +148,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
 pub unsafe extern "C" fn curl_getdate(text: *const c_char, _now: *const libc::time_t) -> libc::time_t {
     catch_panic(-1, || {
         // SAFETY: libcurl's contract.
-        let text = unsafe { memory::c_string_bytes(text) }.and_then(|text| std::str::from_utf8(text).ok());
+        let text = unsafe { c_strings::c_string_bytes(text) }.and_then(|text| std::str::from_utf8(text).ok());
         text.and_then(parse).map_or(-1, |seconds| if seconds == -1 { 0 } else { seconds })
     })
 }

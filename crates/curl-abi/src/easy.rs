@@ -512,7 +512,7 @@ pub unsafe extern "C" fn curl_easy_send(
 
 fn refuse_raw_socket_io(easy: OpaqueHandle, count: *mut usize) -> CURLcode {
     // SAFETY: libcurl's contract: NULL or writable.
-    unsafe { crate::memory::write_unless_null(count, 0) };
+    unsafe { crate::c_strings::write_unless_null(count, 0) };
     let Some(easy) = EASY.get(easy) else { return CURLE_BAD_FUNCTION_ARGUMENT };
     if lock(&easy.running).is_some() {
         return CURLE_RECURSIVE_API_CALL;

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int};
 
 use haul_policy::urlencode::{percent_decode, percent_encode};
 
+use crate::c_strings;
 use crate::handles::{OpaqueHandle, catch_panic};
-use crate::memory;
 
 /// Returns `length` bytes at `start`, or the bytes before the NUL if `length` is 0. Returns `None`
 /// for NULL and for a negative length.
@@ -15,7 +15,7 @@ use crate::memory;
 unsafe fn text_with_length<'a>(start: *const c_char, length: c_int) -> Option<&'a [u8]> {
     let length = usize::try_from(length).ok()?;
     // SAFETY: the caller guarantees it.
-    unsafe { memory::bytes_with_length(start, (length > 0).then_some(length)) }
+    unsafe { c_strings::bytes_with_length(start, (length > 0).then_some(length)) }
 }
 
 /// Percent-encodes a text. The program frees the result.
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn curl_easy_escape(_easy: OpaqueHandle, start: *const c_c
     catch_panic(std::ptr::null_mut(), || {
         // SAFETY: libcurl's contract.
         let text = unsafe { text_with_length(start, length) };
-        text.map_or(std::ptr::null_mut(), |text| memory::malloc_string(percent_encode(text).as_bytes()))
+        text.map_or(std::ptr::null_mut(), |text| c_strings::malloc_string(percent_encode(text).as_bytes()))
     })
 }
 
@@ -43,8 +43,8 @@ pub unsafe extern "C" fn curl_easy_unescape(
         let plain = percent_decode(text);
         let Ok(plain_length) = c_int::try_from(plain.len()) else { return std::ptr::null_mut() };
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(out_length, plain_length) };
-        memory::malloc_string(&plain)
+        unsafe { c_strings::write_unless_null(out_length, plain_length) };
+        c_strings::malloc_string(&plain)
     })
 }
 
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn curl_unescape(start: *const c_char, length: c_int) -> *
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_char) -> c_int {
     // SAFETY: libcurl's contract.
-    match unsafe { (memory::c_string_bytes(first), memory::c_string_bytes(second)) } {
+    match unsafe { (c_strings::c_string_bytes(first), c_strings::c_string_bytes(second)) } {
         (Some(first), Some(second)) => first.eq_ignore_ascii_case(second).into(),
         (None, None) => 1,
         _ => 0,
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn curl_strequal(first: *const c_char, second: *const c_ch
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_strnequal(first: *const c_char, second: *const c_char, most: usize) -> c_int {
     // SAFETY: libcurl's contract.
-    match unsafe { (memory::c_string_bytes(first), memory::c_string_bytes(second)) } {
+    match unsafe { (c_strings::c_string_bytes(first), c_strings::c_string_bytes(second)) } {
         (Some(first), Some(second)) => {
             first[..first.len().min(most)].eq_ignore_ascii_case(&second[..second.len().min(most)]).into()
         }

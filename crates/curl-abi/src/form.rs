@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use crate::c_strings;
 use crate::codes::CURLFORMcode;
 use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
-use crate::memory;
 use crate::mime::{MimeContentCopy, MimeCopy, MimePartCopy, form_content};
 use crate::slist::{self, curl_slist};
 use crate::transfer::content::ContentRead;
@@ -120,7 +120,7 @@ impl FormAddOptions {
         let length = || usize::try_from(word.number).map_err(|_| FORMADD_INCOMPLETE);
         let pointer = || if word.pointer.is_null() { Err(FORMADD_NULL) } else { Ok(word.pointer) };
         // SAFETY: the caller guarantees it.
-        let text = || unsafe { memory::c_string_bytes(word.pointer.cast()) }.ok_or(FORMADD_NULL);
+        let text = || unsafe { c_strings::c_string_bytes(word.pointer.cast()) }.ok_or(FORMADD_NULL);
         let path = || text().map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)));
         match word.option {
             COPYNAME | PTRNAME => set_once(&mut self.name, pointer()?.cast_const().cast()),
@@ -170,7 +170,7 @@ impl FormAddOptions {
     unsafe fn into_part(self) -> Result<PostPart, CURLFORMcode> {
         let name = self.name.ok_or(FORMADD_INCOMPLETE)?;
         // SAFETY: the caller guarantees it.
-        let name = unsafe { memory::bytes_with_length(name, self.name_length) }.ok_or(FORMADD_NULL)?.to_vec();
+        let name = unsafe { c_strings::bytes_with_length(name, self.name_length) }.ok_or(FORMADD_NULL)?.to_vec();
         let mut filename = self.filename;
         let given = usize::from(self.copied.is_some())
             + usize::from(self.borrowed.is_some())
@@ -185,10 +185,10 @@ impl FormAddOptions {
         let length = self.length.filter(|length| *length > 0);
         let content = if let Some(start) = self.copied {
             // SAFETY: the caller guarantees it.
-            PostContent::Bytes(unsafe { memory::bytes_with_length(start, length) }.unwrap_or_default().to_vec())
+            PostContent::Bytes(unsafe { c_strings::bytes_with_length(start, length) }.unwrap_or_default().to_vec())
         } else if let Some(start) = self.borrowed {
             // SAFETY: the caller guarantees it.
-            let measured = || unsafe { memory::c_string_bytes(start.0.cast_const().cast()) }.map_or(0, <[u8]>::len);
+            let measured = || unsafe { c_strings::c_string_bytes(start.0.cast_const().cast()) }.map_or(0, <[u8]>::len);
             PostContent::Borrowed(start, length.unwrap_or_else(measured))
         } else if let Some(path) = self.value_file {
             PostContent::Value(path)
@@ -225,7 +225,7 @@ impl PostForm {
                 PostContent::Bytes(bytes) => base(MimeContentCopy::Bytes(bytes.as_slice().into())),
                 PostContent::Borrowed(start, length) => {
                     // SAFETY: the caller guarantees it.
-                    let bytes = unsafe { memory::bytes_with_length(start.0.cast_const().cast(), Some(*length)) };
+                    let bytes = unsafe { c_strings::bytes_with_length(start.0.cast_const().cast(), Some(*length)) };
                     let copy = base(MimeContentCopy::Bytes(bytes.unwrap_or_default().into()));
                     let has_type = copy.content_type.is_some() || copy.filename.is_none();
                     MimePartCopy {
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn haul_curl_formadd(
         let Some(object) = FORMS.get(*form) else { return FORMADD_MEMORY };
         lock(&object).parts.push(part);
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(last, *form) };
+        unsafe { c_strings::write_unless_null(last, *form) };
         FORMADD_OK
     })
 }

@@ -3,8 +3,8 @@
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 
+use crate::c_strings;
 use crate::codes::{CURLE_FAILED_INIT, CURLE_OK, CURLcode};
-use crate::memory;
 
 /// An allocation function that a program supplies.
 pub type AllocationFunction = Option<unsafe extern "C" fn()>;
@@ -73,9 +73,9 @@ pub unsafe extern "C" fn curl_global_sslset(
     const OK: c_int = 0;
     const UNKNOWN_BACKEND: c_int = 1;
     // SAFETY: libcurl's contract: NULL or writable.
-    unsafe { memory::write_unless_null(available, BACKENDS.0.as_ptr()) };
+    unsafe { c_strings::write_unless_null(available, BACKENDS.0.as_ptr()) };
     // SAFETY: libcurl's contract: NULL or a string.
-    let name = unsafe { memory::c_string_bytes(name) }.unwrap_or_default();
+    let name = unsafe { c_strings::c_string_bytes(name) }.unwrap_or_default();
     let is_named = |known: &[u8]| name.eq_ignore_ascii_case(known);
     let is_known = id == RUSTLS || id == OPENSSL || is_named(b"rustls") || is_named(b"openssl");
     if is_known { OK } else { UNKNOWN_BACKEND }
@@ -93,10 +93,10 @@ pub unsafe extern "C" fn curl_free(pointer: *mut c_void) {
 pub unsafe extern "C" fn curl_getenv(name: *const c_char) -> *mut c_char {
     use std::os::unix::ffi::OsStrExt;
     // SAFETY: libcurl's contract.
-    let Some(name) = (unsafe { memory::c_string_bytes(name) }) else { return std::ptr::null_mut() };
+    let Some(name) = (unsafe { c_strings::c_string_bytes(name) }) else { return std::ptr::null_mut() };
     if name.is_empty() || name.contains(&b'=') {
         return std::ptr::null_mut();
     }
     let value = std::env::var_os(std::ffi::OsStr::from_bytes(name));
-    value.map_or(std::ptr::null_mut(), |value| memory::malloc_string(value.as_bytes()))
+    value.map_or(std::ptr::null_mut(), |value| c_strings::malloc_string(value.as_bytes()))
 }

@@ -2,13 +2,13 @@
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 
+use crate::c_strings;
 use crate::codes::CURLHcode;
 use crate::codes::header_codes::{
     CURLHE_BAD_ARGUMENT, CURLHE_BADINDEX, CURLHE_MISSING, CURLHE_NOHEADERS, CURLHE_NOREQUEST, CURLHE_OK,
 };
 use crate::easy::EASY;
 use crate::handles::{OpaqueHandle, catch_panic, lock};
-use crate::memory;
 
 /// The kind of message that contained a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn curl_easy_header(
 ) -> CURLHcode {
     catch_panic(CURLHE_BAD_ARGUMENT, || {
         // SAFETY: libcurl's contract.
-        let (Some(easy), Some(name)) = (EASY.get(easy), unsafe { memory::c_string_bytes(name) }) else {
+        let (Some(easy), Some(name)) = (EASY.get(easy), unsafe { c_strings::c_string_bytes(name) }) else {
             return CURLHE_BAD_ARGUMENT;
         };
         if origin == 0 || origin > ALL_ORIGINS || place.is_null() || request < -1 {
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn curl_easy_header(
         let Some(position) = found.get(index) else { return CURLHE_BADINDEX };
         let header = headers.public_header(*position, found.len(), index);
         // SAFETY: libcurl's contract: the place is writable.
-        unsafe { memory::write_unless_null(place, header) };
+        unsafe { c_strings::write_unless_null(place, header) };
         CURLHE_OK
     })
 }

@@ -34,6 +34,7 @@
 // The contract of all functions is above.
 #![allow(clippy::missing_safety_doc)]
 
+pub mod c_strings;
 pub mod codes;
 pub mod date;
 pub mod easy;
@@ -43,7 +44,6 @@ pub mod global;
 pub mod handles;
 pub mod headers;
 pub mod info;
-pub mod memory;
 pub mod mime;
 pub mod multi;
 pub mod options;

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::memory;
+use crate::c_strings;
 
 /// An entry of a list.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct curl_slist {
 
 /// Makes an entry without a successor. Returns NULL if memory is exhausted.
 fn new_entry(text: &[u8]) -> *mut curl_slist {
-    let data = memory::malloc_string(text);
+    let data = c_strings::malloc_string(text);
     if data.is_null() {
         return std::ptr::null_mut();
     }
@@ -65,7 +65,7 @@ pub(crate) unsafe fn copy_strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
     let mut at = unsafe { list.as_ref() };
     while let Some(entry) = at {
         // SAFETY: as above.
-        copies.extend(unsafe { memory::c_string_bytes(entry.data) }.map(Box::from));
+        copies.extend(unsafe { c_strings::c_string_bytes(entry.data) }.map(Box::from));
         // SAFETY: as above.
         at = unsafe { entry.next.as_ref() };
     }
@@ -77,7 +77,7 @@ pub(crate) unsafe fn copy_strings(list: *const curl_slist) -> Vec<Box<[u8]>> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_slist_append(list: *mut curl_slist, text: *const c_char) -> *mut curl_slist {
     // SAFETY: libcurl's contract.
-    let Some(text) = (unsafe { memory::c_string_bytes(text) }) else { return std::ptr::null_mut() };
+    let Some(text) = (unsafe { c_strings::c_string_bytes(text) }) else { return std::ptr::null_mut() };
     let new = new_entry(text);
     if new.is_null() || list.is_null() {
         return new;

@@ -25,14 +25,14 @@
 //! assert_eq!(peer.requests()[0].path(), "/a");
 //! ```
 
-mod conn;
-mod encode;
+mod h2_frame_encoding;
+mod h2_peer_connection;
 
-pub use conn::{H2PeerRequest, H2ScriptConnection};
-pub use encode::{
+pub use h2_frame_encoding::{
     Frame, block, continuation, data, frame, goaway, headers, headers_open, ping, rst, settings, settings_ack,
     window_update,
 };
+pub use h2_peer_connection::{H2PeerRequest, H2ScriptConnection};
 
 use std::io;
 use std::net::SocketAddr;

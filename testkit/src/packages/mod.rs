@@ -24,8 +24,8 @@
 
 mod catalogue;
 mod mirror;
-mod reader;
+mod pkg_add_reader;
 
 pub use catalogue::{BLOCK, Package, PackageCatalogue, WantedPackage};
 pub use mirror::PackageMirror;
-pub use reader::{PackageReader, PackageReaderCost};
+pub use pkg_add_reader::{PackageReader, PackageReaderCost};

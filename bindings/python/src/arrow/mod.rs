@@ -1,7 +1,7 @@
 //! Results of a batch as columns in the Arrow format: the basis of `haul.arrow.fetch`.
 //!
 //! ```text
-//!  PyBatch ──▶ ArrowResults::collect ──▶ row::push_row ──▶ Column ──▶ ArrayData ──▶ two capsules
+//!  PyBatch ──▶ ArrowResults::collect ──▶ result_columns::push_row ──▶ Column ──▶ ArrayData ──▶ two capsules
 //! ```
 //!
 //! `columns` appends rows to plain vectors. The crates `arrow-data` and `arrow-schema` check the
@@ -9,7 +9,7 @@
 //! `docs/design/arrow.md`.
 
 mod columns;
+mod result_columns;
 mod results;
-mod row;
 
 pub(crate) use results::ArrowResults;

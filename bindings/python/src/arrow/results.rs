@@ -20,10 +20,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::columns::{self, Column};
-use super::row::{self, BodyColumn, ContentColumns, ValuesColumn};
+use super::result_columns::{self, BodyColumn, ContentColumns, ValuesColumn};
 use crate::batch::{PendingBatchRequest, PyBatch};
 use crate::error::{FailurePhase, interrupted, to_exception};
-use crate::page_query::PyPageQuery;
+use crate::value_extraction::PyPageQuery;
 
 /// The names of the two capsules, as the Arrow C data interface defines them.
 const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
@@ -55,7 +55,7 @@ struct CollectedRows {
 
 impl CollectedRows {
     fn new(content: &ContentColumns) -> Self {
-        Self { columns: row::columns(content), rows: 0, bytes: 0, held: None, is_full: false }
+        Self { columns: result_columns::columns(content), rows: 0, bytes: 0, held: None, is_full: false }
     }
 
     /// Appends a result. If the table has other rows and would exceed `most` bytes, keeps the
@@ -74,7 +74,7 @@ impl CollectedRows {
             self.is_full = true;
             return false;
         }
-        self.bytes += row::push_row(&mut self.columns, content, finished, pending);
+        self.bytes += result_columns::push_row(&mut self.columns, content, finished, pending);
         self.rows += 1;
         self.is_full = self.bytes >= most;
         true
@@ -122,7 +122,7 @@ impl ArrowResults {
     /// `bytes` bytes.
     fn push_failure(&self, method: &str, code: u8, name: &str, message: &str, bytes: u64) {
         let mut rows = self.rows();
-        rows.bytes += row::push_unsent(&mut rows.columns, method, code, name, message);
+        rows.bytes += result_columns::push_unsent(&mut rows.columns, method, code, name, message);
         rows.rows += 1;
         rows.is_full = rows.bytes >= bytes.min(MAX_BYTES);
     }

@@ -23,9 +23,9 @@
 pub mod client;
 pub mod control;
 pub(crate) mod eligibility;
-pub mod encoding;
 pub(crate) mod fetch;
 pub(crate) mod local_fetch_sinks;
+pub mod message_encoding;
 pub mod protocol;
 pub mod request;
 pub mod server;

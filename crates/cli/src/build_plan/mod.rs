@@ -18,10 +18,10 @@ mod body;
 mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
-mod job;
-mod own_files;
+mod job_restrictions;
 mod pagination;
-mod records;
+mod record_lists;
+mod reserved_files;
 mod upload;
 
 use std::ffi::OsString;
@@ -31,6 +31,7 @@ use std::path::Path;
 use haul_policy::proxy::ProxyEnvironment;
 
 use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
+use crate::extracted_value_name::ValueName;
 use crate::file_access::FileAccess;
 use crate::flags::header_field;
 use crate::parsed_args::{
@@ -43,13 +44,12 @@ use crate::plan::{
 };
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
-use crate::value_name::ValueName;
 use crate::write_out::WriteOut;
 
 /// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller must print
 /// that text (such as `--help`) and not call this function.
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
-    job::check(&parsed)?;
+    job_restrictions::check(&parsed)?;
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
     let mut resolver = PlanBuilder {
@@ -65,7 +65,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
     let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
     conflicts::check_archive(&parsed.global, &operations)?;
-    own_files::check(&parsed.global, &operations)?;
+    reserved_files::check(&parsed.global, &operations)?;
     let mut global = parsed.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
     Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
@@ -106,7 +106,7 @@ impl PlanBuilder<'_> {
         if group.urls.is_empty() {
             return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl));
         }
-        let records = records::take_record_args(&mut group, &mut self.warnings)?;
+        let records = record_lists::take_record_args(&mut group, &mut self.warnings)?;
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         conflicts::check_records(&group, self.record_output, self.with_url)?;
         pagination::check(&group)?;

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::durability::checkpoint;
 use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
-use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
+use crate::job_types::{ArchivePosition, ArchivedPayload, HeldArchive};
 
 /// Records the end of the archive, and the payloads that were added to it, in the job's file.
 pub(super) fn write_position_and_payloads(

@@ -21,7 +21,7 @@ use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
 use super::{command_line, leftover_files, output_file};
 use crate::given_option::GivenOption;
-use crate::job_interface::ArchivePosition;
+use crate::job_types::ArchivePosition;
 use crate::program_persona;
 
 /// An open job that this process has locked.

@@ -19,8 +19,8 @@ use super::event_queue::EventQueue;
 use super::job_error::{DatabaseResult, database_error, job_error, sync_error};
 use super::job_file::{JobFile, JobSettings, boot_id, check_same_directory};
 use super::leftover_files::LeftoverFiles;
+use super::list_change_check::{JobInputFile, JobInputFileStates};
 use super::list_copy::{self, CopiedListReader, ListCopier};
-use super::list_guard::{JobInputFile, JobInputFileStates};
 use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
 use super::stage_values::PageValues;
 use super::url_cursor::UrlCursor;
@@ -28,7 +28,7 @@ use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
 use super::{command_line, refresh};
 use crate::given_option::GivenOption;
-use crate::job_interface::ArchivePosition;
+use crate::job_types::ArchivePosition;
 use crate::plan::{JobArgs, UrlGroup, UrlSource};
 
 /// A run of a job. All threads of the run share it.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::job_error::DatabaseResult;
 use super::schema::FIRST_LATER_STAGE_ID;
-use crate::job_interface::KnownUrl;
+use crate::job_types::KnownUrl;
 
 impl KnownUrl {
     /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index

@@ -26,7 +26,7 @@ use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
 use super::value_lines;
 use super::writer::JobEvent;
-use crate::job_interface::KnownUrl;
+use crate::job_types::KnownUrl;
 
 /// The number of rows that one query reads.
 const ROWS_PER_READ: i64 = 1024;

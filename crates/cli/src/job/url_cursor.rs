@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use super::job_error::{DatabaseResult, database_error};
 use super::schema::FIRST_LATER_STAGE_ID;
-use crate::job_interface::{KnownUrl, UrlRunState};
+use crate::job_types::{KnownUrl, UrlRunState};
 
 /// The number of rows that one query reads.
 const ROWS_PER_READ: i64 = 4096;

@@ -25,7 +25,7 @@ use super::job_archive;
 use super::job_error::{DatabaseResult, database_error};
 use super::stage_values::{self, StageValues};
 use super::url_row::{self, UrlRow, UrlState};
-use crate::job_interface::{ArchivedPayload, HeldArchive};
+use crate::job_types::{ArchivedPayload, HeldArchive};
 
 /// The minimum time between two commits. In a slow run, each row is committed as soon as its output
 /// is written. In a fast run, all rows of this time are committed together, because a commit costs

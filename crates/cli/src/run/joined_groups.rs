@@ -16,7 +16,7 @@ use crate::plan::{
     WriteOut,
 };
 use crate::run::engine_options::output_options::{NULL_DEVICE, in_output_dir};
-use crate::run::transfers::output_names::absolute;
+use crate::run::transfers::reserved_output_names::absolute;
 use crate::run::transfers::url_uploads;
 use crate::write_out::{WriteOutStream, WriteOutToken};
 

@@ -44,7 +44,7 @@ use report::progress::{ProgressReporter, TerminalOutput};
 use report::reported_group::ReportedGroup;
 use report::reporter::{Reporter, RunState};
 use report::{error_message, statistics};
-use transfers::output_names::OutputNames;
+use transfers::reserved_output_names::OutputNames;
 use transfers::signals::Signals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};

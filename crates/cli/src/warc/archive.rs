@@ -14,10 +14,10 @@ use super::digest::Sha1Digest;
 use super::exchange::WarcExchange;
 use super::file_name::ArchiveName;
 use super::held_records::HeldRecords;
-use super::message::{RecordBytes, RecordingResources};
-use super::payload_memory::RememberedPayloads;
+use super::payload_dedup::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
-use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
+use super::recorded_message::{RecordBytes, RecordingResources};
+use crate::job_types::{ArchivePosition, ArchivedPayload, HeldArchive};
 use crate::plan::WarcArgs;
 
 /// The block of a warcinfo record.

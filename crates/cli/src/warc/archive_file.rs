@@ -9,8 +9,8 @@ use std::sync::Arc;
 use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;
-use super::message::RecordBytes;
-use crate::job_interface::ArchivePosition;
+use super::recorded_message::RecordBytes;
+use crate::job_types::ArchivePosition;
 
 /// The archive file that is being written.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use haul::transfer_facts::TlsFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, Result};
 
 use super::archive::{ArchiveState, random_id};
-use super::message::{FinishedMessage, RecordBytes, RecordedMessage};
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, truncation};
-use super::request_head::without_credentials;
+use super::recorded_message::{FinishedMessage, RecordBytes, RecordedMessage};
+use super::strip_credentials::without_credentials;
 
 /// An exchange that is being recorded.
 pub(super) struct WarcExchange {

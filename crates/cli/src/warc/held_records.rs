@@ -17,8 +17,8 @@ use rustix::fs::{SeekFrom, seek};
 
 use super::digest::Sha1Digest;
 use super::memory_budget::ReservedMemory;
-use super::message::{RecordBytes, RecordPart, RecordingResources};
 use super::record_head::EarlierRecord;
+use super::recorded_message::{RecordBytes, RecordPart, RecordingResources};
 
 /// The maximum number of held records with a separate temporary file, because each file needs a
 /// descriptor.

@@ -32,9 +32,9 @@ pub mod file_name;
 pub mod gzip_member;
 mod held_records;
 mod memory_budget;
-mod message;
-pub mod payload_memory;
+pub mod payload_dedup;
 pub mod record_head;
-pub mod request_head;
+mod recorded_message;
+pub mod strip_credentials;
 
 pub use archive::WarcArchive;

@@ -6,8 +6,8 @@ pub mod agent;
 pub mod daily_site;
 pub mod gated_site;
 pub mod peak_memory;
-pub mod servers;
 pub mod small_site;
+pub mod third_party_servers;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use common::servers::{ExternalServer, found, is_root, make_open};
+use common::third_party_servers::{ExternalServer, found, is_root, make_open};
 use common::{CommandOutput, haul, installed, list, program, run, run_haul, skipped};
 use testkit::byte_pattern::BytePattern;
 use testkit::origin::Origin;

@@ -18,7 +18,7 @@ use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 use testkit::unused_port::unused_port;
 
-use crate::common::servers::{ExternalServer, found};
+use crate::common::third_party_servers::{ExternalServer, found};
 use crate::common::{CommandOutput, HAUL, PATIENCE, RunningCommand, list, program, skipped};
 
 /// The seed of the byte pattern for all bodies. The origin of testkit serves the same pattern.

@@ -7,8 +7,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use common::servers::is_root;
 use common::small_site::SmallSite;
+use common::third_party_servers::is_root;
 use common::{CommandOutput, HAUL, names, run_in, skipped};
 
 fn site() -> SmallSite {

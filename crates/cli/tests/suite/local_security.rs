@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use common::servers::is_root;
+use common::third_party_servers::is_root;
 use common::{
     HAUL, RunningCommand, can_trace, eventually, haul, installed, names, page, program, run, run_haul, run_in, skipped,
 };

@@ -218,7 +218,7 @@ const EFFECTS: &[(&str, OptionEffect)] = &[
     ("pass", tested("--pass", &["client_certificates.rs"])),
     ("path-as-is", with("--path-as-is", "", "plain/a/..")),
     ("pinnedpubkey", tested("--pinnedpubkey", &["pinning_and_revocation.rs"])),
-    ("pipeline", tested("pipeline", &["../../../engine/tests/suite/fleet_pipeline.rs"])),
+    ("pipeline", tested("pipeline", &["../../../engine/tests/suite/fleet_pipelining.rs"])),
     ("post301", with("--post301", "-d a=b", "301")),
     ("post302", with("--post302", "-d a=b", "302")),
     ("post303", with("--post303", "-d a=b", "303")),

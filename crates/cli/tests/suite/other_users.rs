@@ -7,7 +7,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-use common::servers::is_root;
+use common::third_party_servers::is_root;
 use common::{HAUL, installed, origin, program, run, run_in, skipped};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 

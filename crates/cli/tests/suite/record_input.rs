@@ -13,7 +13,7 @@ use common::{CommandOutput, HAUL, RunningCommand, eventually, haul, names, progr
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::{LoggedRequest, Origin};
 
-use crate::records::records;
+use crate::jsonl_output::records;
 
 fn origin() -> Origin {
     Origin::builder().start().unwrap()

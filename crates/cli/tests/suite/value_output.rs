@@ -10,7 +10,7 @@ use common::{list, run_haul};
 use serde_json::json;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
-use crate::records::records;
+use crate::jsonl_output::records;
 
 /// Starts a server that responds with these texts, one on each connection, in order.
 fn pages(texts: &[&str]) -> H1Peer {

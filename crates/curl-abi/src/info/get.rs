@@ -4,10 +4,10 @@ use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_void};
 use std::time::Duration;
 
 use super::{AddressInfo, TransferInfo};
+use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_UNKNOWN_OPTION, CURLcode};
 use crate::easy::{EASY, EasyState};
 use crate::handles::{OpaqueHandle, catch_panic, lock};
-use crate::memory;
 use crate::options::{RequestKind, numbers as opt};
 use crate::slist;
 
@@ -184,23 +184,25 @@ pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int,
         let number = info & !TYPE_MASK;
         let stored = match info & TYPE_MASK {
             // SAFETY: libcurl's contract: the place has the type of the fact, here and below.
-            STRING => state.string_info(number).map(|text| unsafe { memory::write_unless_null(place.cast(), text) }),
+            STRING => state.string_info(number).map(|text| unsafe { c_strings::write_unless_null(place.cast(), text) }),
             LONG => state.infos.long(number).map(|value| {
                 let value = c_long::try_from(value).unwrap_or(c_long::MAX);
                 // SAFETY: as above.
-                unsafe { memory::write_unless_null(place.cast(), value) }
+                unsafe { c_strings::write_unless_null(place.cast(), value) }
             }),
             // SAFETY: as above.
             DOUBLE => state
                 .infos
                 .double(number)
-                .map(|value: c_double| unsafe { memory::write_unless_null(place.cast(), value) }),
+                .map(|value: c_double| unsafe { c_strings::write_unless_null(place.cast(), value) }),
             // SAFETY: as above.
-            OFF_T => state.infos.off_t(number).map(|value| unsafe { memory::write_unless_null(place.cast(), value) }),
+            OFF_T => {
+                state.infos.off_t(number).map(|value| unsafe { c_strings::write_unless_null(place.cast(), value) })
+            }
             SOCKET if number == 44 => {
                 const CURL_SOCKET_BAD: c_int = -1;
                 // SAFETY: as above.
-                Some(unsafe { memory::write_unless_null(place.cast(), CURL_SOCKET_BAD) })
+                Some(unsafe { c_strings::write_unless_null(place.cast(), CURL_SOCKET_BAD) })
             }
             POINTER => {
                 let pointer: Option<*mut c_void> = match number {
@@ -214,7 +216,7 @@ pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int,
                     _ => None,
                 };
                 // SAFETY: as above.
-                pointer.map(|pointer| unsafe { memory::write_unless_null(place.cast(), pointer) })
+                pointer.map(|pointer| unsafe { c_strings::write_unless_null(place.cast(), pointer) })
             }
             _ => None,
         };

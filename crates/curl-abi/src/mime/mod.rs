@@ -10,7 +10,7 @@
 
 mod content;
 mod encoder;
-mod tree;
+mod form_copy;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) use content::form_content;
 pub(crate) use encoder::PartEncoder;
-pub(crate) use tree::{FormCopy, MimeContentCopy, MimeCopy, MimePartCopy};
+pub(crate) use form_copy::{FormCopy, MimeContentCopy, MimeCopy, MimePartCopy};
 
+use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};
 use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
-use crate::memory;
 use crate::options::EasyOptions;
 use crate::slist::{self, curl_slist};
 use crate::transfer::callbacks::{Callbacks, FreeFunction, ReadFunction, SeekFunction};
@@ -167,7 +167,7 @@ fn replace_content(part: OpaqueHandle, content: PartContent) -> CURLcode {
 pub unsafe extern "C" fn curl_mime_name(part: OpaqueHandle, name: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        part.name = unsafe { memory::c_string_bytes(name) }.map(<[u8]>::to_vec);
+        part.name = unsafe { c_strings::c_string_bytes(name) }.map(<[u8]>::to_vec);
         CURLE_OK
     })
 }
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn curl_mime_name(part: OpaqueHandle, name: *const c_char)
 pub unsafe extern "C" fn curl_mime_filename(part: OpaqueHandle, filename: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        part.filename = unsafe { memory::c_string_bytes(filename) }.map(<[u8]>::to_vec);
+        part.filename = unsafe { c_strings::c_string_bytes(filename) }.map(<[u8]>::to_vec);
         CURLE_OK
     })
 }
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn curl_mime_type(part: OpaqueHandle, mimetype: *const c_c
     change(part, |part| {
         // SAFETY: libcurl's contract.
         part.content_type =
-            unsafe { memory::c_string_bytes(mimetype) }.map(|text| String::from_utf8_lossy(text).into_owned());
+            unsafe { c_strings::c_string_bytes(mimetype) }.map(|text| String::from_utf8_lossy(text).into_owned());
         CURLE_OK
     })
 }
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn curl_mime_type(part: OpaqueHandle, mimetype: *const c_c
 pub unsafe extern "C" fn curl_mime_encoder(part: OpaqueHandle, encoding: *const c_char) -> CURLcode {
     change(part, |part| {
         // SAFETY: libcurl's contract.
-        let name = unsafe { memory::c_string_bytes(encoding) };
+        let name = unsafe { c_strings::c_string_bytes(encoding) };
         // As in libcurl, an unknown name removes the encoding.
         part.encoder = name.and_then(PartEncoder::from_name);
         if name.is_some() && part.encoder.is_none() { CURLE_BAD_FUNCTION_ARGUMENT } else { CURLE_OK }
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn curl_mime_encoder(part: OpaqueHandle, encoding: *const 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_mime_data(part: OpaqueHandle, data: *const c_char, size: usize) -> CURLcode {
     // SAFETY: libcurl's contract.
-    let bytes = unsafe { memory::bytes_with_length(data, (size != usize::MAX).then_some(size)) };
+    let bytes = unsafe { c_strings::bytes_with_length(data, (size != usize::MAX).then_some(size)) };
     replace_content(part, bytes.map_or(PartContent::Empty, |bytes| PartContent::Bytes(bytes.into())))
 }
 
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn curl_mime_data(part: OpaqueHandle, data: *const c_char,
 pub unsafe extern "C" fn curl_mime_filedata(part: OpaqueHandle, filename: *const c_char) -> CURLcode {
     use std::os::unix::ffi::OsStrExt;
     // SAFETY: libcurl's contract.
-    let Some(path) = (unsafe { memory::c_string_bytes(filename) }) else {
+    let Some(path) = (unsafe { c_strings::c_string_bytes(filename) }) else {
         return replace_content(part, PartContent::Empty);
     };
     let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));

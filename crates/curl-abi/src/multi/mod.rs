@@ -14,7 +14,7 @@
 mod engine;
 mod events;
 mod notifier;
-mod socket;
+mod socket_callbacks;
 mod state;
 mod transfer;
 mod upload;
@@ -24,13 +24,13 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 pub(crate) use state::remove;
 
+use crate::c_strings;
 use crate::codes::{
     CURLM_BAD_EASY_HANDLE, CURLM_BAD_FUNCTION_ARGUMENT, CURLM_BAD_HANDLE, CURLM_INTERNAL_ERROR, CURLM_OK,
     CURLM_RECURSIVE_API_CALL, CURLM_UNKNOWN_OPTION, CURLMcode,
 };
 use crate::easy::EASY;
 use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
-use crate::memory;
 use state::{CURLMsg, Multi};
 
 /// The table of live multi handles.
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn curl_multi_perform(multi: OpaqueHandle, running: *mut c
     with_multi(multi, |multi| {
         let (code, count) = multi.perform();
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(running, count) };
+        unsafe { c_strings::write_unless_null(running, count) };
         code
     })
 }
@@ -146,11 +146,11 @@ pub unsafe extern "C" fn curl_multi_socket_all(multi: OpaqueHandle, running: *mu
 pub unsafe extern "C" fn curl_multi_info_read(multi: OpaqueHandle, left: *mut c_int) -> *mut CURLMsg {
     catch_panic(std::ptr::null_mut(), || {
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(left, 0) };
+        unsafe { c_strings::write_unless_null(left, 0) };
         let Some(multi) = MULTIS.get(multi) else { return std::ptr::null_mut() };
         let (message, count) = multi.next_message();
         // SAFETY: as above.
-        unsafe { memory::write_unless_null(left, count) };
+        unsafe { c_strings::write_unless_null(left, count) };
         message
     })
 }
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn curl_multi_info_read(multi: OpaqueHandle, left: *mut c_
 pub unsafe extern "C" fn curl_multi_timeout(multi: OpaqueHandle, place: *mut c_long) -> CURLMcode {
     with_multi(multi, |multi| {
         // SAFETY: libcurl's contract: NULL or writable.
-        if unsafe { memory::write_unless_null(place, multi.timeout()) } {
+        if unsafe { c_strings::write_unless_null(place, multi.timeout()) } {
             CURLM_OK
         } else {
             CURLM_BAD_FUNCTION_ARGUMENT

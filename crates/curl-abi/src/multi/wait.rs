@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::state::Multi;
 use super::{DescriptorCount, with_multi};
+use crate::c_strings;
 use crate::codes::{CURLM_BAD_FUNCTION_ARGUMENT, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_UNRECOVERABLE_POLL, CURLMcode};
 use crate::handles::OpaqueHandle;
-use crate::memory;
 
 const WAIT_POLLIN: c_short = 1;
 const WAIT_POLLPRI: c_short = 2;
@@ -120,7 +120,7 @@ unsafe fn wait(
             Err(code) => (code, 0),
         };
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(place, ready) };
+        unsafe { c_strings::write_unless_null(place, ready) };
         code
     })
 }
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn curl_multi_fdset(
             }
         }
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(highest, most) };
+        unsafe { c_strings::write_unless_null(highest, most) };
         CURLM_OK
     })
 }
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn curl_multi_waitfds(
             }
         }
         // SAFETY: libcurl's contract: NULL or writable.
-        unsafe { memory::write_unless_null(count, DescriptorCount::try_from(fds.len()).unwrap_or(0)) };
+        unsafe { c_strings::write_unless_null(count, DescriptorCount::try_from(fds.len()).unwrap_or(0)) };
         if fds.len() > size as usize { CURLM_OUT_OF_MEMORY } else { CURLM_OK }
     })
 }

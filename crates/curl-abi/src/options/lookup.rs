@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint};
 
 use super::OptionSupport;
 use super::table::ROWS;
-use crate::memory;
+use crate::c_strings;
 
 /// An option as `curl/options.h` describes it.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub(super) fn option_row(option: u32) -> Option<&'static super::table::OptionRow
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn curl_easy_option_by_name(name: *const c_char) -> *const curl_easyoption {
     // SAFETY: a string or NULL.
-    let Some(wanted) = (unsafe { memory::c_string_bytes(name) }) else { return std::ptr::null() };
+    let Some(wanted) = (unsafe { c_strings::c_string_bytes(name) }) else { return std::ptr::null() };
     let found = ROWS.iter().position(|(name, ..)| name.to_bytes().eq_ignore_ascii_case(wanted));
     found.map_or(std::ptr::null(), |at| &raw const TABLE[at])
 }

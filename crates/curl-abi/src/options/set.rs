@@ -12,6 +12,7 @@ use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_N
 use super::lookup::option_use;
 use super::numbers as opt;
 use super::{EasyOptions, OptionKind, OptionSupport, OptionValue, RequestKind};
+use crate::c_strings;
 use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_NOT_BUILT_IN, CURLE_OK, CURLE_UNKNOWN_OPTION,
     CURLE_UNSUPPORTED_PROTOCOL, CURLcode,
@@ -19,7 +20,6 @@ use crate::codes::{
 use crate::easy::{EASY, EasyState};
 use crate::form::FORMS;
 use crate::handles::{OpaqueHandle, UserPointer, catch_panic, lock};
-use crate::memory;
 use crate::mime::MIMES;
 use crate::share::SHARES;
 use crate::slist::{self, curl_slist};
@@ -175,7 +175,7 @@ impl EasyOptions {
     unsafe fn copy_post_fields(&mut self, start: *const c_char) {
         let length = self.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| usize::try_from(size).ok());
         // SAFETY: the caller guarantees it.
-        let copy = unsafe { memory::bytes_with_length(start, length) }.map(bytes_value);
+        let copy = unsafe { c_strings::bytes_with_length(start, length) }.map(bytes_value);
         self.store(opt::COPYPOSTFIELDS, copy);
         self.store(opt::POSTFIELDS, None);
         self.kind = RequestKind::Post;
@@ -267,7 +267,7 @@ impl EasyState {
         let Some((_, _, kind, usage)) = super::lookup::option_row(option) else { return Err(CURLE_UNKNOWN_OPTION) };
         if *kind == OptionKind::Text && *usage != OptionSupport::Unknown {
             // SAFETY: the caller guarantees it.
-            let text = unsafe { memory::c_string_bytes(value.cast()) };
+            let text = unsafe { c_strings::c_string_bytes(value.cast()) };
             if text.is_some_and(|text| text.len() > MAX_TEXT) {
                 return Err(CURLE_BAD_FUNCTION_ARGUMENT);
             }
@@ -282,7 +282,7 @@ impl EasyState {
         match kind {
             OptionKind::Text => {
                 // SAFETY: the caller guarantees it.
-                let text = unsafe { memory::c_string_bytes(value.cast()) };
+                let text = unsafe { c_strings::c_string_bytes(value.cast()) };
                 match (option, text) {
                     (opt::COOKIELIST, text) => return self.change_cookies(text),
                     (opt::COOKIEFILE, None) => self.forget_cookies(),
@@ -304,7 +304,7 @@ impl EasyState {
                 // SAFETY: a `curl_blob` or NULL.
                 let blob = unsafe { value.cast::<curl_blob>().as_ref() };
                 // SAFETY: the blob has that many bytes.
-                let bytes = blob.and_then(|blob| unsafe { memory::bytes_with_length(blob.data, Some(blob.len)) });
+                let bytes = blob.and_then(|blob| unsafe { c_strings::bytes_with_length(blob.data, Some(blob.len)) });
                 if blob.is_some() && bytes.is_none() {
                     return Err(CURLE_BAD_FUNCTION_ARGUMENT);
                 }

@@ -4,9 +4,9 @@ use haul::RequestOptions;
 use haul::body::upload::RequestBody;
 
 use super::TransferFailure;
+use crate::c_strings;
 use crate::form::FORMS;
 use crate::handles::lock;
-use crate::memory;
 use crate::mime::{MimeContentCopy, MimeCopy, PartCallback, form_content};
 use crate::options::{EasyOptions, RequestKind, numbers as opt};
 use crate::transfer::callbacks::Callbacks;
@@ -91,7 +91,7 @@ fn post(options: &EasyOptions, easy: usize) -> RequestContent {
         let length = size.and_then(|size| usize::try_from(size).ok());
         // SAFETY: libcurl's contract: the memory of CURLOPT_POSTFIELDS lives until the transfer is
         // over, and has the length of CURLOPT_POSTFIELDSIZE or ends with NUL.
-        let bytes = unsafe { memory::bytes_with_length(fields.cast_const().cast(), length) }.unwrap_or_default();
+        let bytes = unsafe { c_strings::bytes_with_length(fields.cast_const().cast(), length) }.unwrap_or_default();
         // The bytes are copied, because the engine's thread must not read memory of the program.
         return RequestContent::Bytes(RequestBody::from(bytes));
     }

@@ -11,11 +11,11 @@ use std::sync::Mutex;
 
 pub use parts::UrlParts;
 
+use crate::c_strings;
 use crate::codes::{
     CURLUE_BAD_HANDLE, CURLUE_BAD_PARTPOINTER, CURLUE_OK, CURLUE_OUT_OF_MEMORY, CURLUE_UNKNOWN_PART, CURLUcode,
 };
 use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
-use crate::memory;
 
 /// The table of live URL handles.
 pub(crate) static URLS: HandleTable<Mutex<UrlParts>> = HandleTable::new();
@@ -123,15 +123,15 @@ pub unsafe extern "C" fn curl_url_get(
     catch_panic(CURLUE_OUT_OF_MEMORY, || {
         let Some(parts) = URLS.get(url) else { return CURLUE_BAD_HANDLE };
         // SAFETY: libcurl's contract: NULL or writable.
-        if !unsafe { memory::write_unless_null(place, std::ptr::null_mut()) } {
+        if !unsafe { c_strings::write_unless_null(place, std::ptr::null_mut()) } {
             return CURLUE_BAD_PARTPOINTER;
         }
         let Some(part) = UrlPart::from_number(part) else { return CURLUE_UNKNOWN_PART };
         match lock(&parts).get(part, flags) {
             Ok(text) => {
-                let copy = memory::malloc_string(&text);
+                let copy = c_strings::malloc_string(&text);
                 // SAFETY: as above.
-                unsafe { memory::write_unless_null(place, copy) };
+                unsafe { c_strings::write_unless_null(place, copy) };
                 if copy.is_null() { CURLUE_OUT_OF_MEMORY } else { CURLUE_OK }
             }
             Err(code) => code,
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn curl_url_set(url: OpaqueHandle, part: c_int, text: *con
         let Some(parts) = URLS.get(url) else { return CURLUE_BAD_HANDLE };
         let Some(part) = UrlPart::from_number(part) else { return CURLUE_UNKNOWN_PART };
         // SAFETY: libcurl's contract.
-        let text = unsafe { memory::c_string_bytes(text) };
+        let text = unsafe { c_strings::c_string_bytes(text) };
         lock(&parts).set(part, text, flags).err().unwrap_or(CURLUE_OK)
     })
 }

@@ -11,9 +11,9 @@ use regex_automata::{
 use regex_syntax::hir::Hir;
 
 use super::{
+    class_run_matcher::{ClassRunMatcher, PrefilterHitResult},
     pattern_shape::PatternShape,
     prefilter::Prefilter,
-    run_matcher::{ClassRunMatcher, PrefilterHitResult},
 };
 
 /// A match, and the range of its value, i.e. of the text that the user wants to extract.

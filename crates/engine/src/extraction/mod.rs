@@ -22,6 +22,7 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
+mod class_run_matcher;
 #[cfg(feature = "select")]
 mod css;
 mod distinct;
@@ -36,7 +37,6 @@ mod page_search;
 mod pattern_shape;
 mod prefilter;
 mod query_charset;
-mod run_matcher;
 mod sort;
 mod spill;
 #[cfg(test)]

@@ -4,9 +4,9 @@
 //! first. [`haul_policy::queue`] limits the number of concurrent transfers. The input is read only
 //! as far as needed to fill the queue: the list of URLs is never in memory as a whole.
 
-mod listing;
+mod later_stage_transfers;
+mod listing_pages;
 mod queued_job;
-mod values;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,10 +18,10 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
-pub(super) use listing::FleetListing;
+use later_stage_transfers::ValueOrigin;
+pub(super) use listing_pages::FleetListing;
 use queued_job::QueuedJob;
 pub(super) use queued_job::{DispatchedJob, InvalidJob, NextJob, StartedJob};
-use values::ValueOrigin;
 
 use super::fleet_item::FleetItem;
 use super::fleet_job::{BodyDestination, FleetJob};
@@ -29,8 +29,8 @@ use super::item_source::{ItemSource, NextItem};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
-use super::stage_memory::{StageMemory, UnfinishedTransfers};
-use super::stage_sink::FinalValues;
+use super::stage_output_sinks::FinalValues;
+use super::stage_value_store::{StageMemory, UnfinishedTransfers};
 use super::start_rate::StartLimits;
 use super::{FleetOptions, FleetStage};
 use crate::clock;

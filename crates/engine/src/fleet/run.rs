@@ -1,10 +1,10 @@
 //! A running fleet, which its workers share: it provides the transfers, receives the results, and
 //! decides when the fleet has ended.
 
-mod file_checksums;
+mod checksum_queue;
 mod finished_jobs;
-mod listing;
 mod new_transfer;
+mod next_page;
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,9 +14,9 @@ use std::time::Instant;
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
 
-use file_checksums::ChecksumQueue;
+use checksum_queue::ChecksumQueue;
 use finished_jobs::{FinishedJob, FleetTally};
-use listing::ListingContinuation;
+use next_page::ListingContinuation;
 
 use super::dispatch::{Dispatcher, DispatcherStages, NextJob};
 use super::fleet_job::{BodyDestination, FleetJob};
@@ -24,7 +24,7 @@ use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::record::RecordText;
-use super::stage_sink::new_windows;
+use super::stage_output_sinks::new_windows;
 use super::{FleetOptions, FleetStage, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::clock;

@@ -16,7 +16,7 @@ pub(crate) mod connection_info;
 pub(crate) mod descriptor_budget;
 pub mod dns;
 mod http2_tunnel;
-pub(crate) mod https_discovery;
+pub(crate) mod https_record_discovery;
 mod lingering_close;
 pub mod local_address;
 pub mod pool;

@@ -37,7 +37,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::ExistingPartialContent;
-use super::file::reservation::{self, DiskSpaceReservation};
+use super::file::disk_space_reservation::{self, DiskSpaceReservation};
 use crate::ignore_poison::IgnorePoison;
 
 /// The number of bytes received, over all connections together, between two writes of the
@@ -154,10 +154,12 @@ impl PartialFile {
         };
         let progress = CheckpointProgress { note, sequence: 0, unnoted: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
-        let has_room = reservation::check_length_fits(&partial.file, total.saturating_add(2 * SLOT_SIZE));
+        let has_room = disk_space_reservation::check_length_fits(&partial.file, total.saturating_add(2 * SLOT_SIZE));
         // The space for the checkpoints is allocated now, so that they can be written even when the
         // disk is full.
-        if let Err(error) = has_room.and_then(|()| reservation::allocate(&partial.file, total, 2 * SLOT_SIZE)) {
+        if let Err(error) =
+            has_room.and_then(|()| disk_space_reservation::allocate(&partial.file, total, 2 * SLOT_SIZE))
+        {
             partial.remove();
             return Err(error);
         }
@@ -296,7 +298,7 @@ impl Drop for PartialFile {
             let _ = self.file.set_len(self.total);
         }
         for gap in progress.note.done.gaps(self.total) {
-            reservation::release_blocks(&self.file, gap.start, gap.end - gap.start);
+            disk_space_reservation::release_blocks(&self.file, gap.start, gap.end - gap.start);
         }
         self.write_checkpoint(&mut progress);
     }

@@ -39,21 +39,21 @@ mod auth;
 mod connect_milestones;
 mod connection_route;
 mod content_coding;
+mod content_framing_and_expect;
 mod delivery;
 mod delivery_range;
 mod end_offset;
-mod load;
+mod host_load;
 mod negotiate;
-mod request_content;
+mod rate_speed_and_stall_limits;
 mod request_fields;
 mod response;
 mod retract_response;
 mod retry;
 mod send;
-mod speed_limits;
 mod split_part;
 mod state;
-mod store_state;
+mod state_from_response;
 mod target_state;
 mod trace;
 mod wire_record;
@@ -71,9 +71,9 @@ use crate::request::{ContentSpan, RequestOptions, RequestOverrides, StallLimit, 
 use crate::transfer_facts::TransferFacts;
 use auth::AuthState;
 use connection_route::ConnectionRoute;
+use content_framing_and_expect::ExpectContinue;
 use delivery_range::DeliveryRange;
-use request_content::ExpectContinue;
-use speed_limits::RateSpeedAndStallLimits;
+use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use split_part::SplitRole;
 use state::{
     AttemptState, ExchangeConnectionState, ForwardProxyAuthState, RangeMode, RangeState, RedirectHistory,
@@ -84,9 +84,9 @@ use wire_record::WireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub(crate) use end_offset::SharedEndOffset;
+pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
 pub(crate) use response::bad_status;
 pub use retry::{ExchangeFailure, TransferStep};
-pub use speed_limits::{ReceiveCredit, TotalRateLimit};
 pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
 pub use state::SchedulingKey;
 

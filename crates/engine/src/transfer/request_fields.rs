@@ -17,7 +17,7 @@ use haul_proto::h1::BodyLength;
 use smallvec::SmallVec;
 
 use super::Transfer;
-use super::request_content::ExpectContinue;
+use super::content_framing_and_expect::ExpectContinue;
 use super::target_state::TargetState;
 use crate::Result;
 use crate::net::proxy::ProxyRoute;

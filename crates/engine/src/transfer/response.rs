@@ -9,7 +9,7 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
-use super::load::HostRefusal;
+use super::host_load::HostRefusal;
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEAD_BYTES, MAX_RESTARTS, Transfer};
 use crate::clock;

@@ -8,8 +8,8 @@ use haul_policy::queue::HostId;
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::head::ResponseHead;
 
-use super::load::HostRefusal;
-use super::request_content::ExpectContinue;
+use super::content_framing_and_expect::ExpectContinue;
+use super::host_load::HostRefusal;
 use super::state::{BodyDisposition, SchedulingKey};
 use super::target_state::TargetState;
 use super::{Transfer, response};

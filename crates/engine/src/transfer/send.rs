@@ -7,7 +7,7 @@ use haul_proto::RequestId;
 use haul_proto::request::{RequestError, RequestHead};
 
 use super::Transfer;
-use super::request_content::ExpectContinue;
+use super::content_framing_and_expect::ExpectContinue;
 use super::request_fields::{CallerFields, FieldLine, OwnedField};
 use super::state::ResponseDecisions;
 use crate::clock;

@@ -13,7 +13,7 @@ use haul_proto::head::ProtocolVersion;
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
 use super::end_offset::SharedEndOffset;
-use super::speed_limits::RateSpeedAndStallLimits;
+use super::rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use super::state::{BodyDisposition, ResumeState};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;

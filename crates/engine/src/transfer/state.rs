@@ -8,7 +8,7 @@ use haul_policy::redirect::RedirectedRequest;
 use haul_proto::head::ResponseHead;
 
 use super::delivery_range::DeliveryRange;
-use super::load::HostRefusal;
+use super::host_load::HostRefusal;
 use crate::Error;
 use crate::request::{ContentSpan, RequestOptions};
 use crate::transfer_outcome::FollowedRedirect;

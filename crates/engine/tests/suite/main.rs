@@ -25,11 +25,11 @@ mod failures;
 mod file_uploads;
 mod fleet_concurrency;
 mod fleet_failures;
-#[cfg(feature = "select")]
-mod fleet_listings;
 mod fleet_model;
 mod fleet_order;
-mod fleet_pipeline;
+#[cfg(feature = "select")]
+mod fleet_pagination;
+mod fleet_pipelining;
 mod fleet_records;
 mod fleet_retries;
 mod fleet_silent_hosts;
@@ -53,7 +53,7 @@ mod h3_faults;
 #[cfg(feature = "http3")]
 mod h3_hostile;
 #[cfg(feature = "http3")]
-mod h3_links;
+mod h3_lossy_links;
 mod limits;
 mod many_hosts;
 mod net_connect;
@@ -69,7 +69,6 @@ mod proxy_third_party;
 mod redirects;
 mod request_auth;
 mod request_bodies;
-mod request_limits;
 mod resume;
 mod retries;
 mod secrets_model;
@@ -78,5 +77,6 @@ mod session_model;
 mod splice_bodies;
 mod splice_faults;
 mod split_download;
+mod throttling_servers;
 mod tls_client_certificate;
 mod tls_handshake;

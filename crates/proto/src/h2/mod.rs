@@ -81,7 +81,7 @@ mod frame;
 mod header_blocks;
 mod machine;
 mod receive;
-mod send;
+mod send_data;
 mod stream_state;
 
 pub use crate::close_reason::CloseReason;

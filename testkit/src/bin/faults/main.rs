@@ -11,11 +11,11 @@
 
 mod body_sizes;
 mod content_checker;
+mod fault_matrix;
 mod fault_table;
 mod kills;
 mod options;
 mod report;
-mod rows;
 mod run_haul;
 
 use std::error::Error;
@@ -60,10 +60,10 @@ fn main() -> Result<ExitCode> {
 
     // The sizes run first, while this process is small: see `ChildOutcome::rss`.
     let sizes = body_sizes::run_all(&bench)?;
-    let rows = rows::run_all(&bench)?;
+    let rows = fault_matrix::run_all(&bench)?;
     let kills = kills::run_all(&bench)?;
     let right = sizes.iter().all(body_sizes::BodySizeRun::is_right)
-        && rows.iter().all(rows::FaultRowTally::is_right)
+        && rows.iter().all(fault_matrix::FaultRowTally::is_right)
         && kills.is_right();
     let value = json!({
         "haul": bench.haul.version,
@@ -72,7 +72,7 @@ fn main() -> Result<ExitCode> {
         "body": bench.options.body,
         "rate": bench.options.rate,
         "sizes": sizes.iter().map(body_sizes::BodySizeRun::to_json).collect::<Vec<_>>(),
-        "rows": rows.iter().map(rows::FaultRowTally::to_json).collect::<Vec<_>>(),
+        "rows": rows.iter().map(fault_matrix::FaultRowTally::to_json).collect::<Vec<_>>(),
         "kills": kills.to_json(),
         "right": right,
     });

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::body_sizes::BodySizeRun;
+use crate::fault_matrix::FaultRowTally;
 use crate::kills::KillTally;
 use crate::options::FaultOptions;
-use crate::rows::FaultRowTally;
 
 pub(crate) fn print_head() {
     println!(

@@ -23,7 +23,7 @@
 //! frames.push(&bytes[3..]);
 //! let (kind, content) = frames.next()?.unwrap();
 //! assert_eq!(CallerMessage::from_frame(kind, &content)?, CallerMessage::Status);
-//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentValue>(())
+//! # Ok::<(), haul_cli::agent::message_encoding::MalformedAgentValue>(())
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, ResponseHead};
 use haul_policy::range::validator::Validator;
 
-use super::encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
+use super::message_encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
 
 /// The length limit of one message (frame) between caller and agent, 1 MiB. It is far above the
 /// limits of requests and response heads.

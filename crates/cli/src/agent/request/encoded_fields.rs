@@ -15,7 +15,7 @@ use haul_policy::range::validator::Validator;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
-use crate::agent::encoding::{
+use crate::agent::message_encoding::{
     AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields, frame_numbers,
 };
 

@@ -10,7 +10,7 @@
 //! let bytes = request.to_bytes().expect("it can go by the agent");
 //! let again = AgentRequest::from_bytes(&bytes)?;
 //! assert!(again.options.fail && !again.options.tls.verify);
-//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentValue>(())
+//! # Ok::<(), haul_cli::agent::message_encoding::MalformedAgentValue>(())
 //! ```
 //!
 //! [`AgentRequest::to_bytes`] returns `None` for a request that the agent does not support (with
@@ -28,7 +28,7 @@ use haul::state::auth::NetrcText;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 
-use super::encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
+use super::message_encoding::{AgentValue, AgentValueDecoder, AgentValueEncoder, MalformedAgentValue, frame_fields};
 
 /// A request that a caller can send to the agent.
 #[derive(Debug, Clone)]

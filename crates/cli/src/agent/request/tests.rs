@@ -13,7 +13,7 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use super::*;
-use crate::agent::encoding::AgentFieldwiseEncode;
+use crate::agent::message_encoding::AgentFieldwiseEncode;
 use crate::agent::protocol::{CallerMessage, FileIdentity};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -3,9 +3,9 @@
 mod connect_options;
 mod credentials;
 mod ech_keys;
+pub(crate) mod extraction_options;
 pub(crate) mod later_stage;
 pub(crate) mod output_options;
-pub(crate) mod page_query;
 mod pinned_keys;
 pub(crate) mod request_body;
 pub(crate) mod target_url;

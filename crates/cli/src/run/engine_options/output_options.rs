@@ -20,7 +20,7 @@ use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored_path};
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
 };
-use crate::run::transfers::output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::OutputNames;
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
 const FALLBACK_NAME: &str = "curl_response";

@@ -33,7 +33,7 @@ use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::report::{error_message, file_metadata};
-use crate::run::transfers::output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::OutputNames;
 use crate::write_out::WriteOutValues;
 
 /// The minimum pause before a retry that haul announces, so that the user knows why nothing

@@ -26,9 +26,9 @@ use crate::run::report::reporter::{FleetReporter, Reporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::group_items::GroupItems;
-use crate::run::transfers::run_total;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
+use crate::run::transfers::url_count;
 use crate::run::transfers::url_items::{ItemCounts, ItemRequestSettings, UrlItems};
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
@@ -49,7 +49,7 @@ pub(crate) fn run(
         };
         stages.push(FleetStage {
             options: Arc::new(request_of_many(plan, operation, number, reporter, stores)?),
-            extract: engine_options::page_query::query_of_stage(stage)?,
+            extract: engine_options::extraction_options::query_of_stage(stage)?,
             search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
             template: stage.template.clone().map(Arc::new),
             value_mapper,
@@ -91,7 +91,7 @@ pub(crate) fn run(
     };
     let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
-    let counts = ItemCounts { counts, are_all_urls: run_total::is_number_of_items(plan) };
+    let counts = ItemCounts { counts, are_all_urls: url_count::is_number_of_items(plan) };
     let items =
         UrlItems::new(operation, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
     let items = Box::new(match reporter.job() {

@@ -9,7 +9,7 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::plan::RunPlan;
 use crate::run::report::progress::ProgressReporter;
-use crate::run::transfers::run_total;
+use crate::run::transfers::url_count;
 
 /// The signals that print the progress.
 const SIGNALS: &[Signal] = &[
@@ -31,7 +31,7 @@ pub(crate) fn start_signal_thread(plan: &Arc<RunPlan>, progress: &Arc<ProgressRe
         while signals.wait() {
             let counts = progress.counts();
             if counts.snapshot().total.is_none()
-                && let Some(total) = run_total::total_urls(&plan)
+                && let Some(total) = url_count::total_urls(&plan)
             {
                 counts.set_total(total);
             }

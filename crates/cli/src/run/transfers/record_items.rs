@@ -10,7 +10,7 @@ use haul_policy::glob::GlobValues;
 use haul_policy::output_name::no_columns;
 
 use super::list_reader::{ListReader, NumberedRecord, OpenCsvList};
-use super::listing_files::{self, PageNaming};
+use super::page_output_files::{self, PageNaming};
 use super::record_requests::ListedRequest;
 use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
@@ -170,7 +170,7 @@ impl UrlItems {
     /// `None` if the file exists and `--skip-existing` is given.
     fn file_of_record(&self, name: &Path, url: &str, place: &str) -> Result<Option<BodyDestination>> {
         let has_pages = self.operation.stages[0].pagination.is_some();
-        let path = listing_files::file_of_record(&self.operation, name, 1);
+        let path = page_output_files::file_of_record(&self.operation, name, 1);
         if has_pages && path == in_output_dir(&self.operation, name.as_os_str().to_owned()) {
             let text = "the pages of a listing need a name each: write {page} into it, as in \"list-{page}.json\"";
             return Err(Error::new(ErrorKind::Read, format!("{place}: key \"output\": {text}")));
@@ -180,7 +180,7 @@ impl UrlItems {
             return Ok(None);
         }
         let options = options_for(&self.operation, &output, None, Some(&self.names));
-        let options = listing_files::options_of_record(&self.operation, options);
+        let options = page_output_files::options_of_record(&self.operation, options);
         Ok(Some(BodyDestination::File { path, options }))
     }
 }

@@ -13,7 +13,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::file_access::{Stdout, stdin};
 use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
-use crate::run::transfers::checksums::ChecksumLists;
+use crate::run::transfers::fetched_checksum_lists::ChecksumLists;
 
 /// The stores of cookies, HSTS hosts and alternative services, which all URL groups and stages of a
 /// run share. Clones share the stores that were used before the clone was made.

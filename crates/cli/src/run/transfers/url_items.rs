@@ -26,12 +26,12 @@ use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::url_number::UrlNumbers;
-use crate::run::transfers::checksums;
+use crate::run::transfers::fetched_checksum_lists;
 use crate::run::transfers::list_reader::ListReader;
-use crate::run::transfers::listing_files::{ListingPageFiles, PageNaming};
-use crate::run::transfers::output_names::OutputNames;
+use crate::run::transfers::page_output_files::{ListingPageFiles, PageNaming};
 use crate::run::transfers::record_items::RowSource;
 use crate::run::transfers::record_requests::RecordRequestSettings;
+use crate::run::transfers::reserved_output_names::OutputNames;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
@@ -257,7 +257,7 @@ impl UrlItems {
                     }
                     let list = self.list.as_ref();
                     let checksum = list
-                        .map(|(list, place)| checksums::find_in_list(list, place, &target, Some(&path)))
+                        .map(|(list, place)| fetched_checksum_lists::find_in_list(list, place, &target, Some(&path)))
                         .transpose()?;
                     let options = options_for(&self.operation, output, checksum, Some(&self.names));
                     // -C is about the file that is uploaded.

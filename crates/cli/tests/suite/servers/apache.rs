@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::servers::{ExternalServer, found, is_root, make_open, open_directory};
 use crate::common::skipped;
+use crate::common::third_party_servers::{ExternalServer, found, is_root, make_open, open_directory};
 use testkit::test_certificates::TestCertificates;
 use testkit::unused_port::unused_port;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::servers::{ExternalServer, found, is_root, open_directory};
+use crate::common::third_party_servers::{ExternalServer, found, is_root, open_directory};
 use testkit::unused_port::unused_port;
 
 /// A running nginx; dropping it stops the server and removes its files.

@@ -41,7 +41,7 @@ use crate::ignore_poison::IgnorePoison;
 use crate::request::{Request, StallLimit};
 use crate::sink::Sink;
 use crate::transfer::{Transfer, TransferOutcome};
-use crate::{Client, Error, ErrorKind, threads};
+use crate::{Client, Error, ErrorKind, spawn_thread};
 
 /// The time for which an idle thread waits for another request before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -208,7 +208,7 @@ impl RequestExecutor {
 
     fn start_thread(self: &Arc<Self>, client: &Client) {
         let (executor, client) = (Arc::clone(self), client.for_thread());
-        let started = threads::start("haul-batch", move || executor.run_thread(&client));
+        let started = spawn_thread::start("haul-batch", move || executor.run_thread(&client));
         match started {
             Ok(thread) => self.lock().thread = Some(thread),
             Err(error) => {

@@ -28,7 +28,7 @@ use rustix::io::retry_on_intr;
 
 use super::feeder::{ContentFeeder, ContentQueue};
 use crate::ignore_poison::IgnorePoison;
-use crate::threads;
+use crate::spawn_thread;
 
 /// The maximum number of bytes that the reading thread requests from its reader in one call.
 const MAX_READ: usize = 64 << 10;
@@ -265,7 +265,7 @@ impl ReaderThread {
             OneShotInput::File(file, _) => read_all(&mut &*file, Some(file), &sender),
             OneShotInput::Stream(_) => {}
         };
-        threads::start("haul-read", read).ok()?;
+        spawn_thread::start("haul-read", read).ok()?;
         Some(Self { pieces, piece: Vec::new(), at: 0 })
     }
 

@@ -18,7 +18,7 @@ use crate::drive::connection::HttpConnection;
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupWaiter};
-use crate::net::https_discovery;
+use crate::net::https_record_discovery;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
@@ -32,7 +32,13 @@ pub(super) fn open_connection_for(
 ) -> Result<HttpConnection> {
     let key = Arc::new(ConnectionKey::new(transfer.target(), transfer.options()));
     transfer.set_route(&key);
-    https_discovery::begin_lookup(client.resolver(), LookupWaiter::Caller, transfer.target(), transfer.options(), &key);
+    https_record_discovery::begin_lookup(
+        client.resolver(),
+        LookupWaiter::Caller,
+        transfer.target(),
+        transfer.options(),
+        &key,
+    );
     loop {
         match open_connection(client, &key, transfer, timer) {
             // The descriptor of an idle connection can be used instead.

@@ -26,7 +26,7 @@ mod pipeline_limit;
 mod read_pacing;
 mod replay;
 mod sending;
-mod transport;
+mod transport_info;
 mod uploads;
 
 use std::io;

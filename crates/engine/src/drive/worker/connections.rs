@@ -19,7 +19,7 @@ use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
 use crate::net::dns::LookupWaiter;
-use crate::net::https_discovery;
+use crate::net::https_record_discovery;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
@@ -120,7 +120,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let (target, options) = (transfer.target(), transfer.options());
-        https_discovery::begin_lookup(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
+        https_record_discovery::begin_lookup(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
         let key = self.slots.intern_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;

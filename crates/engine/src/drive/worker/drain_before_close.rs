@@ -7,7 +7,7 @@ use mio::unix::SourceFd;
 
 use super::Worker;
 use crate::drive::connection::HttpConnection;
-use crate::threads;
+use crate::spawn_thread;
 
 /// The maximum number of connections that are drained at the same time. Any further connection is
 /// closed without draining.
@@ -23,7 +23,7 @@ impl Worker {
         let fd = connection.as_fd().as_raw_fd();
         if self.draining.len() < MAX_DRAINING && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
             // Without a thread, the connection is closed at once.
-            self.draining.extend(threads::start("haul-linger", move || connection.drain()));
+            self.draining.extend(spawn_thread::start("haul-linger", move || connection.drain()));
         }
     }
 

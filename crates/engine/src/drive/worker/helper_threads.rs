@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use crate::drive::idle_cores::IdleCoreDetector;
-use crate::threads;
+use crate::spawn_thread;
 
 /// The duration of a measurement of the worker's sleep if bodies are expensive to process
 /// ([`Scheduler::is_heavy`](super::Scheduler::is_heavy)). A worker that slept for less than a
@@ -76,7 +76,7 @@ impl Worker {
         let index = self.helpers.threads.len() + 1;
         let (client, scheduler, options) = (self.client.clone(), Arc::clone(&self.scheduler), self.options);
         // Without another thread this one continues alone, and tries again.
-        let started = threads::start(format!("haul-{index}"), move || {
+        let started = spawn_thread::start(format!("haul-{index}"), move || {
             if let Ok(mut worker) = Worker::new(index, &client, &scheduler, options) {
                 // Its error reaches the first worker through the scheduler.
                 let _ = worker.run();

@@ -15,6 +15,8 @@
 //! wait: one thread is enough for a network-bound run, and a run that decodes or extracts uses all
 //! cores.
 
+#[cfg(feature = "http3")]
+mod background_http3_handshake;
 mod cancel;
 mod connection_attempts;
 mod connection_coalescing;
@@ -22,11 +24,9 @@ mod connections;
 mod delay_queue;
 mod drain_before_close;
 mod helper_threads;
-#[cfg(feature = "http3")]
-mod http3_beside;
 mod idle_slots;
-mod load_retry;
 mod output_flush;
+mod overload_retry;
 mod peer_properties;
 mod scheduler;
 mod slot_table;

@@ -13,6 +13,7 @@
 //! Not supported: moving misplaced content out of tables, reopening formatting elements (`<b>`)
 //! after a block that ended within them, and scripts.
 
+mod attribute_value;
 mod byte_mask;
 mod open_elements;
 mod tag;
@@ -26,7 +27,6 @@ mod tree_rules;
 mod usual_markup;
 #[cfg(test)]
 mod usual_tag_tests;
-mod value;
 
 use std::sync::Arc;
 

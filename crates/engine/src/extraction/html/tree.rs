@@ -6,12 +6,12 @@ use std::ops::Range;
 use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
 
+use super::attribute_value::{attribute_values, trimmed};
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag::{AttributeValue, Tag, is_space};
 use super::tag_name::{self as properties, NameRules, TagName, names};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
-use super::value::{attribute_values, trimmed};
 use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementStart, ElementView, SelectorState};

@@ -21,7 +21,7 @@
 //! | [`DeliveryOrder::Whole`] | none; a full budget gives one slot the sink to itself |
 //! | [`DeliveryOrder::Free`] | every slot |
 
-mod departures;
+mod delivery_reports;
 mod guard;
 mod overflow;
 mod slot;
@@ -35,7 +35,7 @@ use rustc_hash::FxHashMap;
 
 use super::progress_rule::OrderedWindowMemory;
 use super::record::RecordText;
-use super::stage_sink::FinalValues;
+use super::stage_output_sinks::FinalValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer_pool::BufferLease;
@@ -43,7 +43,7 @@ use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
 use crate::sink::match_list::MatchList;
-use departures::DeliveryReports;
+use delivery_reports::DeliveryReports;
 use guard::OrderedWindowGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};

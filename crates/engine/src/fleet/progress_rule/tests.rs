@@ -16,7 +16,7 @@ use super::super::fleet_item::FleetItem;
 use super::super::fleet_job::{BodyDestination, FleetJob};
 use super::super::item_source::ImmediateItemSource;
 use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
-use super::super::stage_sink::{FinalValues, NextStageSink};
+use super::super::stage_output_sinks::{FinalValues, NextStageSink};
 use super::super::{FleetOptions, FleetStage};
 use super::*;
 use crate::Result;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::FleetRun;
-use super::listing::ListingContinuation;
+use super::next_page::ListingContinuation;
 use crate::fleet::FleetSummary;
 use crate::fleet::dispatch::{DispatchedJob, InvalidJob};
 use crate::fleet::fleet_job::FleetJob;

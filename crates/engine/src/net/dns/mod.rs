@@ -54,7 +54,7 @@ use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
 pub use self::servers::DnsServers;
 use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
-use crate::{Error, ErrorKind, Result, clock, threads};
+use crate::{Error, ErrorKind, Result, clock, spawn_thread};
 
 /// The cache time of a failure that has its cause in this process (no descriptors, no memory) or in
 /// the network. Retries wait longer than this.
@@ -411,7 +411,7 @@ impl ResolverInner {
         let state = self.lock();
         let (servers, transport) = (state.servers.as_deref().cloned().unwrap_or_default(), state.transport.clone());
         drop(state);
-        threads::start("haul-dns", move || {
+        spawn_thread::start("haul-dns", move || {
             let files = ResolverFiles::read(shared.files.clone(), Instant::now());
             let deliver = |question: &DnsQuestion, answer| shared.handle_answer(question, answer);
             let mut client = DnsClient::new(poll, &for_thread, servers, files, &deliver);

@@ -18,14 +18,14 @@
 //! let sink = FileSink::new("page.html");
 //! ```
 
-mod beneath;
 mod complete;
+pub(in crate::sink) mod disk_space_reservation;
 mod open;
+mod open_beneath;
 mod open_file;
 mod options;
 mod record_checksum;
 mod replace;
-pub(in crate::sink) mod reservation;
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -46,12 +46,12 @@ use super::{BodyInfo, ExistingPartialContent, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::RecordContent;
 use crate::{Error, ErrorKind, Result};
+use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
 pub use open_file::OpenDeviceCache;
 use open_file::OpenFile;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 use record_checksum::WrittenFileChecksum;
 use replace::FileOwnership;
-use reservation::{DiskSpaceReservation, check_length_fits};
 
 /// A sink that writes one body to a path.
 #[derive(Debug)]
@@ -377,7 +377,7 @@ impl Sink for FileSink {
             return None;
         }
         if let Some(base) = &self.options.beneath {
-            beneath::check_beneath(base, naming::directory_of(&self.path), None).ok()?;
+            open_beneath::check_beneath(base, naming::directory_of(&self.path), None).ok()?;
         }
         self.find_existing(false).ok()?;
         let beside = self.target.as_deref().and_then(PartialFile::partial_path)?;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::beneath;
+use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
 use super::naming::{self, prevents_replacement};
+use super::open_beneath;
 use super::open_file::{DeviceFile, OpenFile};
 use super::partial::{PartialFile, PartialFileWriter};
-use super::reservation::{MIN_RESERVED_BODY, is_full};
 use super::{BodyInfo, File, FileSink, directory_mode};
 
 impl FileSink {
@@ -25,7 +25,7 @@ impl FileSink {
         }
         if let Some(base) = &self.options.beneath {
             let make = self.options.create_dirs.then(|| directory_mode(self.options.in_place));
-            beneath::check_beneath(base, naming::directory_of(&self.path), make)?;
+            open_beneath::check_beneath(base, naming::directory_of(&self.path), make)?;
         }
         let renames = !self.options.in_place && self.options.append.is_none();
         let metadata = self.find_existing(renames)?;

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::FileSink;
+use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
 use super::naming::{ClobberMode, directory_of, prevents_replacement};
 use super::open_file::OpenFile;
-use super::reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
 
 /// The owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]

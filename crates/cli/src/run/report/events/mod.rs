@@ -26,7 +26,7 @@ use super::transfer_report::TransferReport;
 use crate::plan::RunPlan;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::remedy::remedy;
-use crate::run::transfers::run_total;
+use crate::run::transfers::url_count;
 use event_lines::EndedTransfer;
 use event_output::EventOutput;
 
@@ -122,7 +122,7 @@ fn write_all(
     start: SystemTime,
 ) -> Result<()> {
     // Here, because reading a long list takes time.
-    let total = run_total::total_urls(plan);
+    let total = url_count::total_urls(plan);
     total.inspect(|total| counts.set_total(*total));
     output.add(&event_lines::run_started_line(start, total))?;
     let mut next = Instant::now() + INTERVAL;

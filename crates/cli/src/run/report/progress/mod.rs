@@ -33,7 +33,7 @@ use crate::run::report::error_message;
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::transfer_rate::TransferRate;
 use crate::run::report::transfer_report::TransferReport;
-use crate::run::transfers::run_total;
+use crate::run::transfers::url_count;
 use crate::terminal_style::{self, MessageColors};
 use failure_counts::FailureCounts;
 use host_times::HostTimes;
@@ -239,10 +239,10 @@ impl ProgressReporter {
     fn count_total_urls(&self, plan: &RunPlan) {
         let is_staged = plan.operations.iter().any(|operation| operation.stages.len() > 1);
         if is_staged {
-            let total = run_total::urls_of_first_stage(plan);
+            let total = url_count::urls_of_first_stage(plan);
             self.lock_state().stage(0).total = total;
         } else if self.counts.snapshot().total.is_none() {
-            run_total::total_urls(plan).inspect(|total| self.counts.set_total(*total));
+            url_count::total_urls(plan).inspect(|total| self.counts.set_total(*total));
         }
     }
 

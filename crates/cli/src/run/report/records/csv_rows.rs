@@ -18,7 +18,7 @@ const UNNAMED_COLUMN: &str = "value";
 /// Returns the CSV header line of a stage: the names of its columns.
 pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
     let url = with_url.then_some("url");
-    let names = stage.value_names.iter().map(crate::value_name::ValueName::as_str);
+    let names = stage.value_names.iter().map(crate::extracted_value_name::ValueName::as_str);
     let unnamed = stage.value_names.is_empty().then_some(UNNAMED_COLUMN);
     let mut line = encode_row(url.into_iter().chain(names).chain(unnamed).map(str::as_bytes));
     line.push(b'\n');

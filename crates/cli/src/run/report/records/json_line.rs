@@ -12,11 +12,11 @@ use haul_policy::terminal_text::escape_json;
 
 use super::csv_rows::{PageRows, RowProcessing};
 use super::line_pieces::{LineContent, record_line};
+use crate::extracted_value_name::ValueName;
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::remedy::remedy_alone;
 use crate::run::report::transfer_report::TransferReport;
-use crate::value_name::ValueName;
 
 /// A finished transfer, and the data of its record.
 pub(crate) struct RecordedTransfer<'a> {

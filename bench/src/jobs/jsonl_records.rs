@@ -5,8 +5,8 @@ use testkit::origin::Origin;
 
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "records", about: "20,000 URLs to JSON lines with facts and bodies", set_up };

@@ -8,8 +8,8 @@ use testkit::relay::Relay;
 
 use super::{JobEnvironment, shell_program};
 use crate::Result;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, OutputCheck};
+use crate::output_digest::OutputDigest;
 
 const RTT: Duration = Duration::from_millis(50);
 

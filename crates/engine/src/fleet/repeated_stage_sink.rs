@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::known_urls::KnownUrls;
 use super::ordered_window::{OrderedWindow, StageSink};
-use super::stage_sink::FinalValues;
+use super::stage_output_sinks::FinalValues;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{DeferredValues, Sorter};

@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use haul::trace::{Milestone, TraceEvent, TransferObserver};
 
+use crate::c_arguments::haul_slice;
 use crate::callbacks::{UserPointer, haul_step_fn};
 use crate::error::{CallFailure, haul_error, haul_status};
 use crate::request::{change, haul_request};
-use crate::text::haul_slice;
 
 /// A step of a request. The steps of an exchange are reported in this order. The first three are
 /// left out on a connection that was already open. Later versions may add steps.

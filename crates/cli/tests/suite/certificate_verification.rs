@@ -4,7 +4,7 @@ use crate::common;
 
 use std::fs;
 
-use common::{origin, program, run, run_haul, servers};
+use common::{origin, program, run, run_haul, third_party_servers};
 use testkit::unused_port::unused_port;
 
 #[test]
@@ -45,7 +45,7 @@ fn untrusted_certificate_is_refused_before_the_request() {
 #[test]
 fn https_host_with_edge_hyphens_is_fetched() {
     const HOST: &str = "a-.-b.test";
-    if servers::found("openssl", "hosts with hyphens at label ends").is_none() {
+    if third_party_servers::found("openssl", "hosts with hyphens at label ends").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -60,7 +60,7 @@ fn https_host_with_edge_hyphens_is_fetched() {
     let mut serve = program("openssl");
     serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-servername", HOST]);
     serve.args("-cert other.pem -key other.key -cert2 odd.pem -key2 odd.key".split(' ')).current_dir(dir.path());
-    let _server = servers::ExternalServer::start(&mut serve, port);
+    let _server = third_party_servers::ExternalServer::start(&mut serve, port);
     let fetch = |ca: &str, more: &[&str]| {
         let (resolve, url) = (format!("{HOST}:{port}:127.0.0.1"), format!("https://{HOST}:{port}/"));
         let ca = dir.path().join(ca).display().to_string();
@@ -75,7 +75,7 @@ fn https_host_with_edge_hyphens_is_fetched() {
 /// The server's page lists the signature algorithms that the client offered.
 #[test]
 fn sigalgs_restricts_what_the_handshake_offers() {
-    if servers::found("openssl", "signature algorithms").is_none() {
+    if third_party_servers::found("openssl", "signature algorithms").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -86,7 +86,7 @@ fn sigalgs_restricts_what_the_handshake_offers() {
     let port = unused_port();
     let mut serve = program("openssl");
     serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}"), "-cert", "cert", "-key", "key"]);
-    let _server = servers::ExternalServer::start(serve.current_dir(dir.path()), port);
+    let _server = third_party_servers::ExternalServer::start(serve.current_dir(dir.path()), port);
     let (ca, url) = (dir.path().join("cert").display().to_string(), format!("https://127.0.0.1:{port}/"));
     let fetch = |algorithms: &str, more: &[&str]| {
         run_haul([&["-sS", "--cacert", &*ca, "--sigalgs", algorithms], more, &[&*url]].concat())
@@ -107,7 +107,7 @@ fn sigalgs_restricts_what_the_handshake_offers() {
 
 #[test]
 fn version_1_certificate_is_accepted_without_verification() {
-    if servers::found("openssl", "certificates of version 1").is_none() {
+    if third_party_servers::found("openssl", "certificates of version 1").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -123,7 +123,7 @@ fn version_1_certificate_is_accepted_without_verification() {
         let mut serve = program("openssl");
         serve.args(["s_server", "-quiet", "-www", "-accept", &format!("127.0.0.1:{port}")]);
         serve.args(["-cert", &format!("{name}.pem"), "-key", &format!("{name}.key")]);
-        let _server = servers::ExternalServer::start(serve.current_dir(dir.path()), port);
+        let _server = third_party_servers::ExternalServer::start(serve.current_dir(dir.path()), port);
         let url = format!("https://127.0.0.1:{port}/");
         for version in ["--tlsv1.3", "--tls-max=1.2"] {
             assert!(run_haul(["-sS", "-k", version, &url]).text().contains("TLS"), "{name} {version}");

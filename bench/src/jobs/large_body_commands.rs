@@ -7,8 +7,8 @@ use testkit::site::GeneratedSite;
 use super::{JobEnvironment, command_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, OutputCheck};
+use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 use crate::tls_files;
 

@@ -18,9 +18,9 @@ use std::ffi::{c_char, c_int};
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::is_secret_field;
 
+use crate::c_arguments;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::request::{parse_url, url_failure};
-use crate::text;
 use crate::version::allocate_copy;
 
 /// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a
@@ -37,7 +37,11 @@ pub unsafe extern "C" fn haul_url_join(
         // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the
         // caller's.
         let (base, reference, place) = unsafe {
-            (text::required_text(base, "base")?, text::required_bytes(reference, "reference")?, url.as_mut())
+            (
+                c_arguments::required_text(base, "base")?,
+                c_arguments::required_bytes(reference, "reference")?,
+                url.as_mut(),
+            )
         };
         let place = place.ok_or_else(|| CallFailure::setup("url is NULL"))?;
         *place = std::ptr::null_mut();
@@ -53,5 +57,5 @@ pub unsafe extern "C" fn haul_url_join(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_field_is_secret(name: *const c_char) -> c_int {
     // SAFETY: the header's contract: it is NULL or ends with NUL.
-    unsafe { text::required_text(name, "name") }.is_ok_and(is_secret_field).into()
+    unsafe { c_arguments::required_text(name, "name") }.is_ok_and(is_secret_field).into()
 }

@@ -1,7 +1,7 @@
 //! Removes credentials from request heads.
 //!
 //! ```
-//! use haul_cli::warc::request_head::without_credentials;
+//! use haul_cli::warc::strip_credentials::without_credentials;
 //!
 //! let head = b"GET / HTTP/1.1\r\nHost: h\r\nCookie: a=1\r\nAccept: */*\r\n\r\n";
 //! assert_eq!(without_credentials(head), b"GET / HTTP/1.1\r\nHost: h\r\nAccept: */*\r\n\r\n");

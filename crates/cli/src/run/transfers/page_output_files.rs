@@ -18,7 +18,7 @@ use crate::run::engine_options::output_options::{
     avoid_blocked_path, claims_name, fill_page_number, in_output_dir, options_for, output_file_path,
 };
 use crate::run::engine_options::target_url::refuse_protocol;
-use crate::run::transfers::output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::OutputNames;
 
 /// The destinations for the pages of one listing, except the first page.
 pub(crate) struct ListingPageFiles {

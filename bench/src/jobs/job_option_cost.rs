@@ -5,8 +5,8 @@ use testkit::site::{GeneratedSite, INDEXES};
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::digest::{OutputDigest, OutputDigester};
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::output_digest::{OutputDigest, OutputDigester};
 use crate::server::SiteServer;
 
 pub(super) const JOB: BenchJob =

@@ -24,11 +24,11 @@ use haul::net::tls::ClientIdentity;
 use haul::request::{ConnectToRule, Http3Policy};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
+use crate::c_arguments;
 use crate::client::haul_client;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::jar::file;
 use crate::settings::change_options;
-use crate::text;
 
 /// cbindgen:rename-all=None
 ///
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *c
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let url = text::optional_text(url, "url")?.filter(|url| !url.is_empty());
+            let url = c_arguments::optional_text(url, "url")?.filter(|url| !url.is_empty());
             let proxy = url.map(proxy).transpose()?;
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
             options.proxy = proxy.map(|proxy| {
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
         change_options(client, |options| {
             let mut said = HashMap::new();
             for (name, url) in [("http_proxy", http), ("https_proxy", https)] {
-                if let Some(url) = text::optional_text(url, name)?.filter(|url| !url.is_empty()) {
+                if let Some(url) = c_arguments::optional_text(url, name)?.filter(|url| !url.is_empty()) {
                     proxy(url)?;
                     said.insert(name, url.to_owned());
                 }
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let list = text::optional_text(list, "list")?.map(NoProxy::parse);
+            let list = c_arguments::optional_text(list, "list")?.map(NoProxy::parse);
             if list.is_some() || options.proxy.is_some() {
                 options.proxy.get_or_insert_default().no_proxy = list;
             }
@@ -246,7 +246,8 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            options.connect.interface = text::optional_text(name, "name")?.map(LocalInterface::parse).transpose()?;
+            options.connect.interface =
+                c_arguments::optional_text(name, "name")?.map(LocalInterface::parse).transpose()?;
             Ok(())
         })
     }
@@ -258,7 +259,8 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
 pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, list: *const c_char) -> haul_status {
     catch_panic(|| {
         // SAFETY: the header's contract.
-        let (client, list) = unsafe { (text::required_object(client, "client")?, text::optional_text(list, "list")?) };
+        let (client, list) =
+            unsafe { (c_arguments::required_object(client, "client")?, c_arguments::optional_text(list, "list")?) };
         let servers = list.map(DnsServers::parse).transpose()?.unwrap_or_default();
         client.shared().engine.resolver().use_servers(&servers);
         Ok(())
@@ -292,8 +294,8 @@ pub unsafe extern "C" fn haul_client_set_connect_to(
     // SAFETY: the header's contract.
     unsafe {
         change_options(client, |options| {
-            let host = text::optional_text(host, "host")?.map(str::to_owned);
-            let to_host = text::optional_text(to_host, "to_host")?.map(str::to_owned);
+            let host = c_arguments::optional_text(host, "host")?.map(str::to_owned);
+            let to_host = c_arguments::optional_text(to_host, "to_host")?.map(str::to_owned);
             let (port, to_port) = ((port > 0).then_some(port), (to_port > 0).then_some(to_port));
             match (&host, port, &to_host, to_port) {
                 (None, None, None, None) => options.connect_to.clear(),

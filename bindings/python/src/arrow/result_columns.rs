@@ -15,7 +15,7 @@ use pyo3::Py;
 use super::columns::Column;
 use crate::batch::PendingBatchRequest;
 use crate::bytes_sink::BytesSink;
-use crate::page_query::PyPageQuery;
+use crate::value_extraction::PyPageQuery;
 
 /// The column with the bodies. The field is its name.
 pub(super) enum BodyColumn {

@@ -9,12 +9,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::large_bodies::{BodyServer, length_that_fits};
+use super::large_body_commands::{BodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, home};
 use crate::body_files::LargeBodyFiles;
-use crate::digest::OutputDigest;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
+use crate::output_digest::OutputDigest;
 use crate::{Result, installed_programs};
 
 pub(super) const JOB: BenchJob = BenchJob {

@@ -18,6 +18,7 @@ use std::ffi::c_void;
 
 use haul::request::{Request, RequestOverrides};
 
+use crate::c_arguments::{self, haul_header, haul_slice};
 use crate::callbacks::{
     UserPointer, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_step_fn,
     haul_trailers_fn,
@@ -29,9 +30,8 @@ use crate::reply_destination::ReplyCallbacks;
 use crate::request::{PerRequestSettings, haul_request, parse_method, url_failure};
 use crate::response::{haul_reply, haul_response};
 use crate::settings::time_limit;
-use crate::steps;
+use crate::step_callback;
 use crate::streaming::{receive_reply, with_new_response};
-use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
 
 /// Flag of haul_call: requests gzip and other codings, and decodes them, regardless of the client's
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn haul_client_call(
         // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the response
         // or the reply.
         let (client, call) =
-            unsafe { (text::required_object(client, "client")?, text::required_object(call, "call")?) };
+            unsafe { (c_arguments::required_object(client, "client")?, c_arguments::required_object(call, "call")?) };
         // SAFETY: as above.
         let (response, reply) = unsafe { (response.as_mut(), reply.as_mut()) };
         let response = response.ok_or_else(|| CallFailure::setup("response is NULL"))?;
@@ -189,7 +189,7 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
         raw_path: call.flags & HAUL_CALL_RAW_PATH != 0,
         no_jar: call.flags & HAUL_CALL_NO_JAR != 0,
         http10: call.flags & HAUL_CALL_HTTP_1_0 != 0,
-        steps: steps::observer(call.on_step, call.step_user),
+        steps: step_callback::observer(call.on_step, call.step_user),
         ..PerRequestSettings::default()
     };
     // SAFETY: the caller guarantees it.
@@ -238,7 +238,7 @@ unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(Str
     for header in headers {
         // SAFETY: the caller guarantees it.
         let (name, value) = unsafe { (header.name.text("a header's name")?, header.value.bytes()) };
-        text::check_field(name, value)?;
+        c_arguments::check_field(name, value)?;
         if header.value.data.is_null() {
             without.push(name.to_owned());
         } else {

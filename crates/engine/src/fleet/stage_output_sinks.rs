@@ -13,10 +13,10 @@ use haul_policy::terminal_text::escape_for_terminal;
 
 use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
-use super::level_sink::LevelSink;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::output_observer::OutputProgress;
-use super::stage_memory::{RecalledKind, StageMemory};
+use super::repeated_stage_sink::LevelSink;
+use super::stage_value_store::{RecalledKind, StageMemory};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;

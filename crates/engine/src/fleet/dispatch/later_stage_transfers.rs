@@ -10,7 +10,7 @@ use super::{
     placeholder_target, url_error,
 };
 use crate::fleet::fleet_item::ItemRequest;
-use crate::fleet::stage_memory::RecalledTransfer;
+use crate::fleet::stage_value_store::RecalledTransfer;
 use crate::request::RequestOverrides;
 use crate::sink::naming::ClobberMode;
 use crate::{Error, ErrorKind, Result};

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use super::encode::{Frame, settings, settings_ack};
+use super::h2_frame_encoding::{Frame, settings, settings_ack};
 use super::{H2ScriptState, frame};
 use crate::peer_stream::PeerStream;
 use crate::scripted_peer::ScriptedPeerState;

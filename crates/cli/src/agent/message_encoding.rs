@@ -2,7 +2,7 @@
 //! preceded by its length.
 //!
 //! ```
-//! use haul_cli::agent::encoding::{AgentValueDecoder, AgentValue, AgentValueEncoder};
+//! use haul_cli::agent::message_encoding::{AgentValueDecoder, AgentValue, AgentValueEncoder};
 //!
 //! let mut writer = AgentValueEncoder::default();
 //! (7_u64, Some("seven".to_owned())).encode(&mut writer);
@@ -10,7 +10,7 @@
 //! let mut reader = AgentValueDecoder::new(&bytes);
 //! assert_eq!(<(u64, Option<String>)>::decode(&mut reader)?, (7, Some("seven".to_owned())));
 //! reader.check_end()?;
-//! # Ok::<(), haul_cli::agent::encoding::MalformedAgentValue>(())
+//! # Ok::<(), haul_cli::agent::message_encoding::MalformedAgentValue>(())
 //! ```
 //!
 //! The macro `frame_fields!` encodes a struct by a table of its fields, from which it generates
@@ -122,46 +122,46 @@ pub trait AgentValue: Sized {
 /// fields.
 macro_rules! frame_fields {
     ($type:ty { $($field:ident),+ $(,)? }) => {
-        impl crate::agent::encoding::AgentValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
+        impl crate::agent::message_encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::message_encoding::AgentValueEncoder) {
                 let Self { $($field),+ } = self;
                 $($field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
-                Ok(Self { $($field: crate::agent::encoding::AgentValue::decode(reader)?),+ })
+                reader: &mut crate::agent::message_encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::message_encoding::MalformedAgentValue> {
+                Ok(Self { $($field: crate::agent::message_encoding::AgentValue::decode(reader)?),+ })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty { $($field:ident),+ $(,)? } unsent { $($left:ident),+ $(,)? } from $rest:expr) => {
-        impl crate::agent::encoding::AgentValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
+        impl crate::agent::message_encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::message_encoding::AgentValueEncoder) {
                 let Self { $($field,)+ $($left: _),+ } = self;
                 $($field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
-                Ok(Self { $($field: crate::agent::encoding::AgentValue::decode(reader)?,)+ ..$rest })
+                reader: &mut crate::agent::message_encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::message_encoding::MalformedAgentValue> {
+                Ok(Self { $($field: crate::agent::message_encoding::AgentValue::decode(reader)?,)+ ..$rest })
             }
         }
         frame_fields!(@test $type { $($field),+ });
     };
     ($type:ty as open { $($field:ident),+ $(,)? } from $rest:expr) => {
-        impl crate::agent::encoding::AgentValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
+        impl crate::agent::message_encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::message_encoding::AgentValueEncoder) {
                 $(self.$field.encode(writer);)+
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
+                reader: &mut crate::agent::message_encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::message_encoding::MalformedAgentValue> {
                 let mut value = $rest;
-                $(value.$field = crate::agent::encoding::AgentValue::decode(reader)?;)+
+                $(value.$field = crate::agent::message_encoding::AgentValue::decode(reader)?;)+
                 Ok(value)
             }
         }
@@ -169,9 +169,9 @@ macro_rules! frame_fields {
     };
     (@test $type:ty { $($field:ident),+ }) => {
         #[cfg(test)]
-        impl crate::agent::encoding::AgentFieldwiseEncode for $type {
+        impl crate::agent::message_encoding::AgentFieldwiseEncode for $type {
             fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)> {
-                vec![$((stringify!($field), crate::agent::encoding::encode_to_vec(&self.$field))),+]
+                vec![$((stringify!($field), crate::agent::message_encoding::encode_to_vec(&self.$field))),+]
             }
         }
     };
@@ -189,8 +189,8 @@ macro_rules! frame_numbers {
         frame_numbers!(@impl $type { $($variant = $number),+ } { _ => u64::MAX });
     };
     (@impl $type:ty { $($variant:ident = $number:literal),+ } { $($other:tt)* }) => {
-        impl crate::agent::encoding::AgentValue for $type {
-            fn encode(&self, writer: &mut crate::agent::encoding::AgentValueEncoder) {
+        impl crate::agent::message_encoding::AgentValue for $type {
+            fn encode(&self, writer: &mut crate::agent::message_encoding::AgentValueEncoder) {
                 let number: u64 = match self {
                     $(Self::$variant => $number,)+
                     $($other)*
@@ -199,11 +199,11 @@ macro_rules! frame_numbers {
             }
 
             fn decode(
-                reader: &mut crate::agent::encoding::AgentValueDecoder<'_>,
-            ) -> Result<Self, crate::agent::encoding::MalformedAgentValue> {
+                reader: &mut crate::agent::message_encoding::AgentValueDecoder<'_>,
+            ) -> Result<Self, crate::agent::message_encoding::MalformedAgentValue> {
                 match u64::decode(reader)? {
                     $($number => Ok(Self::$variant),)+
-                    _ => Err(crate::agent::encoding::MalformedAgentValue),
+                    _ => Err(crate::agent::message_encoding::MalformedAgentValue),
                 }
             }
         }

@@ -5,7 +5,7 @@
 //! Without this check, haul could wait for a lock that it holds itself, truncate its own job file,
 //! or close a second descriptor of that file, which would release the locks of SQLite. The output
 //! files of `-o` and `-O` are checked later, when their names are known
-//! (`run/transfers/output_names.rs`).
+//! (`run/transfers/reserved_output_names.rs`).
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use haul::{RequestOptions, Target};
 
+use crate::c_strings;
 use crate::easy::EasyState;
-use crate::memory;
 use crate::options::{RequestKind, numbers as opt};
 
 /// The parts of a request that the next request of the handle can use again.
@@ -55,7 +55,7 @@ impl ReusableRequest {
     /// `None`.
     pub(super) fn options(&self, kind: RequestKind) -> Option<Arc<RequestOptions>> {
         let (made_for, options) = self.options.as_ref()?;
-        (*made_for == kind && !memory::environment_has_proxy()).then(|| Arc::clone(options))
+        (*made_for == kind && !c_strings::environment_has_proxy()).then(|| Arc::clone(options))
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn keep(state: &mut EasyState, options: &Arc<RequestOptions>, target:
     let reads_files =
         [opt::NETRC, opt::PINNEDPUBLICKEY, opt::PROXY_PINNEDPUBLICKEY].iter().any(|option| given.has(*option));
     let has_plain_content = matches!(given.kind, RequestKind::Get | RequestKind::Head | RequestKind::Post);
-    if has_stores || reads_files || !has_plain_content || memory::environment_has_proxy() {
+    if has_stores || reads_files || !has_plain_content || c_strings::environment_has_proxy() {
         return;
     }
     let target = given.pointer(opt::CURLU).is_null().then(|| (target.clone(), url.to_owned()));

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use haul_cli::warc::digest::Sha1Digest;
-//! use haul_cli::warc::payload_memory::RememberedPayloads;
+//! use haul_cli::warc::payload_dedup::RememberedPayloads;
 //! use haul_cli::warc::record_head::{EarlierRecord, RecordId};
 //!
 //! let record = EarlierRecord { id: RecordId([1; 16]), url: "http://h/".into(), date: std::time::UNIX_EPOCH };

@@ -13,12 +13,12 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
 
 #[cfg(feature = "warc")]
-use crate::job_interface::{ArchivePosition, ArchivedPayload, HeldArchive};
+use crate::job_types::{ArchivePosition, ArchivedPayload, HeldArchive};
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
 
-pub use crate::job_interface::JobCommandError;
-pub(crate) use crate::job_interface::{KnownUrl, UrlRunState};
+pub use crate::job_types::JobCommandError;
+pub(crate) use crate::job_types::{KnownUrl, UrlRunState};
 
 /// Returns false, because this build has no `haul job` commands.
 #[must_use]
