@@ -17,12 +17,14 @@ static void check_headers(CURL *easy) {
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     for (long verbose = 0; verbose < 2; verbose++) {
-        struct memory body = {0};
+        struct memory body = {0}, heads = {0};
         CURL *easy = new_easy("http://h.example/", &body);
         IS(curl_easy_setopt(easy, CURLOPT_PROXY, argv[1]), CURLE_OK);
         IS(curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L), CURLE_OK);
         IS(curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L), CURLE_OK);
         IS(curl_easy_setopt(easy, CURLOPT_VERBOSE, verbose), CURLE_OK);
+        IS(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, collect), CURLE_OK);
+        IS(curl_easy_setopt(easy, CURLOPT_HEADERDATA, &heads), CURLE_OK);
         IS(curl_easy_perform(easy), CURLE_OK);
         check_headers(easy);
         CURLM *multi = curl_multi_init();
@@ -37,6 +39,7 @@ int main(int argc, char **argv) {
         curl_multi_cleanup(multi);
         curl_easy_cleanup(easy);
         forget(&body);
+        forget(&heads);
     }
     puts("tunneled");
     return 0;
