@@ -27,7 +27,7 @@ fn takes_value(spec: &FlagSpec) -> bool {
 /// Returns the completion file for bash (`source completions/haul.bash`).
 pub fn bash() -> String {
     let names: Vec<String> = specs().flat_map(spellings).chain(specs().filter_map(negated_spelling)).collect();
-    let files: Vec<String> = specs().filter(|spec| is_file(spec)).flat_map(spellings).collect();
+    let files: Vec<String> = specs().filter(is_file).flat_map(spellings).collect();
     let offered =
         |spec: &FlagSpec| takes_value(spec) && !is_file(spec) && !option_values::values_of_option(spec.long).is_empty();
     let values: Vec<String> =
@@ -171,7 +171,7 @@ pub fn powershell() -> String {
          \x20   param($word, $command, $position)\n\
          \x20   $values = @{\n",
     );
-    for spec in specs().filter(|spec| takes_value(spec)) {
+    for spec in specs().filter(takes_value) {
         let words: Vec<String> =
             option_values::values_of_option(spec.long).iter().map(|value| format!("'{value}'")).collect();
         if !words.is_empty() {

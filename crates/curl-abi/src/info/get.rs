@@ -195,8 +195,8 @@ pub unsafe extern "C" fn haul_curl_easy_getinfo(easy: OpaqueHandle, info: c_int,
                 .infos
                 .double(number)
                 .map(|value: c_double| unsafe { c_strings::write_unless_null(place.cast(), value) }),
-            // SAFETY: as above.
             OFF_T => {
+                // SAFETY: as above.
                 state.infos.off_t(number).map(|value| unsafe { c_strings::write_unless_null(place.cast(), value) })
             }
             SOCKET if number == 44 => {
