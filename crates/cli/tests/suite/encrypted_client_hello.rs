@@ -123,7 +123,7 @@ fn key_comes_by_dns_over_https() {
     let Some(server) = EchServer::start() else { return };
     let dns = Origin::builder().http2(100).dns(server.dns_answers()).start().unwrap();
     let authorities = server.dir.path().join("both.pem");
-    std::fs::write(&authorities, std::fs::read_to_string(server.ca()).unwrap() + &dns.ca_pem()).unwrap();
+    std::fs::write(&authorities, std::fs::read_to_string(server.ca()).unwrap() + dns.ca_pem()).unwrap();
     let (doh, authorities) = (dns.https_url("/dns-query"), authorities.display().to_string());
     let by_doh = ["--doh-url", &doh, "--cacert", &authorities, "-v"];
     for version in ["--http1.1", "--http2", "--http3-only"] {
