@@ -102,7 +102,7 @@ impl VersionedSite {
 /// The check of the replies of a site whose pages change, and of the files that a client wrote.
 pub(crate) struct ReplyCheck {
     pub(crate) site: Rc<VersionedSite>,
-    /// The replies that the site has to send. The number of bytes is not compared.
+    /// The replies that the site must have sent. Their number of bytes is not checked.
     pub(crate) replies: ServedReplies,
     /// The directory of the files, in the working directory.
     pub(crate) files: PathBuf,

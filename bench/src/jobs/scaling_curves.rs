@@ -38,11 +38,11 @@ const BODY: [(&str, u64); 8] = [
 /// The maximum length in bytes of bodies that are written to disk. Longer bodies are sparse files,
 /// since ten gigabytes are too much to write for one point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
-/// The values of the curve over the number of concurrent connections.
+/// The points of the curve over the number of concurrent connections: name and number.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// The values of the curve over the round-trip time, in milliseconds.
+/// The points of the curve over the round-trip time: name and time in milliseconds.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;

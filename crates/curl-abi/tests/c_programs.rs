@@ -55,7 +55,7 @@ fn cookies_shares_urls_and_invalid_handles_work() {
 }
 
 #[test]
-fn tls_options_and_http2_work() {
+fn tls_options_and_http2_requests_succeed() {
     let Some(directory) = BuildDirectory::new() else { return };
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = directory.path("ca.pem");

@@ -104,7 +104,7 @@ impl DnsTransport for HttpsTransport {
     }
 }
 
-/// The requests to the DNS server of one thread that looks up names.
+/// The channel to the DNS server. Each thread that looks up names has a channel of its own.
 struct HttpsChannel {
     url: Target,
     text: String,

@@ -79,8 +79,8 @@ const MIN_WINDOW: Duration = Duration::from_millis(10);
 /// value 0 stands for the rate of a host without a queue, which falls with the limit. The value 1
 /// stands for the rate of a host with a queue, which does not fall.
 const QUEUE_SHARE: f64 = 0.4;
-/// A test with a reduced limit shows no queue if the request rate is below this share of the best
-/// rate, however slow the last measurement was.
+/// The share of a host's best request rate that a test with a reduced limit must reach to show that
+/// requests queue at the host. Below it, the reduced limit has cost speed.
 const BEST_SHARE: f64 = 0.9;
 /// The limit grows if requests wait and no request ends for this time.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);

@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn location_names_its_last_segment() {
+    fn name_from_location_is_the_last_path_segment() {
         assert_eq!(from_location(b"/dir/new.txt?x=/y#z").as_deref(), Some("new.txt"));
         assert_eq!(from_location(b"http://h/.bashrc").as_deref(), Some("_bashrc"));
         assert_eq!(from_location(b"/dir/"), None);

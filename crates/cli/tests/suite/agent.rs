@@ -185,7 +185,7 @@ fn agent_starts_in_an_empty_environment() {
 /// OpenBSD does not report the path of a process, and pkg_add calls its fetch program by its name
 /// alone.
 #[test]
-fn program_called_by_name_starts_the_agent() {
+fn agent_starts_for_haul_called_by_bare_name() {
     let origin = origin();
     let agent = TestAgent::new();
     let directory = std::path::Path::new(HAUL).parent().unwrap();
@@ -437,7 +437,7 @@ fn killing_the_caller_cancels_its_request() {
 /// The reader of the output stops after 70,000 bytes, while the first range is still being
 /// received. The agent receives the rest of the range, and uses the connection again.
 #[test]
-fn agent_keeps_connection_if_reader_stops_within_range() {
+fn agent_keeps_connection_if_output_closes_within_range() {
     const OPENING: usize = 147_456;
     let head = format!(
         "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-{}/200000\r\nContent-Length: {OPENING}\r\n\r\n",
@@ -478,7 +478,7 @@ fn agent_keeps_connection_if_reader_stops_within_range() {
 }
 
 #[test]
-fn agent_keeps_connection_if_reader_stops_early() {
+fn agent_keeps_connection_if_output_closes_early() {
     let origin = origin();
     let agent = TestAgent::new();
     for bytes in [100_000, 1_000_000, 20_000_000] {

@@ -108,7 +108,7 @@ fn stalled_body_exits_28_and_is_retried() {
 }
 
 #[test]
-fn stall_time_includes_head_wait_of_many_urls() {
+fn stall_time_of_many_urls_includes_waiting_for_heads() {
     let slow = || {
         let wait = vec![ScriptStep::ReadHead, ScriptStep::Sleep(Duration::from_secs(3))];
         H1Peer::start(vec![

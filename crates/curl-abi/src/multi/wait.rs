@@ -18,7 +18,7 @@ const WAIT_POLLOUT: c_short = 4;
 const POLL_BIT_PAIRS: [(c_short, c_short); 3] =
     [(WAIT_POLLIN, libc::POLLIN), (WAIT_POLLPRI, libc::POLLPRI), (WAIT_POLLOUT, libc::POLLOUT)];
 
-/// A descriptor of the program, as `curl/multi.h` describes it.
+/// A file descriptor of the program to wait for, with the layout of `curl/multi.h`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct curl_waitfd {

@@ -19,7 +19,7 @@ use haul_policy::terminal_text::escape_for_terminal;
 const MAX_IDLE_CAPACITY: usize = 128 << 10;
 
 /// The number of bytes that each value takes in the index written by [`MatchList::write_at`]: the
-/// end of the value, and its expression.
+/// offset of the value's end, and the index of the expression that found it.
 const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 
 /// Extracted values in the order in which they were found.

@@ -109,7 +109,7 @@ fn transfer_coding_requested_by_te_is_decoded() {
 }
 
 #[test]
-fn lenient_chunks_are_delivered_but_close_the_connection() {
+fn malformed_chunk_lines_are_tolerated_but_close_the_connection() {
     for (coding, body) in [
         ("chunked", "5 \r\nhello\r\n0\r\n\r\n"),
         ("chunked", "5\nhello\n0\n\n"),

@@ -182,7 +182,7 @@ fn http2_body_that_fills_its_window_can_end() {
 /// Checks that the client enlarges the window before it waits for data. The server sends a whole
 /// window at once, and the client consumes it later, at its limited rate.
 #[test]
-fn rate_limited_window_is_updated_before_receiving() {
+fn rate_limited_h2_window_grows_before_data_arrives() {
     const WINDOWS: usize = 8;
     for driver in DRIVERS {
         let peer = H2Peer::start(|_, conn| {

@@ -148,8 +148,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Records that a response has begun on a slot's connection. Takes back the transfer's host
-    /// slot if it was lent to another transfer.
+    /// Records that a response has begun on the connection with this token. If another transfer was
+    /// started while this one waited, that is no longer counted as borrowed.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);

@@ -340,7 +340,8 @@ impl TagParser {
         bytes.truncate(self.at);
     }
 
-    /// Returns the index after the last byte to which the ranges of the tag refer so far.
+    /// Returns the index after the last byte of the tag that is still needed: the end of its name and
+    /// of all attributes parsed so far.
     fn needed_end(&self) -> usize {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }

@@ -68,8 +68,8 @@ use crate::sink::descriptor_writer::OutputReadiness;
 pub(super) struct QueueHead {
     /// The priority of the first transfer in the queue.
     pub(super) first: u64,
-    /// The lowest priority that a new transfer of the same stage can have. Retries have lower
-    /// priorities.
+    /// The lowest priority that a new transfer of the first transfer's stage can have. Retries have
+    /// lower priorities.
     pub(super) first_new: u64,
     /// True if the window of the first transfer's stage may keep more bytes.
     pub(super) has_budget: bool,

@@ -35,7 +35,7 @@ struct RepeatedFailure {
 }
 
 impl FailureCounts {
-    /// Counts a failure at a host. Returns true if its line is shown on a terminal.
+    /// Counts a failure at a host. Returns true if a terminal is to show the line about this failure.
     pub(super) fn add(&mut self, host: &str, error: &Error) -> bool {
         let label = label(error);
         match self.causes.iter_mut().find(|(cause, _)| *cause == label) {
