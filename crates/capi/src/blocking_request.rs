@@ -2,11 +2,11 @@
 //! [`haul_client_call`] with plain structs, which costs less.
 //!
 //! ```
-//! use haul_c::call::{haul_call, haul_client_call};
+//! use haul_c::blocking_request::{haul_call, haul_client_call};
 //! use haul_c::client::haul_client_new;
 //! use haul_c::error::haul_status;
 //! use haul_c::response::haul_response_new;
-//! use haul_c::text::haul_slice;
+//! use haul_c::c_arguments::haul_slice;
 //! let (mut client, mut place) = (haul_client_new().unwrap(), haul_response_new().unwrap());
 //! let call = haul_call { url: haul_slice::from_bytes(b"http://h.example:x/"), ..haul_call::default() };
 //! // SAFETY: all of them live, and the call's memory does.

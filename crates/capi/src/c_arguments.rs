@@ -4,12 +4,12 @@
 //! NULL for a required argument, strings that are not UTF-8, header fields with line breaks.
 //!
 //! ```
-//! use haul_c::text;
+//! use haul_c::c_arguments;
 //! // SAFETY: the text ends with NUL.
-//! assert_eq!(unsafe { text::required_text(c"a".as_ptr(), "url") }.unwrap(), "a");
+//! assert_eq!(unsafe { c_arguments::required_text(c"a".as_ptr(), "url") }.unwrap(), "a");
 //! // SAFETY: NULL is looked at by nobody.
-//! assert!(unsafe { text::required_text(std::ptr::null(), "url") }.is_err());
-//! assert!(text::check_field("X-Name", b"a\r\nHost: evil").is_err());
+//! assert!(unsafe { c_arguments::required_text(std::ptr::null(), "url") }.is_err());
+//! assert!(c_arguments::check_field("X-Name", b"a\r\nHost: evil").is_err());
 //! ```
 
 use std::ffi::{CStr, c_char};

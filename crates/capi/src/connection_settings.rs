@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use haul_c::client::haul_client_new;
-//! use haul_c::connection::haul_client_set_proxy;
+//! use haul_c::connection_settings::haul_client_set_proxy;
 //! use haul_c::error::haul_status;
 //! let mut client = haul_client_new().unwrap();
 //! // SAFETY: the client lives, and the strings end with NUL.

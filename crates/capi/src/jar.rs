@@ -341,7 +341,7 @@ pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_f
 /// Converts the path of a file, which may contain any bytes.
 ///
 /// # Safety
-/// The rules of [`text::required_text`].
+/// The rules of [`c_arguments::required_text`].
 pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, CallFailure> {
     // SAFETY: the caller guarantees it.
     let bytes = unsafe { c_arguments::required_bytes(path, "path") }?;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use haul_c::error::haul_status;
-//! use haul_c::url::haul_url_join;
+//! use haul_c::redirect_url::haul_url_join;
 //! use haul_c::version::haul_free;
 //! let mut joined = std::ptr::null_mut();
 //! // SAFETY: the strings end with NUL; what comes is freed once.

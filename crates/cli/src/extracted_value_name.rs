@@ -8,7 +8,7 @@
 //! `(?:id)=`.
 //!
 //! ```
-//! use haul_cli::value_name::ValueName;
+//! use haul_cli::extracted_value_name::ValueName;
 //!
 //! let (name, expression) = ValueName::split("price=[0-9.]+");
 //! assert_eq!((name.unwrap().as_str(), expression), ("price", "[0-9.]+"));
