@@ -18,7 +18,7 @@
 //! [`rounds`] runs them in turn after a warm-up round. [`measure`] measures wall time, CPU time and
 //! peak memory of all processes of a program. [`terminal_table`] prints medians and ratios.
 //! [`bench_record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and
-//! the README's figures from it. [`run`] divides the time among the jobs of `bench all`.
+//! the README's figures from it. [`run_jobs`] divides the time among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run, so only ratios to another program in the same round count.
 
