@@ -13,15 +13,15 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`client`], [`settings`], [`connection`], [`tls_settings`], [`auth`] | a client and its settings |
+//! | [`client`], [`settings`], [`connection_settings`], [`tls_settings`], [`auth`] | a client and its settings |
 //! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
-//! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
+//! | [`blocking_request`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`], [`tls_session`] | a reply, and the TLS session that carried it |
-//! | [`steps`] | the steps of a request, while they happen |
+//! | [`step_callback`] | the steps of a request, while they happen |
 //! | [`batch`] | many requests at once |
-//! | [`jar`], [`url`] | cookies; URLs |
+//! | [`jar`], [`redirect_url`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
-//! | [`text`], [`callbacks`] | strings and functions that C passes |
+//! | [`c_arguments`], [`callbacks`] | strings and functions that C passes |
 //!
 //! # The contract of all functions
 //!

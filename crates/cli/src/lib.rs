@@ -18,7 +18,7 @@
 //! | [`did_you_mean`], [`guide_index`] | suggestions for misspelt options; the sections of the guides |
 //! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`record_input`] | lists whose lines describe requests |
-//! | [`value_name`] | the names of extracted values |
+//! | [`extracted_value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
 //! | [`terminal_style`] | the terminal of standard error: its size, and the colours of messages |

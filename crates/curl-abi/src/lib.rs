@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`handles`] | the tables of live handles, by which each call checks its handle |
 //! | [`codes`] | `CURLcode` and the other result codes, with their texts |
-//! | [`memory`] | strings from C and for C |
+//! | [`c_strings`] | strings from C and for C |
 //! | [`global`], [`version`] | `curl_global_*`, `curl_free`; the version and the features |
 //! | [`easy`] | easy handles: `curl_easy_init`, `curl_easy_perform` and the others |
 //! | [`options`] | the table of options, `curl_easy_setopt` |

@@ -9,7 +9,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`encoding`], [`protocol`], [`request`] | the messages between caller and agent, as bytes; no I/O |
+//! | [`message_encoding`], [`protocol`], [`request`] | the messages between caller and agent, as bytes; no I/O |
 //! | [`socket`] | the path of the agent's socket, and the rules of mutual trust |
 //! | [`spawn`] | starts the agent: at most one for each socket |
 //! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |

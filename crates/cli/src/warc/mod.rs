@@ -17,8 +17,8 @@
 //! | [`digest`] | digests in Base32 |
 //! | [`gzip_member`] | records as gzip members |
 //! | [`file_name`] | the names of numbered files |
-//! | [`request_head`] | request heads without credentials |
-//! | [`payload_memory`] | the payloads that the archive has, for revisit records |
+//! | [`strip_credentials`] | request heads without credentials |
+//! | [`payload_dedup`] | the payloads that the archive has, for revisit records |
 //!
 //! The modules in links do no I/O. `docs/design/warc.md` has the rules.
 //!

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content
-//! ([`encoding`](super::encoding)). This module does no I/O: [`AgentFrameBuffer`] accepts
+//! ([`message_encoding`](super::message_encoding)). This module does no I/O: [`AgentFrameBuffer`] accepts
 //! received bytes in pieces of any size.
 //!
 //! ```
