@@ -78,10 +78,10 @@ impl OutputNames {
         taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str())
     }
 
-    /// Returns a path with whose directories no file is in conflict, and which is no directory, below
-    /// the directory `base`. A directory whose name a file has gets the suffix `.dir`, and a file
-    /// whose name a directory has gets the suffix `.file`. So `/docs` and `/docs/intro` of a site
-    /// both have a file.
+    /// Returns `path`, changed if necessary so that none of its directories is a file and it is not
+    /// a directory itself. Only components below the directory `base` are changed: a directory with
+    /// the name of a file gets the suffix `.dir`, and a file with the name of a directory gets the
+    /// suffix `.file`. So `/docs` and `/docs/intro` of a site can both be saved.
     pub(crate) fn avoid_blocked_path(&self, base: &Path, path: PathBuf) -> PathBuf {
         let Ok(below) = path.strip_prefix(base) else { return path };
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
