@@ -2,6 +2,7 @@
 //! staples them. haul must exit with the same code as curl.
 
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
@@ -74,7 +75,8 @@ impl Authority {
         let server =
             server.current_dir(self.dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let server = StaplingServer(server.spawn().unwrap());
-        eventually("the server listens", || socket.exists());
+        // The file exists before the server listens.
+        eventually("the server listens", || UnixStream::connect(&socket).is_ok());
         server
     }
 }

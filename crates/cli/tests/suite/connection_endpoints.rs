@@ -38,7 +38,7 @@ fn unix_socket_option_connects_like_curl() {
     let Some(nginx) = start() else { return };
     let socket = nginx.path("socket").display().to_string();
     // nginx creates the socket after it opens the port that was waited for.
-    common::eventually("nginx listens there", || std::path::Path::new(&socket).exists());
+    common::eventually("nginx listens there", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
     let got = text(&both(&["--unix-socket", &socket, "http://any.test/echo"]));
     assert!(got.starts_with("HTTP/1.1 any.test unix:"), "{got}");
     assert_eq!(both(&["--unix-socket", "/nonexistent/socket", "http://any.test/echo"]).code, 7);
