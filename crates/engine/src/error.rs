@@ -100,7 +100,7 @@ pub enum ErrorKind {
     Changed,
     /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
-    /// There were more redirects than are allowed, or a listing has more pages than the default
+    /// More redirects were received than are allowed, or a listing has more pages than the default
     /// limit. Exit 47.
     TooManyRedirects,
     /// The connection closed before the first line of a response was complete. Exit 52.

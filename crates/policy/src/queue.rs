@@ -147,7 +147,7 @@ enum HostQueueState {
     Resting(MonotonicTime),
 }
 
-/// Whether a host has running jobs.
+/// The states of a host with regard to running jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostActivity {
     Busy,

@@ -231,7 +231,7 @@ const MAX_HOSTS: usize = 1 << 16;
 pub struct HostSchedules<K> {
     interval: Duration,
     hosts: HashMap<K, StartSchedule>,
-    /// When there are this many hosts, the hosts whose next start time has passed are dropped.
+    /// The number of hosts at which the hosts whose next start time has passed are dropped.
     sweep_at: usize,
 }
 

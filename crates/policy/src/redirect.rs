@@ -75,7 +75,7 @@ impl Default for RedirectRules {
     }
 }
 
-/// Whether a request carries the user's secrets: credentials, cookies of `-b`, and fields for which
+/// The rule for the user's secrets in a request: credentials, cookies of `-b`, and fields for which
 /// [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
@@ -96,7 +96,7 @@ pub struct RedirectedRequest {
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// Whether the request may carry the user's secrets.
+    /// The rule for the user's secrets in the request.
     pub secrets: SecretHandling,
     /// True if the redirect leads from TLS to plain http, and not back to the first origin. Not
     /// even secrets that belong to the new host (its netrc entry) may be sent then.

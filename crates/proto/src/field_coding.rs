@@ -16,7 +16,7 @@ pub struct DecodedFieldLine {
     pub sensitive: bool,
 }
 
-/// Whether an encoded field is added to the dynamic table.
+/// The rule for adding an encoded field to the dynamic table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum FieldIndexing {
     /// Adds the field to the dynamic table, because the field will occur again.

@@ -159,8 +159,8 @@ impl JobShared {
     }
 }
 
-/// When it is dropped, even after a panic, closes the writer's queue and ends the waits of other
-/// threads for the writer.
+/// Closes the writer's queue and ends the waits of other threads for the writer when dropped, even
+/// after a panic.
 struct WriterEndGuard<'a> {
     queue: &'a EventQueue,
     shared: &'a JobShared,

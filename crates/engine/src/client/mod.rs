@@ -71,7 +71,7 @@ pub struct Client {
 
 /// A handle of a client's state. All clones of a client that the program has share one handle. The
 /// clones in the client's own threads have separate handles, which do not keep the client alive.
-/// When the program drops its last clone, the thread for asynchronous requests ends.
+/// The thread for asynchronous requests ends when the program drops its last clone.
 struct ClientStateHandle {
     core: Arc<ClientCore>,
     is_program_owned: bool,

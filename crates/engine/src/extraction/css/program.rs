@@ -40,7 +40,7 @@ struct SelectorStep {
     outcome: StepOutcome,
 }
 
-/// What follows if an element matches a step.
+/// The consequence of an element that matches a step.
 enum StepOutcome {
     /// The element matches the query with this index.
     Query(usize),

@@ -91,7 +91,7 @@ pub(in crate::sink) fn check_length_fits(file: &File, length: u64) -> io::Result
 /// not grow, so an unfinished file is no longer than its content.
 ///
 /// # Errors
-/// There is no space left. If the file system does not support allocation in advance, no error is
+/// No space is left. If the file system does not support allocation in advance, no error is
 /// returned.
 #[cfg(linux_calls)]
 pub(in crate::sink) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {

@@ -128,7 +128,7 @@ pub trait SecurityContext: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NegotiateError {
-    /// There is no Kerberos library, or this build cannot load one. The text contains the reason
+    /// No Kerberos library is installed, or this build cannot load one. The text contains the reason
     /// and the remedy.
     Library(String),
     /// The library returned an error, for example because there is no ticket. The text is the
