@@ -29,11 +29,11 @@ pub(crate) struct Http3Server {
     pub(crate) addr: String,
     /// The server's name and version, for the report.
     pub(crate) name: String,
-    _running: ServerProcess,
+    _running: Http3ServerProcess,
 }
 
 #[expect(dead_code, reason = "held for their Drop")]
-enum ServerProcess {
+enum Http3ServerProcess {
     QuicGo(QuicGoProcess),
     Embedded(Origin),
 }
@@ -53,7 +53,7 @@ impl Http3Server {
                 Ok(Http3Server {
                     addr: origin.https_addr().to_string(),
                     name: "embedded origin".to_owned(),
-                    _running: ServerProcess::Embedded(origin),
+                    _running: Http3ServerProcess::Embedded(origin),
                 })
             }
         }
@@ -93,7 +93,7 @@ impl Http3Server {
             std::thread::sleep(Duration::from_millis(10));
         };
         let name = installed_programs::version(program, "-version");
-        Ok(Http3Server { addr, name, _running: ServerProcess::QuicGo(running) })
+        Ok(Http3Server { addr, name, _running: Http3ServerProcess::QuicGo(running) })
     }
 }
 

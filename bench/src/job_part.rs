@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench_record::JobGoal;
 use crate::measure::RunMetrics;
 use crate::output_digest::OutputDigest;
-use crate::page_check::{PageCheck, PageFigures};
+use crate::page_check::{FetchedPageCounts, PageCheck};
 use crate::versioned_site::ReplyCheck;
 
 /// A part of a job that is ready to run: the programs, the rounds, the server and the goals.
@@ -130,7 +130,7 @@ impl OutputCheck {
 pub(crate) struct PartGoal {
     pub(crate) what: MetricKind,
     pub(crate) of: &'static str,
-    pub(crate) bound: GoalBound,
+    pub(crate) bound: GoalMaximum,
 }
 
 /// The name in [`JobGoal::against`] that stands for the best competitor of haul.
@@ -138,7 +138,7 @@ pub(crate) const BEST_PEER: &str = "the best peer";
 
 /// The upper bound that a goal sets on a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum GoalBound {
+pub(crate) enum GoalMaximum {
     /// The maximum ratio to the result of this other program in the same round.
     Of(&'static str, f64),
     /// The maximum ratio to the result of the best competitor of haul.
@@ -150,26 +150,26 @@ pub(crate) enum GoalBound {
 impl PartGoal {
     /// Creates the goal that the result of `of` is at most `at_most` times the result of `against`.
     pub(crate) fn ratio(what: MetricKind, of: &'static str, against: &'static str, at_most: f64) -> PartGoal {
-        PartGoal { what, of, bound: GoalBound::Of(against, at_most) }
+        PartGoal { what, of, bound: GoalMaximum::Of(against, at_most) }
     }
 
     /// Creates the goal that the result of `of` is at most `at_most` times that of haul's best
     /// competitor.
     pub(crate) fn ratio_to_best_peer(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
-        PartGoal { what, of, bound: GoalBound::OfBest(at_most) }
+        PartGoal { what, of, bound: GoalMaximum::OfBest(at_most) }
     }
 
     /// Creates the goal that the result of `of` is at most `at_most`.
     pub(crate) fn at_most(what: MetricKind, of: &'static str, at_most: f64) -> PartGoal {
-        PartGoal { what, of, bound: GoalBound::Most(at_most) }
+        PartGoal { what, of, bound: GoalMaximum::Most(at_most) }
     }
 
     /// Returns the goal in the format in which it is stored with the results.
     pub(crate) fn to_job_goal(&self) -> JobGoal {
         let (against, at_most) = match self.bound {
-            GoalBound::Of(against, at_most) => (Some(against.to_owned()), at_most),
-            GoalBound::OfBest(at_most) => (Some(BEST_PEER.to_owned()), at_most),
-            GoalBound::Most(at_most) => (None, at_most),
+            GoalMaximum::Of(against, at_most) => (Some(against.to_owned()), at_most),
+            GoalMaximum::OfBest(at_most) => (Some(BEST_PEER.to_owned()), at_most),
+            GoalMaximum::Most(at_most) => (None, at_most),
         };
         JobGoal { what: self.what, of: self.of.to_owned(), against, at_most }
     }
@@ -222,7 +222,7 @@ impl MetricKind {
     /// Returns the result of this kind from the measurements of one run, in seconds, KiB or a
     /// count. `None` if the run did not measure it.
     pub(crate) fn metric_of_run(self, figures: &RunMetrics) -> Option<f64> {
-        let of_pages = |figure: fn(&PageFigures) -> Option<f64>| figures.pages.as_ref().and_then(figure);
+        let of_pages = |figure: fn(&FetchedPageCounts) -> Option<f64>| figures.pages.as_ref().and_then(figure);
         match self {
             MetricKind::Wall => Some(figures.wall),
             MetricKind::Cpu => Some(figures.cpu()),

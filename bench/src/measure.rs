@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobEnvironment, SYSTEM_CURL};
 use crate::output_digest::{OutputDigest, OutputDigester};
-use crate::page_check::PageFigures;
+use crate::page_check::FetchedPageCounts;
 use crate::{Result, installed_programs};
 
 /// The longest time that a run of any program may take.
@@ -109,7 +109,7 @@ pub(crate) struct RunMetrics {
     pub(crate) first_byte: Option<f64>,
     /// The pages that the client got; `None` if the check of the output does not count pages.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(crate) pages: Option<PageFigures>,
+    pub(crate) pages: Option<FetchedPageCounts>,
     /// The bytes of content that the server sent; `None` if the check of the output does not count
     /// them.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -72,7 +72,7 @@ fn rate_of(counts: &ServerCounts, unit: RateUnit) -> Option<f64> {
 pub(crate) enum ExpectedPages {
     /// The output consists of the pages themselves, in any order. Each page is one line that names
     /// its URL.
-    Pages(PageKeys),
+    Pages(RequiredAndOptionalPages),
     /// The output has a line with the length of each page. This is for clients that intermix pages
     /// of several kilobytes in their output.
     Lengths { count: usize, len: usize },
@@ -80,7 +80,7 @@ pub(crate) enum ExpectedPages {
 
 /// Sets of pages, each identified by its key ([`page_key`]).
 #[derive(Clone)]
-pub(crate) struct PageKeys {
+pub(crate) struct RequiredAndOptionalPages {
     /// The keys of the pages that a client must fetch.
     pub(crate) healthy: HashSet<u64>,
     /// The keys of pages that a client may or may not fetch. An example is a host whose name is
@@ -90,7 +90,7 @@ pub(crate) struct PageKeys {
 
 /// The pages that a client fetched in one run, and the counts of the server in that run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PageFigures {
+pub(crate) struct FetchedPageCounts {
     /// The number of healthy pages in the client's output.
     pub(crate) fetched: usize,
     /// The number of healthy pages that the client should have fetched.
@@ -116,11 +116,11 @@ pub(crate) struct PageFigures {
     pub(crate) rate_difference: Option<f64>,
 }
 
-impl PageFigures {
+impl FetchedPageCounts {
     /// Returns a message with the number of healthy pages that are missing. `None` if no healthy
     /// page is missing.
     pub(crate) fn fault(&self) -> Option<String> {
-        let PageFigures { fetched, healthy, .. } = self;
+        let FetchedPageCounts { fetched, healthy, .. } = self;
         (fetched < healthy).then(|| format!("{fetched} of {healthy} healthy pages"))
     }
 }
@@ -137,7 +137,7 @@ impl PageCheck {
 
     /// Checks the file with a client's output. Returns the measurements of the run, including the
     /// number of missing pages, or a message about a damaged, unexpected or repeated page.
-    pub(crate) fn check_output(&self, output: &Path) -> Result<Result<PageFigures, String>> {
+    pub(crate) fn check_output(&self, output: &Path) -> Result<Result<FetchedPageCounts, String>> {
         let counts = self.pages.counts();
         let reader = BufReader::with_capacity(256 << 10, File::open(output)?);
         let (fetched, healthy) = match &self.expected {
@@ -148,7 +148,7 @@ impl PageCheck {
             Ok(fetched) => fetched,
             Err(why) => return Ok(Err(format!("wrong answer: {why}"))),
         };
-        Ok(Ok(PageFigures {
+        Ok(Ok(FetchedPageCounts {
             fetched,
             healthy,
             last_page_us: u64::try_from(counts.last_page.unwrap_or_default().as_micros())?,
@@ -165,7 +165,7 @@ impl PageCheck {
 
 /// Counts the healthy pages in a client's output. Returns the number, or a message about a page
 /// that is damaged, unexpected or repeated.
-fn count_pages(mut output: impl BufRead, keys: &PageKeys) -> io::Result<Result<usize, String>> {
+fn count_pages(mut output: impl BufRead, keys: &RequiredAndOptionalPages) -> io::Result<Result<usize, String>> {
     let mut missing = keys.clone();
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line)? > 0 {
@@ -210,21 +210,21 @@ fn start_of(line: &[u8]) -> String {
 mod tests {
     use std::time::Duration;
 
-    use testkit::page_server::{PageTiming, PortService};
+    use testkit::page_server::{PageTiming, PortBehavior};
 
     use super::*;
 
     #[test]
     fn page_check_accepts_pages_in_any_order() {
         let urls = [("a.test", "/60/1"), ("a.test", "/60/2"), ("b.test", "/60/1")];
-        let keys = PageKeys {
+        let keys = RequiredAndOptionalPages {
             healthy: urls.iter().map(|(host, path)| page_key(host, path)).collect(),
             optional: HashSet::from([page_key("late.test", "/60/1")]),
         };
         let check = PageCheck {
             expected: ExpectedPages::Pages(keys),
             len: 180,
-            pages: Arc::new(PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None).unwrap()),
+            pages: Arc::new(PageServer::start(vec![PortBehavior::Pages(PageTiming::AT_ONCE)], None).unwrap()),
             network: None,
             tls: false,
             rate: None,

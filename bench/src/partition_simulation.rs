@@ -13,7 +13,7 @@ use crate::Result;
 
 /// The settings of a simulation.
 #[derive(Clone, Copy)]
-struct Cluster {
+struct SimulatedCluster {
     urls: f64,
     hosts: usize,
     tasks: usize,
@@ -48,7 +48,7 @@ struct PartitionOutcome {
     largest: f64,
 }
 
-impl Cluster {
+impl SimulatedCluster {
     /// Returns the number of URLs of each host, in descending order.
     fn sizes(&self) -> Vec<f64> {
         let harmonic: f64 = (1..=self.hosts).map(|rank| 1.0 / rank as f64).sum();
@@ -136,7 +136,7 @@ fn largest_of_poisson(mean: f64, count: f64) -> f64 {
 
 /// Runs `bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]` and prints a table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut cluster = Cluster {
+    let mut cluster = SimulatedCluster {
         urls: 1e9,
         hosts: 10_000_000,
         tasks: 1000,
@@ -177,8 +177,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 mod tests {
     use super::*;
 
-    const SMALL: Cluster =
-        Cluster { urls: 1e6, hosts: 10_000, tasks: 10, task_rate: 100.0, host_time: 600.0, least_host_rate: 1.0 };
+    const SMALL: SimulatedCluster = SimulatedCluster {
+        urls: 1e6,
+        hosts: 10_000,
+        tasks: 10,
+        task_rate: 100.0,
+        host_time: 600.0,
+        least_host_rate: 1.0,
+    };
 
     #[test]
     fn splitting_large_hosts_is_closest_to_the_ideal() {

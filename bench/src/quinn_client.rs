@@ -29,7 +29,7 @@ type TaskResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// The output that the client writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ClientOutput {
+enum PrintedLengthOrBodies {
     /// Prints the total number of bytes of all bodies.
     Length,
     /// Writes one body, piece by piece as it arrives.
@@ -46,23 +46,23 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let list = |file| Ok::<_, io::Error>(fs::read_to_string(file)?.lines().map(str::to_owned).collect());
     let (ca, urls, output) = match words[..] {
-        [ca, url] => (ca, vec![url.to_owned()], ClientOutput::Pieces),
-        [ca, "discard", url] => (ca, vec![url.to_owned()], ClientOutput::Length),
-        [ca, "list", file] => (ca, list(file)?, ClientOutput::Bodies),
-        [ca, "discard-list", file] => (ca, list(file)?, ClientOutput::Length),
+        [ca, url] => (ca, vec![url.to_owned()], PrintedLengthOrBodies::Pieces),
+        [ca, "discard", url] => (ca, vec![url.to_owned()], PrintedLengthOrBodies::Length),
+        [ca, "list", file] => (ca, list(file)?, PrintedLengthOrBodies::Bodies),
+        [ca, "discard-list", file] => (ca, list(file)?, PrintedLengthOrBodies::Length),
         _ => return Err("quinn-client CA [discard] URL, or quinn-client CA list|discard-list FILE".into()),
     };
     let ca = fs::read_to_string(ca)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let total = runtime.block_on(fetch_all(&ca, urls, output)).map_err(|error| error.to_string())?;
-    if output == ClientOutput::Length {
+    if output == PrintedLengthOrBodies::Length {
         println!("{total}");
     }
     Ok(())
 }
 
 /// Fetches all URLs over one connection. Returns the number of body bytes.
-async fn fetch_all(ca: &str, urls: Vec<String>, output: ClientOutput) -> TaskResult<u64> {
+async fn fetch_all(ca: &str, urls: Vec<String>, output: PrintedLengthOrBodies) -> TaskResult<u64> {
     let first: Uri = urls.first().ok_or("no URL")?.parse()?;
     let addr: SocketAddr = first.authority().ok_or("no host")?.as_str().parse()?;
     let mut tls = Arc::unwrap_or_clone(client_config(ca));
@@ -97,7 +97,11 @@ async fn fetch_all(ca: &str, urls: Vec<String>, output: ClientOutput) -> TaskRes
     Ok(total)
 }
 
-async fn fetch(mut requests: SendRequest<OpenStreams, Bytes>, url: &str, output: ClientOutput) -> TaskResult<u64> {
+async fn fetch(
+    mut requests: SendRequest<OpenStreams, Bytes>,
+    url: &str,
+    output: PrintedLengthOrBodies,
+) -> TaskResult<u64> {
     let mut stream = requests.send_request(Request::get(url).body(())?).await?;
     stream.finish().await?;
     let status = stream.recv_response().await?.status();
@@ -108,9 +112,9 @@ async fn fetch(mut requests: SendRequest<OpenStreams, Bytes>, url: &str, output:
     while let Some(mut data) = stream.recv_data().await? {
         total += data.remaining() as u64;
         match output {
-            ClientOutput::Length => {}
-            ClientOutput::Pieces => io::stdout().write_all(&data.copy_to_bytes(data.remaining()))?,
-            ClientOutput::Bodies => body.extend_from_slice(&data.copy_to_bytes(data.remaining())),
+            PrintedLengthOrBodies::Length => {}
+            PrintedLengthOrBodies::Pieces => io::stdout().write_all(&data.copy_to_bytes(data.remaining()))?,
+            PrintedLengthOrBodies::Bodies => body.extend_from_slice(&data.copy_to_bytes(data.remaining())),
         }
     }
     io::stdout().write_all(&body)?;

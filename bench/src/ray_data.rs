@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use testkit::page_server::{PageServer, PageTiming, PortService};
+use testkit::page_server::{PageServer, PageTiming, PortBehavior};
 
 use crate::Result;
 use crate::jobs::home;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [option, file, rest @ ..] if option == "--python" => (PathBuf::from(file), rest),
         _ => (built_python()?, arguments),
     };
-    let services = vec![PortService::Pages(PageTiming::AT_ONCE), PortService::Pages(PageTiming::after(DELAY))];
+    let services = vec![PortBehavior::Pages(PageTiming::AT_ONCE), PortBehavior::Pages(PageTiming::after(DELAY))];
     let server = PageServer::start(services, None)?;
     let ports = [0, 1].map(|index| server.port(index).to_string());
     let script = home().join("python/engines.py");

@@ -4,12 +4,12 @@
 
 use std::time::Instant;
 
-use haul_cli::agent::protocol::{AgentFrameBuffer, AgentMessage, CallerMessage};
+use haul_cli::agent::protocol::{AgentFrameSplitter, AgentMessage, CallerMessage};
 use haul_cli::agent::request::AgentRequest;
 use libfuzzer_sys::fuzz_target;
 
 fn frames(parts: &[&[u8]]) -> Option<Vec<(u8, Vec<u8>)>> {
-    let mut frames = AgentFrameBuffer::default();
+    let mut frames = AgentFrameSplitter::default();
     let mut found = Vec::new();
     for part in parts {
         frames.push(part);

@@ -6,7 +6,7 @@
 use std::io::{BufReader, Read};
 
 use haul::Target;
-use haul_cli::apt::auth_conf::{CredentialMatch, find};
+use haul_cli::apt::auth_conf::{AuthConfLookupResult, find};
 use haul_cli::apt::config::AptConfig;
 use haul_cli::apt::message::AptMessage;
 use libfuzzer_sys::fuzz_target;
@@ -41,8 +41,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let text = String::from_utf8_lossy(text);
     let target = |url| Target::parse(url).expect("a URL");
-    if let CredentialMatch::Login(..) = find(&text, &target("http://a.example/b")) {
+    if let AuthConfLookupResult::Login(..) = find(&text, &target("http://a.example/b")) {
         assert!(text.contains("http://"), "a login went out in the clear");
     }
-    assert!(!matches!(find(&text, &target("https://a.example/b")), CredentialMatch::InTheClear(_)));
+    assert!(!matches!(find(&text, &target("https://a.example/b")), AuthConfLookupResult::InTheClear(_)));
 });

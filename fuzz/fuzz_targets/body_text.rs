@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use haul::body::text::BodyText;
-use haul::extraction::{ExtractPattern, PageInfo, PageQuery};
+use haul::extraction::{ExtractRegexes, PageInfo, PageQuery};
 use libfuzzer_sys::fuzz_target;
 
 /// The values of `Content-Type`. After the last one, the first line of the input is the value.
@@ -27,7 +27,7 @@ const CONTENT_TYPES: [Option<&[u8]>; 14] = [
 ];
 
 static ALL: LazyLock<PageQuery> =
-    LazyLock::new(|| PageQuery::matches(ExtractPattern::new("(?s).+").expect("an expression")));
+    LazyLock::new(|| PageQuery::matches(ExtractRegexes::new("(?s).+").expect("an expression")));
 
 fuzz_target!(|data: &[u8]| {
     let [first, rest @ ..] = data else { return };

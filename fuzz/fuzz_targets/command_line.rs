@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use haul_cli::build_plan::resolve;
-use haul_cli::file_access::FileAccess;
+use haul_cli::file_access::FilesAndEnvironment;
 use haul_cli::ftp::{args, fetch_args};
 use haul_cli::parse::parse_as;
 use haul_cli::program_persona::ProgramPersona;
@@ -19,7 +19,7 @@ use libfuzzer_sys::fuzz_target;
 
 struct InputAsFiles<'a>(&'a [u8]);
 
-impl FileAccess for InputAsFiles<'_> {
+impl FilesAndEnvironment for InputAsFiles<'_> {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.as_os_str().len() {
             1 => Ok(Box::new(io::Cursor::new(self.0.to_vec()))),

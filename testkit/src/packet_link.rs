@@ -125,18 +125,18 @@ impl LinkConditions {
 
 /// The times at which a packet arrives: none if it is lost, two if it is duplicated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals {
+pub struct PacketArrivalTimes {
     times: [Option<Instant>; 2],
 }
 
-impl Arrivals {
+impl PacketArrivalTimes {
     /// Returns true if the packet is lost.
     pub fn is_empty(&self) -> bool {
         self.times[0].is_none()
     }
 }
 
-impl IntoIterator for Arrivals {
+impl IntoIterator for PacketArrivalTimes {
     type Item = Instant;
     type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<Instant>, 2>>;
 
@@ -163,19 +163,19 @@ impl PacketLink {
     }
 
     /// Decides whether and when a packet of `len` bytes that is sent at the time `now` arrives.
-    pub fn arrivals_of_packet(&mut self, now: Instant, len: usize) -> Arrivals {
+    pub fn arrivals_of_packet(&mut self, now: Instant, len: usize) -> PacketArrivalTimes {
         // All numbers are drawn for each packet, so that no condition changes the decisions of
         // another.
         let [loss, duplication, reordering, jitter] = [(); 4].map(|()| self.rng.next());
         let conditions = &self.conditions;
         if conditions.mtu.is_some_and(|most| len > most) || is_hit(loss, conditions.loss) {
-            return Arrivals::default();
+            return PacketArrivalTimes::default();
         }
         let mut leaves = now;
         if let Some(rate) = conditions.rate {
             let starts = self.busy_until.map_or(now, |busy| busy.max(now));
             if starts.duration_since(now) > conditions.queue {
-                return Arrivals::default();
+                return PacketArrivalTimes::default();
             }
             leaves = starts + Duration::from_secs_f64(len as f64 / rate as f64);
             self.busy_until = Some(leaves);
@@ -187,7 +187,7 @@ impl PacketLink {
         if is_hit(reordering, conditions.reordering) {
             arrives += conditions.late;
         }
-        Arrivals { times: [Some(arrives), is_hit(duplication, conditions.duplication).then_some(arrives)] }
+        PacketArrivalTimes { times: [Some(arrives), is_hit(duplication, conditions.duplication).then_some(arrives)] }
     }
 }
 
@@ -202,7 +202,7 @@ fn is_hit(random: u64, probability: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn arrivals(conditions: &LinkConditions, count: usize) -> Vec<Arrivals> {
+    fn arrivals(conditions: &LinkConditions, count: usize) -> Vec<PacketArrivalTimes> {
         let (mut link, start) = (PacketLink::new(conditions, 0), Instant::now());
         (0..count).map(|_| link.arrivals_of_packet(start, 1000)).collect()
     }
@@ -221,11 +221,12 @@ mod tests {
         let lost = passed.iter().filter(|arrivals| arrivals.is_empty()).count();
         let twice = passed.iter().filter(|arrivals| arrivals.times[1].is_some()).count();
         assert!((900..1100).contains(&lost) && (1650..1950).contains(&twice), "{lost} {twice}");
-        let pattern = |passed: &[Arrivals]| passed.iter().map(Arrivals::is_empty).collect::<Vec<_>>();
+        let pattern =
+            |passed: &[PacketArrivalTimes]| passed.iter().map(PacketArrivalTimes::is_empty).collect::<Vec<_>>();
         assert_eq!(pattern(&passed), pattern(&arrivals(&conditions, 10_000)));
         assert_eq!(pattern(&passed), pattern(&arrivals(&conditions.clone().rate(1 << 40), 10_000)));
         assert_ne!(pattern(&passed), pattern(&arrivals(&conditions.seed(2), 10_000)));
-        assert!(arrivals(&LinkConditions::new().loss(1.0), 100).iter().all(Arrivals::is_empty));
+        assert!(arrivals(&LinkConditions::new().loss(1.0), 100).iter().all(PacketArrivalTimes::is_empty));
     }
 
     #[test]

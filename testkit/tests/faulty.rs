@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{PlainReply, get, parse, unchunked};
 use testkit::byte_pattern::BytePattern;
-use testkit::faulty::{BodyBreak, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange};
+use testkit::faulty::{BodyBreak, ContentChangeTrigger, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange};
 
 const SIZE: u64 = 100_000;
 
@@ -207,7 +207,11 @@ fn garbage_bytes_follow_the_body() {
 #[test]
 fn content_changes_after_bytes_requests_or_time() {
     let origin = origin();
-    for change in [ContentChange::Bytes(SIZE), ContentChange::Requests(1), ContentChange::Time(Duration::ZERO)] {
+    for change in [
+        ContentChangeTrigger::Bytes(SIZE),
+        ContentChangeTrigger::Requests(1),
+        ContentChangeTrigger::Time(Duration::ZERO),
+    ] {
         let plan = FaultPlan { change: Some(change), new_size: Some(SIZE + 5), ..FaultPlan::default() };
         let path = origin.serve("a", small(plan));
         let old = get(origin.http_addr(), &path, "");
@@ -220,7 +224,8 @@ fn content_changes_after_bytes_requests_or_time() {
         assert_eq!(get(origin.http_addr(), &path, &fields).status, 200);
         assert_eq!(origin.seen("a").bodies.iter().map(|body| body.version).collect::<Vec<_>>(), [0, 1, 1]);
     }
-    let plan = FaultPlan { change: Some(ContentChange::Requests(1)), ignore_if_range: true, ..FaultPlan::default() };
+    let plan =
+        FaultPlan { change: Some(ContentChangeTrigger::Requests(1)), ignore_if_range: true, ..FaultPlan::default() };
     let path = origin.serve("b", small(plan));
     let old = get(origin.http_addr(), &path, "");
     let fields = format!("Range: bytes=5-9\r\nIf-Range: {}\r\n", old.field("etag").unwrap());

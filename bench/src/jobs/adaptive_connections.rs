@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use testkit::page_server::{OverloadPolicy, PageServer, PageTiming, PortService};
+use testkit::page_server::{OverloadPolicy, PageServer, PageTiming, PortBehavior};
 
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
@@ -60,7 +60,7 @@ const MAX_TIME: Duration = Duration::from_secs(15);
 const RETRIES: &str = " --retry 20 --retry-delay 1";
 
 /// A combination of parameters: a server, and the pages that clients fetch from it.
-struct AdaptPoint {
+struct AdaptiveServerParameters {
     overload: OverloadPolicy,
     bears: usize,
     len: usize,
@@ -73,7 +73,12 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         for overload in [OverloadPolicy::Queue, OverloadPolicy::Unavailable] {
             for bears in SERVER_CAPACITIES {
                 for milliseconds in ROUND_TRIPS {
-                    let point = AdaptPoint { overload, bears, len, round_trip: Duration::from_millis(milliseconds) };
+                    let point = AdaptiveServerParameters {
+                        overload,
+                        bears,
+                        len,
+                        round_trip: Duration::from_millis(milliseconds),
+                    };
                     if point.is_measured(bench) {
                         cards.push(point.new_part(bench)?);
                     }
@@ -84,7 +89,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-impl AdaptPoint {
+impl AdaptiveServerParameters {
     /// Returns true if this combination is measured. A server that refuses requests is measured
     /// only with a low limit, a long round trip and the first page length; the other combinations
     /// show nothing new.
@@ -102,7 +107,7 @@ impl AdaptPoint {
 
     fn new_part(&self, bench: &JobEnvironment) -> Result<JobPart> {
         let timing = PageTiming::remote(self.round_trip, self.bears, self.overload);
-        let server = Arc::new(PageServer::start(vec![PortService::Pages(timing)], None)?);
+        let server = Arc::new(PageServer::start(vec![PortBehavior::Pages(timing)], None)?);
         let milliseconds = self.round_trip.as_millis();
         let pages = bench.count(match milliseconds {
             0 => PAGES_WITHOUT_DELAY,

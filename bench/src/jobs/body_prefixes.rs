@@ -7,7 +7,7 @@
 use std::fs;
 use std::time::Duration;
 
-use testkit::packages::{Package, PackageCatalogue, PackageMirror};
+use testkit::packages::{PackageCatalogue, PackageMirror, SignedGzipPackage};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
@@ -73,6 +73,6 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-fn prefix(package: &Package) -> &[u8] {
+fn prefix(package: &SignedGzipPackage) -> &[u8] {
     &package.bytes[..PREFIX.min(package.bytes.len())]
 }

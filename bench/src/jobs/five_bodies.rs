@@ -1,6 +1,6 @@
 //! Five large bodies at once over plain HTTP, in one thread: the cost of the event loop.
 
-use super::large_body_commands::{BodyServer, CURL, HAUL, LIBCURL, MEMORY_MB, length_that_fits};
+use super::large_body_commands::{CURL, HAUL, LIBCURL, LargeBodyServer, MEMORY_MB, length_that_fits};
 use super::{BenchJob, JobEnvironment, command_program};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -15,7 +15,7 @@ const PROOF_LEN: u64 = 64 << 20;
 const BODIES: usize = 5;
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let store = BodyServer::open(bench)?;
+    let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
     let url = store.plain(store.server.addr, len)?.url;
     let short_len = length_that_fits(bench, PROOF_LEN);

@@ -1,6 +1,6 @@
 //! Fifty concurrent bodies on one TLS connection: the cost of multiplexing and decryption.
 
-use super::large_body_commands::{BodyServer, CURL, HAUL, LIBCURL, length_that_fits};
+use super::large_body_commands::{CURL, HAUL, LIBCURL, LargeBodyServer, length_that_fits};
 use super::{BenchJob, H2LOAD, JobEnvironment, command_program, h2load};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -15,7 +15,7 @@ const PROOF_LEN: u64 = 4_000_000;
 const BODIES: usize = 50;
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let store = BodyServer::open(bench)?;
+    let store = LargeBodyServer::open(bench)?;
     let len = length_that_fits(bench, LEN);
     let url = store.tls(store.server.h2, len)?.url;
     let all = store.repeated(len, BODIES)?;

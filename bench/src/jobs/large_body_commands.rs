@@ -30,18 +30,18 @@ const FILE: &str = "out";
 const WRITE_OUT_SIZE: &str = "%{size_download}";
 
 /// A running server whose site contains large bodies.
-pub(super) struct BodyServer {
+pub(super) struct LargeBodyServer {
     bodies: LargeBodyFiles,
     pub(super) server: SiteServer,
 }
 
-impl BodyServer {
-    pub(super) fn open(bench: &JobEnvironment) -> Result<BodyServer> {
+impl LargeBodyServer {
+    pub(super) fn open(bench: &JobEnvironment) -> Result<LargeBodyServer> {
         let work = super::home().join("work");
         let bodies = LargeBodyFiles::new(&work, bench.options.seed)?;
         let site = GeneratedSite::scaled(bench.options.seed, 1);
         let server = SiteServer::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
-        Ok(BodyServer { bodies, server })
+        Ok(LargeBodyServer { bodies, server })
     }
 
     /// Returns the large body of `len` bytes over plain HTTP. `addr` is the address of the server,

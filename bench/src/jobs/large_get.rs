@@ -1,6 +1,8 @@
 //! One large GET over plain HTTP: discarded, into a pipe, or to a file.
 
-use super::large_body_commands::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
+use super::large_body_commands::{
+    ARIA2, BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits,
+};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -11,7 +13,7 @@ const LEN: u64 = 1 << 30;
 const ALL: [BulkClient; 4] = [BulkClient::Haul, BulkClient::Curl, BulkClient::Libcurl, BulkClient::Htcat];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let store = BodyServer::open(bench)?;
+    let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
     let card = |part, mut bench_programs: Vec<BenchProgram>, limit: Vec<BenchProgram>, mut goals: Vec<PartGoal>| {

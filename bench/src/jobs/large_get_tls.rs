@@ -1,6 +1,6 @@
 //! One large GET over TLS 1.3: discarded, or into a pipe.
 
-use super::large_body_commands::{BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, MEMORY_MB, limits};
+use super::large_body_commands::{BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -12,7 +12,7 @@ const LEN: u64 = 1 << 30;
 const ALL: [BulkClient; 4] = [BulkClient::Haul, BulkClient::Curl, BulkClient::Libcurl, BulkClient::Htcat];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let store = BodyServer::open(bench)?;
+    let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
     let body = store.tls(store.server.tls, len)?;
     let card = |part, sink, what| {

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::large_body_commands::{BodyServer, length_that_fits};
+use super::large_body_commands::{LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, home};
 use crate::body_files::LargeBodyFiles;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -65,7 +65,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     ];
     let store = {
         let _turns = SingleCoreGuard::restrict_thread()?;
-        BodyServer::open(bench)?
+        LargeBodyServer::open(bench)?
     };
     let mut cards = Vec::new();
     for (part, way) in &parts {
@@ -93,7 +93,12 @@ fn bench_programs(words: &[String], all: &OutputDigest) -> Vec<BenchProgram> {
     LIBRARIES.into_iter().map(bench_program).collect()
 }
 
-fn sequential_part(bench: &JobEnvironment, store: &BodyServer, part: &SequentialPart, way: &str) -> Result<JobPart> {
+fn sequential_part(
+    bench: &JobEnvironment,
+    store: &LargeBodyServer,
+    part: &SequentialPart,
+    way: &str,
+) -> Result<JobPart> {
     let SequentialPart { name, program, length, count, goal } = *part;
     store.plain(store.server.addr, length)?;
     let (host, port) = (store.server.addr.ip().to_string(), store.server.addr.port().to_string());
@@ -105,7 +110,7 @@ fn sequential_part(bench: &JobEnvironment, store: &BodyServer, part: &Sequential
     Ok(new_part(bench, store, name, bench_programs(&words, &all), goal, unit, is_small))
 }
 
-fn multi_part(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
+fn multi_part(bench: &JobEnvironment, store: &LargeBodyServer) -> Result<JobPart> {
     let length = bench.length(PARALLEL);
     let url = store.plain(store.server.addr, length)?.url;
     let words: Vec<String> = std::iter::once("./multi".to_owned()).chain(vec![url; BODIES]).collect();
@@ -115,7 +120,7 @@ fn multi_part(bench: &JobEnvironment, store: &BodyServer) -> Result<JobPart> {
 
 fn new_part(
     bench: &JobEnvironment,
-    store: &BodyServer,
+    store: &LargeBodyServer,
     part: &'static str,
     bench_programs: Vec<BenchProgram>,
     goal: f64,

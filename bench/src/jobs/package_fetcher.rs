@@ -12,7 +12,7 @@
 use std::fs;
 use std::time::Duration;
 
-use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, WantedPackage};
+use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, WantedPackagePart};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
@@ -32,7 +32,7 @@ const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
 /// A part of the job: how the mirror is reached.
-struct MirrorAccess {
+struct MirrorAccessPart {
     part: &'static str,
     tls: bool,
     /// True if the TCP handshake takes a round trip.
@@ -41,17 +41,17 @@ struct MirrorAccess {
     goal: f64,
 }
 
-const MIRROR_ACCESSES: [MirrorAccess; 4] = [
-    MirrorAccess { part: "plain", tls: false, far: false, goal: 1.0 },
-    MirrorAccess { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
-    MirrorAccess { part: "plain-far", tls: false, far: true, goal: 1.0 },
-    MirrorAccess { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
+const MIRROR_ACCESSES: [MirrorAccessPart; 4] = [
+    MirrorAccessPart { part: "plain", tls: false, far: false, goal: 1.0 },
+    MirrorAccessPart { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
+    MirrorAccessPart { part: "plain-far", tls: false, far: true, goal: 1.0 },
+    MirrorAccessPart { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let catalogue = PackageCatalogue::new(bench.options.seed, bench.count(PACKAGES));
     let wants = catalogue.wants();
-    bench.write_lines("wants", wants.iter().map(WantedPackage::to_line))?;
+    bench.write_lines("wants", wants.iter().map(WantedPackagePart::to_line))?;
     let identity = TestCertificates::generate();
     fs::write(bench.work.join(CA), identity.ca_pem())?;
     let floors = catalogue.packages().iter().map(|package| package.min_sent_bytes() as u64);
@@ -101,7 +101,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 /// Runs `bench read-packages` with these arguments.
 pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
-    let wants: Option<Vec<WantedPackage>> = fs::read_to_string(wants)?.lines().map(WantedPackage::from_line).collect();
+    let wants: Option<Vec<WantedPackagePart>> =
+        fs::read_to_string(wants)?.lines().map(WantedPackagePart::from_line).collect();
     let run = PackageReader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
     if !run.said.is_empty() {
         return Err(format!("the fetcher said: {}", run.said).into());

@@ -9,13 +9,13 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use testkit::page_server::{PageServer, PageTiming, PortService, page_key};
+use testkit::page_server::{PageServer, PageTiming, PortBehavior, page_key};
 
 use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, PageKeys, RateUnit};
+use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, RateUnit, RequiredAndOptionalPages};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "rates",
@@ -84,7 +84,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 
 impl RateLimit {
     fn new_part(&self, bench: &JobEnvironment) -> Result<JobPart> {
-        let start = |_| Ok(Arc::new(PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None)?));
+        let start = |_| Ok(Arc::new(PageServer::start(vec![PortBehavior::Pages(PageTiming::AT_ONCE)], None)?));
         let servers: Vec<Arc<PageServer>> = (0..self.servers).map(start).collect::<Result<_>>()?;
         let mut entries = vec![self.parallel(bench, &servers)?, self.stages(bench, &servers)?];
         entries.extend(self.fetch_many(bench, &servers));
@@ -134,7 +134,7 @@ impl RateLimit {
         let healthy: HashSet<u64> = paths.iter().map(|path| page_key(HOST, path)).collect();
         OutputCheck::Pages(Rc::new(PageCheck {
             len: (healthy.len() * self.len) as u64,
-            expected: ExpectedPages::Pages(PageKeys { healthy, optional: HashSet::new() }),
+            expected: ExpectedPages::Pages(RequiredAndOptionalPages { healthy, optional: HashSet::new() }),
             pages: Arc::clone(&servers[0]),
             network: None,
             tls: false,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_body_commands::{ARIA2, BodyServer, BulkClient, BulkOutput, CURL, HAUL, HTCAT, length_that_fits};
+use super::large_body_commands::{ARIA2, BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -36,7 +36,7 @@ const LINKS: [RateLimitedLink; 2] = [
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let store = BodyServer::open(bench)?;
+    let store = LargeBodyServer::open(bench)?;
     let (mut cards, mut relays) = (Vec::new(), Vec::new());
     for link in LINKS {
         let len = length_that_fits(bench, link.len);

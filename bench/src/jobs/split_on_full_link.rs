@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_body_commands::{BodyServer, BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, length_that_fits};
+use super::large_body_commands::{BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -22,7 +22,7 @@ const LEN: u64 = 1 << 30;
 const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 300_000_000);
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
-    let store = BodyServer::open(bench)?;
+    let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
     let card = |part, body: &BulkBody, sink, len, server| JobPart {
         part,

@@ -19,13 +19,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, HostUrl, PAGE_LEN};
+use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, PAGE_LEN, PageOnHost};
 
 use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, command_program, shell_program};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::page_check::{ExpectedPages, PageCheck, PageKeys};
+use crate::page_check::{ExpectedPages, PageCheck, RequiredAndOptionalPages};
 use crate::tls_files::CA;
 
 pub(super) const JOB: BenchJob = BenchJob {
@@ -129,7 +129,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 /// Makes the part of the job to which the goals apply. haul runs with as many concurrent requests
 /// as its competitors, with retries, and with its defaults.
 fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
     let mut entries = vec![run.haul(HAUL_300, &format!("{parallel} --retry 0")), run.haul(HAUL_RETRIES, &parallel)];
     // With 64 requests at a time, haul waits a minute or two for silent hosts.
@@ -151,7 +151,7 @@ fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobP
 
 /// Makes a part of the job with a smaller load and broken hosts.
 fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries =
         vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0")), run.haul(HAUL, "--retry 0")];
     entries.extend(run.peers(bench));
@@ -166,7 +166,7 @@ fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Res
 
 /// Makes the part of the job for one value of the curve over the share of broken hosts.
 fn dead_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL_300, &format!("--parallel-max {PARALLEL} --retry 0"))];
     entries.extend(run.peers(bench));
     let goals = vec![PartGoal::at_most(MetricKind::MissingPages, HAUL_300, 0.0)];
@@ -188,7 +188,7 @@ fn reuse_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: FEW_PARALLEL,
         limit: Duration::ZERO,
     };
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL, "")];
     entries.extend(run.peers(bench));
     let goals = vec![
@@ -210,7 +210,7 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: FEW_PARALLEL,
         limit: Duration::ZERO,
     };
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let retries = if bench.options.smoke { 1 } else { 3 };
     let mut entries = vec![run.haul(HAUL, &format!("--retry {retries}"))];
     entries.extend(run.curl(bench, &format!("--retry {retries}")));
@@ -230,7 +230,7 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: FEW_PARALLEL,
         limit: LONG,
     };
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries = vec![run.haul(HAUL, "")];
     entries.extend(run.peers(bench));
     let goals = vec![PartGoal::at_most(MetricKind::MissingPages, HAUL, 0.0)];
@@ -249,7 +249,7 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
         parallel: PARALLEL,
         limit: Duration::ZERO,
     };
-    let run = RunningHosts::start(bench, load)?;
+    let run = HostNetworkWithLists::start(bench, load)?;
     let few = run.only(bench, "memory-few", |host| host < 10_000)?;
     let options = format!("--parallel-max {PARALLEL}");
     let entries = vec![few.haul(FEW_HOSTS, &options), run.haul(MANY_HOSTS, &options)];
@@ -260,17 +260,17 @@ fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
 }
 
 /// A running network of hosts, and the URL lists for it.
-struct RunningHosts {
+struct HostNetworkWithLists {
     load: ManyHostsWorkload,
     network: Rc<HostNetwork>,
     list: String,
     /// The file name of curl's configuration with the same URLs.
     config: String,
-    urls: Vec<HostUrl>,
+    urls: Vec<PageOnHost>,
 }
 
-impl RunningHosts {
-    fn start(bench: &JobEnvironment, load: ManyHostsWorkload) -> Result<RunningHosts> {
+impl HostNetworkWithLists {
+    fn start(bench: &JobEnvironment, load: ManyHostsWorkload) -> Result<HostNetworkWithLists> {
         let network = HostNetwork::builder(load.hosts).mix(load.mix.clone()).tls(load.tls).start()?;
         let urls = match load.urls {
             UrlOrder::Shuffled(count) => network.urls_shuffled(count, bench.options.seed),
@@ -284,7 +284,7 @@ impl RunningHosts {
         if let Some(pem) = network.ca_pem() {
             fs::write(bench.work.join(ca_of(load.part)), pem)?;
         }
-        RunningHosts::write(bench, load.part, load, Rc::new(network), urls)
+        HostNetworkWithLists::write(bench, load.part, load, Rc::new(network), urls)
     }
 
     fn write(
@@ -292,20 +292,26 @@ impl RunningHosts {
         name: &str,
         load: ManyHostsWorkload,
         network: Rc<HostNetwork>,
-        urls: Vec<HostUrl>,
-    ) -> Result<RunningHosts> {
+        urls: Vec<PageOnHost>,
+    ) -> Result<HostNetworkWithLists> {
         let [list, config] = ["list", "cfg"].map(|kind| format!("{name}.{kind}"));
         bench.write_lines(&list, urls.iter().map(|url| url.url.clone()))?;
         bench.write_lines(&config, urls.iter().map(|url| format!("url = \"{}\"", url.url)))?;
-        Ok(RunningHosts { load, network, list, config, urls })
+        Ok(HostNetworkWithLists { load, network, list, config, urls })
     }
 
     /// Makes a load with the URLs of those hosts for which `has` returns true.
-    fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<RunningHosts> {
+    fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));
         let load = ManyHostsWorkload { mix: self.load.mix.clone(), ..self.load };
-        RunningHosts::write(bench, name, load, Rc::clone(&self.network), urls.map(|(_, url)| url.clone()).collect())
+        HostNetworkWithLists::write(
+            bench,
+            name,
+            load,
+            Rc::clone(&self.network),
+            urls.map(|(_, url)| url.clone()).collect(),
+        )
     }
 
     fn check(&self) -> OutputCheck {
@@ -318,7 +324,7 @@ impl RunningHosts {
         let optional = keys(&|kind| kind == HostKind::LateName && !kind.is_healthy(limit));
         OutputCheck::Pages(Rc::new(PageCheck {
             len: (healthy.len() * PAGE_LEN) as u64,
-            expected: ExpectedPages::Pages(PageKeys { healthy, optional }),
+            expected: ExpectedPages::Pages(RequiredAndOptionalPages { healthy, optional }),
             pages: Arc::clone(self.network.pages()),
             network: Some(Rc::clone(&self.network)),
             tls: self.load.tls,

@@ -70,7 +70,7 @@ const CURVES: &str = "curves";
 /// The points of one program in a chart.
 struct CurveSeries {
     name: String,
-    look: ChartLineStyle,
+    look: ChartLineOwner,
     points: Vec<(f64, f64)>,
 }
 
@@ -124,13 +124,13 @@ fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) ->
             let value = if what == MetricKind::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
                 let look = match entry.role {
-                    ProgramRole::Haul if lines.iter().any(|line| line.look == ChartLineStyle::Haul) => {
-                        ChartLineStyle::Other
+                    ProgramRole::Haul if lines.iter().any(|line| line.look == ChartLineOwner::Haul) => {
+                        ChartLineOwner::Other
                     }
-                    ProgramRole::Haul => ChartLineStyle::Haul,
+                    ProgramRole::Haul => ChartLineOwner::Haul,
                     ProgramRole::Peer | ProgramRole::Limit => {
-                        let peers = lines.iter().filter(|line| matches!(line.look, ChartLineStyle::Peer(_)));
-                        ChartLineStyle::Peer(peers.count() % PEERS.len())
+                        let peers = lines.iter().filter(|line| matches!(line.look, ChartLineOwner::Peer(_)));
+                        ChartLineOwner::Peer(peers.count() % PEERS.len())
                     }
                 };
                 lines.push(CurveSeries { name: entry.name.clone(), look, points: Vec::new() });
@@ -261,7 +261,7 @@ fn panel(
 
 /// The colour and the marker of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ChartLineStyle {
+enum ChartLineOwner {
     Haul,
     /// The competitor of haul with this number.
     Peer(usize),
@@ -269,21 +269,21 @@ enum ChartLineStyle {
     Other,
 }
 
-impl ChartLineStyle {
+impl ChartLineOwner {
     fn colour(self) -> RGBColor {
         match self {
-            ChartLineStyle::Haul => HAUL,
-            ChartLineStyle::Peer(number) => PEERS[number],
-            ChartLineStyle::Other => OTHER,
+            ChartLineOwner::Haul => HAUL,
+            ChartLineOwner::Peer(number) => PEERS[number],
+            ChartLineOwner::Other => OTHER,
         }
     }
 
     fn draw_mark(self, area: &PlotArea<'_>, (x, y): (i32, i32)) -> DrawResult<()> {
         let style = self.colour().filled();
         match self {
-            ChartLineStyle::Haul => area.draw(&Circle::new((x, y), 4, style))?,
-            ChartLineStyle::Peer(_) => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
-            ChartLineStyle::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
+            ChartLineOwner::Haul => area.draw(&Circle::new((x, y), 4, style))?,
+            ChartLineOwner::Peer(_) => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
+            ChartLineOwner::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{BodyDecoder, DecodeLimits};
 use haul::buffer_pool::BufferLease;
-use haul::sink::{BodyInfo, Sink};
+use haul::sink::{ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -213,7 +213,7 @@ impl Sink for BytesSink {
         true
     }
 
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
         let object = if self.spare.is_none() && (MIN_PREALLOCATED..=MAX_PREALLOCATED).contains(&known) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use haul::net::dns::DnsServers;
+use haul::net::dns::ChosenDnsServers;
 use haul::request::{Request, RequestOverrides, method};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferPhase;
@@ -106,7 +106,8 @@ impl PyClient {
     /// Uses these name servers from now on: addresses with or without a port, separated by commas.
     /// An empty text stands for the name servers of the system.
     fn use_dns_servers(&self, servers: &str) -> PyResult<()> {
-        let servers = if servers.is_empty() { Ok(DnsServers::default()) } else { DnsServers::parse(servers) };
+        let servers =
+            if servers.is_empty() { Ok(ChosenDnsServers::default()) } else { ChosenDnsServers::parse(servers) };
         let servers = servers.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.cause()))?;
         self.client.resolver().use_servers(&servers);
         Ok(())

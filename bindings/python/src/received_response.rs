@@ -35,7 +35,7 @@ pub(crate) struct ReceivedResponse {
     pub(crate) body: Option<Py<PyBytes>>,
     /// The value of the Cookie field in the request. `None` if the request had no Cookie field.
     pub(crate) cookie: Option<Vec<u8>>,
-    pub(crate) facts: ResponseFacts,
+    pub(crate) facts: ConnectionAndTimingFacts,
     /// The names and values of the trailer fields, if the body was received.
     pub(crate) trailers: Vec<TrailerField>,
     /// The data for the response's record; `None` if the response is not from a batch.
@@ -44,7 +44,7 @@ pub(crate) struct ReceivedResponse {
 
 /// The part of the engine's [`TransferFacts`] that is kept with a response.
 #[derive(Clone)]
-pub(crate) struct ResponseFacts {
+pub(crate) struct ConnectionAndTimingFacts {
     resolved: Duration,
     connected: Duration,
     secured: Duration,
@@ -59,7 +59,7 @@ pub(crate) struct ResponseFacts {
     certificates: Option<Arc<[Vec<u8>]>>,
 }
 
-impl From<&TransferFacts> for ResponseFacts {
+impl From<&TransferFacts> for ConnectionAndTimingFacts {
     fn from(facts: &TransferFacts) -> Self {
         Self {
             resolved: facts.resolved,
@@ -104,7 +104,7 @@ impl ReceivedResponse {
     pub(crate) fn completed(
         &self,
         body: Py<PyBytes>,
-        facts: Option<ResponseFacts>,
+        facts: Option<ConnectionAndTimingFacts>,
         trailers: Vec<TrailerField>,
     ) -> Self {
         Self {

@@ -37,7 +37,7 @@ pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 type ConnectTo = (String, Option<u16>, String, Option<u16>);
 
 /// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
-type SchemeProxies = (Option<String>, Option<String>, Option<String>);
+type ProxiesAndNoProxy = (Option<String>, Option<String>, Option<String>);
 
 /// Options of the engine that many requests share.
 #[pyclass(frozen, module = "haul._haul")]
@@ -150,7 +150,7 @@ impl SharedOptions {
     /// the cookies of a jar, and keeps the data for records. With `None`, redirects are not
     /// followed. `proxies` apply to each request of a redirect chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
-    fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<SchemeProxies>) -> Self {
+    fn following(&self, redirects: Option<u32>, jar: Option<&PyJar>, proxies: Option<ProxiesAndNoProxy>) -> Self {
         let mut options = RequestOptions::clone(&self.engine_options);
         options.redirects.follow = redirects.is_some();
         options.redirects.max = redirects.unwrap_or(0);

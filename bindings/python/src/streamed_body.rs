@@ -22,7 +22,7 @@ use crate::batch::PyBatch;
 use crate::bytes_sink::decoder_for;
 use crate::error::{FailurePhase, interrupted, to_exception};
 use crate::python_text::from_latin1;
-use crate::received_response::{ReceivedResponse, ResponseFacts, TrailerField, trailer_fields};
+use crate::received_response::{ConnectionAndTimingFacts, ReceivedResponse, TrailerField, trailer_fields};
 use crate::request_body::BodySourceException;
 use crate::stop_flag::{StopFlag, run_signal_handlers};
 
@@ -113,7 +113,7 @@ struct StreamedBodyReader {
     /// `None` after the end of the body.
     response: Option<BodySource>,
     /// The facts about the transfer, as of the end of the body.
-    last_facts: Option<ResponseFacts>,
+    last_facts: Option<ConnectionAndTimingFacts>,
     /// The trailer fields after the body.
     trailers: Vec<TrailerField>,
     decoder: Option<BodyDecoder>,
@@ -124,19 +124,19 @@ struct StreamedBodyReader {
     /// True after the first read with decoding.
     has_decoded: bool,
     /// The failure that ended the body early. Further reads report it again.
-    failure: Option<StreamFailure>,
+    failure: Option<RepeatableError>,
     /// The stop flag of the [`StreamedBody`].
     stop: StopFlag,
 }
 
 /// An error of the engine that can be reported more than once.
-struct StreamFailure {
+struct RepeatableError {
     kind: ErrorKind,
     cause: String,
     url: Option<String>,
 }
 
-impl StreamFailure {
+impl RepeatableError {
     fn from_error(error: &Error) -> Self {
         Self { kind: error.kind(), cause: error.cause(), url: error.url().map(str::to_owned) }
     }
@@ -531,7 +531,7 @@ impl StreamedBodyReader {
         if let Err(error) = &outcome
             && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>())
         {
-            self.failure = Some(StreamFailure::from_error(error));
+            self.failure = Some(RepeatableError::from_error(error));
             self.ended = true;
             self.response = None;
         }

@@ -1,7 +1,7 @@
 //! Extraction of values from pages in memory: `haul.select`, `haul.select_json` and the same
 //! arguments of `fetch_many`.
 
-use haul::extraction::{CssQuery, ExtractPattern, JsonPathQuery, PageInfo, PageQuery};
+use haul::extraction::{CssQuery, ExtractRegexes, JsonPathQuery, PageInfo, PageQuery};
 use haul::{Error, ErrorKind, Target};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ impl PyPageQuery {
             } else {
                 PageQuery::css(&css.iter().map(|css| CssQuery::new(css)).collect::<haul::Result<Vec<_>>>()?)?
             };
-            Ok(if extract.is_empty() { query } else { query.filtered(ExtractPattern::all_of(&extract)?) })
+            Ok(if extract.is_empty() { query } else { query.filtered(ExtractRegexes::all_of(&extract)?) })
         };
         Ok(Self { query: compile().map_err(|error| value_error(&error))? })
     }

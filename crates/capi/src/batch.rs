@@ -34,7 +34,7 @@ use haul::sink::memory::MemorySink;
 
 use crate::c_arguments;
 use crate::callbacks::UserPointer;
-use crate::client::{ClientState, haul_client};
+use crate::client::{EngineWithOptions, haul_client};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::StoredBody;
 use crate::request::haul_request;
@@ -52,7 +52,7 @@ pub enum haul_order {
 
 /// A set of requests that are sent concurrently. It belongs to one thread at a time.
 pub struct haul_batch {
-    shared: ClientState,
+    shared: EngineWithOptions,
     options: RefCell<BatchOptions>,
     /// The engine's batch, created with the first request. Its settings cannot be changed after
     /// that.

@@ -23,8 +23,8 @@ use crate::callbacks::{
     UserPointer, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_step_fn,
     haul_trailers_fn,
 };
-use crate::client::{ClientState, haul_client};
-use crate::content::{BodyCallback, BorrowedBytes};
+use crate::client::{EngineWithOptions, haul_client};
+use crate::content::{BorrowedBytes, RequestBodyCallback};
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::reply_destination::ReplyCallbacks;
 use crate::request::{PerRequestSettings, haul_request, parse_method, url_failure};
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn haul_client_call(
 /// # Safety
 /// Pointers in `call` are NULL or point to the data that the header describes, for as long as the
 /// request lives.
-unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, CallFailure> {
+unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Request, CallFailure> {
     if call.size != size_of::<haul_call>() || call.flags & !FLAGS != 0 {
         return Err(CallFailure::setup("the haul_call is not of this version: begin with HAUL_CALL_INIT"));
     }
@@ -200,7 +200,7 @@ unsafe fn request(call: &haul_call, shared: &ClientState) -> Result<Request, Cal
     }
     let body = if call.read.is_some() {
         let length = if call.trailers.is_some() { -1 } else { call.read_length };
-        let callback = BodyCallback::new(call.read, call.rewind, call.read_user, length)?;
+        let callback = RequestBodyCallback::new(call.read, call.rewind, call.read_user, length)?;
         Some(callback.body(&mut fields))
     } else if call.body.data.is_null() {
         None

@@ -30,12 +30,12 @@ const MAX_REDIRECTS: u32 = 20;
 
 /// State that requests share: settings, connections, and a cookie jar.
 pub struct haul_client {
-    shared: RwLock<ClientState>,
+    shared: RwLock<EngineWithOptions>,
 }
 
 /// The state of a client. Each request uses its own clone.
 #[derive(Clone)]
-pub(crate) struct ClientState {
+pub(crate) struct EngineWithOptions {
     /// The HTTP engine with its connections, DNS answers and TLS sessions.
     pub(crate) engine: Client,
     /// The client's request options. The settings of a single request override them.
@@ -44,7 +44,7 @@ pub(crate) struct ClientState {
 
 impl haul_client {
     /// Returns a copy of the client's state for a new request.
-    pub(crate) fn shared(&self) -> ClientState {
+    pub(crate) fn shared(&self) -> EngineWithOptions {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -64,12 +64,12 @@ impl haul_client {
 
     pub(crate) fn change_shared(
         &self,
-        change: impl FnOnce(&mut ClientState) -> Result<(), CallFailure>,
+        change: impl FnOnce(&mut EngineWithOptions) -> Result<(), CallFailure>,
     ) -> Result<(), CallFailure> {
         change(&mut self.shared.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with(shared: ClientState) -> Box<Self> {
+    fn with(shared: EngineWithOptions) -> Box<Self> {
         Box::new(Self { shared: RwLock::new(shared) })
     }
 }
@@ -87,7 +87,9 @@ fn defaults() -> RequestOptions {
 /// its first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
-    catch_panic_new(|| Ok(haul_client::with(ClientState { engine: Client::new(), options: Arc::new(defaults()) })))
+    catch_panic_new(|| {
+        Ok(haul_client::with(EngineWithOptions { engine: Client::new(), options: Arc::new(defaults()) }))
+    })
 }
 
 /// Creates a client with the current settings of `client`. The two clients share connections and

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
-use haul::net::dns::DnsServers;
+use haul::net::dns::ChosenDnsServers;
 use haul::net::local_address::{LocalInterface, UnixSocketAddress};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::ClientIdentity;
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, l
         // SAFETY: the header's contract.
         let (client, list) =
             unsafe { (c_arguments::required_object(client, "client")?, c_arguments::optional_text(list, "list")?) };
-        let servers = list.map(DnsServers::parse).transpose()?.unwrap_or_default();
+        let servers = list.map(ChosenDnsServers::parse).transpose()?.unwrap_or_default();
         client.shared().engine.resolver().use_servers(&servers);
         Ok(())
     })

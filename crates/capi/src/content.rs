@@ -40,7 +40,7 @@ pub(crate) enum BodyContent {
     Body(RequestBody),
     /// Memory of the caller, which is not copied and must stay valid.
     Borrowed(BorrowedBytes),
-    Callback(BodyCallback),
+    Callback(RequestBodyCallback),
     /// The fields of a URL-encoded form, already encoded.
     Pairs(String),
     Form(MultipartForm),
@@ -104,7 +104,7 @@ impl Read for BorrowedReader {
 
 /// A callback of the caller that supplies the body of a request.
 #[derive(Clone)]
-pub(crate) struct BodyCallback {
+pub(crate) struct RequestBodyCallback {
     read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
     rewind: haul_rewind_fn,
     user: UserPointer,
@@ -114,7 +114,7 @@ pub(crate) struct BodyCallback {
     was_read: Arc<AtomicBool>,
 }
 
-impl BodyCallback {
+impl RequestBodyCallback {
     pub(crate) fn new(
         read: haul_read_fn,
         rewind: haul_rewind_fn,
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn haul_request_set_body_callback(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            request.content = BodyContent::Callback(BodyCallback::new(read, rewind, user, length)?);
+            request.content = BodyContent::Callback(RequestBodyCallback::new(read, rewind, user, length)?);
             Ok(())
         })
     }

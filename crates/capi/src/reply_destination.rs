@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use haul::buffer_pool::{BufferLease, should_receive_via_buffer};
 use haul::sink::memory::{make_room, receive_into};
-use haul::sink::{BodyInfo, Sink};
+use haul::sink::{ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
 
@@ -154,7 +154,7 @@ impl ReplyBodyWriter {
 }
 
 impl Sink for ReplyBodyWriter {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.set_expected_length(begin.length)
     }
 

@@ -27,7 +27,7 @@ use haul_policy::target::{Scheme, TargetError};
 use crate::auth::auth;
 use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
-use crate::client::ClientState;
+use crate::client::EngineWithOptions;
 use crate::content::BodyContent;
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::ReplyCallbacks;
@@ -64,7 +64,7 @@ pub(crate) struct PerRequestSettings {
 impl PerRequestSettings {
     /// Returns the client's options with these settings applied. If there are no settings, which is
     /// common, the client's options are not copied.
-    pub(crate) fn options(&self, shared: &ClientState) -> Arc<RequestOptions> {
+    pub(crate) fn options(&self, shared: &EngineWithOptions) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10, steps } = self;
         let is_common = without.is_empty()
             && max_redirects.is_none_or(|max| has_redirects(&shared.options, max))
@@ -101,13 +101,13 @@ impl PerRequestSettings {
 
 impl haul_request {
     /// Creates the engine's request, with the settings of a client.
-    pub(crate) fn prepare(&self, shared: &ClientState) -> Result<Request, CallFailure> {
+    pub(crate) fn prepare(&self, shared: &EngineWithOptions) -> Result<Request, CallFailure> {
         self.with(&self.content, self.trailers.clone(), shared)
     }
 
     /// Creates the engine's request like [`prepare`](Self::prepare), for a request that outlives
     /// this object and runs on another thread.
-    pub(crate) fn prepare_owned(&self, shared: &ClientState) -> Result<Request, CallFailure> {
+    pub(crate) fn prepare_owned(&self, shared: &EngineWithOptions) -> Result<Request, CallFailure> {
         if self.trailers.is_some() {
             return Err(CallFailure::setup("a batch takes no trailers"));
         }
@@ -118,7 +118,7 @@ impl haul_request {
         &self,
         content: &BodyContent,
         trailers: Option<Trailers>,
-        shared: &ClientState,
+        shared: &EngineWithOptions,
     ) -> Result<Request, CallFailure> {
         let mut fields = self.fields.clone();
         let body = content.body(&mut fields)?;

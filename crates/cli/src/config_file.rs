@@ -241,9 +241,9 @@ fn is_blank(byte: &u8) -> bool {
 mod tests {
     use super::*;
 
-    type Owned = (Vec<u8>, Option<Vec<u8>>, u64, Option<ConfigLineWarning>);
+    type OwnedConfigEntry = (Vec<u8>, Option<Vec<u8>>, u64, Option<ConfigLineWarning>);
 
-    fn entries(source: impl Read) -> Result<Vec<Owned>, ConfigFileError> {
+    fn entries(source: impl Read) -> Result<Vec<OwnedConfigEntry>, ConfigFileError> {
         let mut reader = ConfigFileReader::new(source);
         let mut all = Vec::new();
         while let Some(entry) = reader.next_entry()? {

@@ -2,11 +2,11 @@
 //! implement it with fixed texts.
 //!
 //! ```
-//! use haul_cli::file_access::FileAccess;
+//! use haul_cli::file_access::FilesAndEnvironment;
 //! use std::{io::Read, path::Path};
 //!
 //! struct OneFile;
-//! impl FileAccess for OneFile {
+//! impl FilesAndEnvironment for OneFile {
 //!     fn open(&mut self, _: &Path) -> std::io::Result<Box<dyn Read>> {
 //!         Ok(Box::new(&b"url = http://example.com/"[..]))
 //!     }
@@ -30,13 +30,13 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// Access to the files that options name, to the environment, and to the terminal.
-pub trait FileAccess {
+pub trait FilesAndEnvironment {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
     /// Opens a config file; `-` is standard input. A reader of standard input consumes no byte
     /// after the last line that it returned, so that an option can read the rest as content. The
-    /// default implementation calls [`FileAccess::open`].
+    /// default implementation calls [`FilesAndEnvironment::open`].
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }
@@ -170,11 +170,11 @@ impl Read for StdinLines {
     }
 }
 
-/// The [`FileAccess`] of the program: the real files, environment and terminal.
+/// The [`FilesAndEnvironment`] of the program: the real files, environment and terminal.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemFileAccess;
+pub struct SystemFilesAndEnvironment;
 
-impl FileAccess for SystemFileAccess {
+impl FilesAndEnvironment for SystemFilesAndEnvironment {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         if path == Path::new("-") {
             return Ok(Box::new(stdin()?));

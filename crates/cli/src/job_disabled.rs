@@ -7,18 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use haul::fleet::{FleetJob, OutputObserver, RecalledKind, StageMemory, UnfinishedTransfers};
+use haul::fleet::{FleetJob, OutputObserver, StageValueKind, StageValueStore, UnfinishedTransferIterator};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
 
 #[cfg(feature = "warc")]
-use crate::job_types::{ArchivePosition, ArchivedPayload, HeldArchive};
+use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 use crate::parsed_args::ParsedArgs;
 use crate::plan::{JobArgs, UrlGroup};
 
 pub use crate::job_types::JobCommandError;
-pub(crate) use crate::job_types::{KnownUrl, UrlRunState};
+pub(crate) use crate::job_types::{EarlierFetch, UrlRunState};
 
 /// Returns false, because this build has no `haul job` commands.
 #[must_use]
@@ -109,7 +109,7 @@ impl JobRun {
     }
 
     #[cfg(feature = "warc")]
-    pub(crate) fn set_archive(&self, _archive: Arc<dyn HeldArchive>) {
+    pub(crate) fn set_archive(&self, _archive: Arc<dyn ArchiveWithHeldRecords>) {
         match *self {}
     }
 
@@ -148,7 +148,7 @@ impl OutputObserver for JobRun {
     }
 }
 
-impl StageMemory for JobRun {
+impl StageValueStore for JobRun {
     fn on_queued(&self, _stage: usize, _number: u64, _value: &[u8]) {
         match *self {}
     }
@@ -165,11 +165,11 @@ impl StageMemory for JobRun {
         match *self {}
     }
 
-    fn recall_values(&self, _: usize, _: RecalledKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn recall_values(&self, _: usize, _: StageValueKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match *self {}
     }
 
-    fn unfinished_transfers(&self, _stage: usize) -> Box<dyn UnfinishedTransfers> {
+    fn unfinished_transfers(&self, _stage: usize) -> Box<dyn UnfinishedTransferIterator> {
         match *self {}
     }
 

@@ -24,11 +24,11 @@ pub(crate) enum UrlRunState {
     /// The URL needs no request in this run.
     Finished,
     /// An earlier run has fetched the URL, and this run refreshes it.
-    Known(KnownUrl),
+    Known(EarlierFetch),
 }
 
 /// The validators and the file of a URL that an earlier run has fetched.
-pub(crate) struct KnownUrl {
+pub(crate) struct EarlierFetch {
     pub(crate) etag: Option<String>,
     pub(crate) last_modified: Option<String>,
     /// The size of the file in bytes; `None` if the size is not to be checked.
@@ -36,7 +36,7 @@ pub(crate) struct KnownUrl {
     pub(crate) file: Option<PathBuf>,
 }
 
-impl KnownUrl {
+impl EarlierFetch {
     /// Returns the header fields that make a request conditional, so that the server sends the
     /// content only if it has changed. Returns no fields if the file of the earlier fetch no longer
     /// exists.
@@ -53,7 +53,7 @@ impl KnownUrl {
 
 /// A WARC archive that holds back the records of a transfer until the job commits the transfer.
 #[cfg_attr(not(feature = "job"), expect(dead_code, reason = "without jobs, no archive is held"))]
-pub(crate) trait HeldArchive: Send + Sync {
+pub(crate) trait ArchiveWithHeldRecords: Send + Sync {
     /// Appends the records with these ids, in this order. Returns the payloads that are new in the
     /// archive.
     ///

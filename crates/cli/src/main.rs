@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haul_cli::agent::control::AgentControlError;
 use haul_cli::agent::socket::AgentSocketPath;
-use haul_cli::file_access::SystemFileAccess;
+use haul_cli::file_access::SystemFilesAndEnvironment;
 use haul_cli::job::{self, JobCommandError};
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::program_persona::ProgramPersona;
@@ -102,7 +102,7 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCod
             }
         }
     } else {
-        parse::parse_as(persona, args, &mut SystemFileAccess)?
+        parse::parse_as(persona, args, &mut SystemFilesAndEnvironment)?
     };
     secret_arguments::blank_in_process_list(count, &parsed.secrets);
     if let Some(fault) = &parsed.curlrc_fault {
@@ -130,7 +130,7 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCod
             if lacks_url && parsed.global.parallel {
                 return Err(no_url().written_to(stderr));
             }
-            let code = build_plan::resolve(parsed, &mut SystemFileAccess).map(run::run);
+            let code = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment).map(run::run);
             let code = code.map_err(|error| error.written_to(stderr))?;
             return match lacks_url && !(fails_early && code != 0) {
                 true => Err(no_url()),
@@ -165,10 +165,10 @@ fn serve_as_agent(words: &[OsString]) -> Option<ExitCode> {
 fn ask_agent(
     persona: ProgramPersona,
     command: agent::control::AgentCommand,
-    args: Option<agent::AgentArgs>,
+    args: Option<agent::AgentOptionValues>,
 ) -> ExitCode {
     let args = args.or_else(|| build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
-    let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::DEFAULT_IDLE_TIME });
+    let args = args.unwrap_or(agent::AgentOptionValues { socket: None, idle: agent::DEFAULT_IDLE_TIME });
     let answer = args
         .socket_path()
         .map_err(AgentControlError::Refused)

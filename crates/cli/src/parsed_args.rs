@@ -4,10 +4,10 @@
 //! [`crate::plan::RunPlan`]. A value that needs no conversion already has the plan's type.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFileAccess, parse::parse};
+//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
+//! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
 //! let stages = &parsed.groups[0].stages;
 //! assert!(stages[0].transfer.tls.options.verify && !stages[1].transfer.tls.options.verify);
 //! ```
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 use haul_policy::proxy::Proxy;
 use haul_policy::url_template::UrlTemplate;
-use haul_policy::urlencode::{FormField, FormFieldSource};
+use haul_policy::urlencode::{DataUrlencodeArg, DataUrlencodeSource};
 
 use crate::checksum::ChecksumArg;
 use crate::form::ParsedFormOptions;
@@ -28,7 +28,7 @@ use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secr
 use crate::program_persona::ProgramPersona;
 use crate::record_input::RecordInputFormat;
 use crate::secret_arguments::SecretArgumentPart;
-use crate::url_list::UrlList;
+use crate::url_list::UrlSources;
 use crate::usage_error::{UsageError, UsageErrorReason};
 
 pub use message_signature::{ParsedMessageSignature, ParsedSignatureKey};
@@ -94,7 +94,7 @@ pub struct ParsedUrlGroup {
     /// parallel with the group before it.
     pub is_listed: bool,
     /// The sources of URLs, in order.
-    pub urls: UrlList,
+    pub urls: UrlSources,
     /// `--jsonl-in`: the format of the input files whose lines describe requests. `None` if each
     /// line is a URL.
     pub record_format: Option<RecordInputFormat>,
@@ -145,7 +145,7 @@ impl ParsedUrlGroup {
     pub fn with_defaults(persona: ProgramPersona) -> Self {
         ParsedUrlGroup {
             is_listed: false,
-            urls: UrlList::default(),
+            urls: UrlSources::default(),
             record_format: None,
             allow_body_files: false,
             outputs: Vec::new(),
@@ -423,11 +423,11 @@ impl ParsedDataOption {
     /// Parses a value of `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or
     /// `name@file`.
     pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, UsageErrorReason> {
-        let field = FormField::parse(argument);
+        let field = DataUrlencodeArg::parse(argument);
         let text = match field.source {
-            FormFieldSource::Text(text) => TextOrFile::Text(text.into()),
-            FormFieldSource::File(b"") => return Err(UsageErrorReason::Blank),
-            FormFieldSource::File(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
+            DataUrlencodeSource::Text(text) => TextOrFile::Text(text.into()),
+            DataUrlencodeSource::File(b"") => return Err(UsageErrorReason::Blank),
+            DataUrlencodeSource::File(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
         };
         Ok(ParsedDataOption { kind: DataOptionKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
     }

@@ -5,9 +5,9 @@
 //! 24 bytes and an allocation.
 //!
 //! ```
-//! use haul_cli::url_list::{UrlList, UrlSource};
+//! use haul_cli::url_list::{UrlSources, UrlSource};
 //!
-//! let mut urls = UrlList::default();
+//! let mut urls = UrlSources::default();
 //! urls.push_url("http://example.com/[1-3]");
 //! urls.push_input_file("-");
 //! let all: Vec<_> = urls.iter().collect();
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use haul_policy::urlencode::percent_encode;
 
 /// The bit of a table entry that marks the name of a file of URLs. The bits that are not flags are
-/// the offset at which the text of the entry ends in the buffer of [`UrlList`].
+/// the offset at which the text of the entry ends in the buffer of [`UrlSources`].
 const FILE_BIT: u64 = 1 << 63;
 
 /// The bit of a table entry that marks a URL that the parser has read from a file (`--url @FILE`).
@@ -59,12 +59,12 @@ pub enum UrlSource<'a> {
 
 /// The sources of a URL group's URLs, in the order of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UrlList {
+pub struct UrlSources {
     text: String,
     ends: Vec<u64>,
 }
 
-impl UrlList {
+impl UrlSources {
     /// Adds a URL of the command line, which may be a glob.
     pub fn push_url(&mut self, url: &str) {
         self.text.push_str(url);
@@ -77,7 +77,7 @@ impl UrlList {
         self.ends.push(self.text.len() as u64 | LISTED_BIT);
     }
 
-    /// Returns true if the source at this index was added by [`UrlList::push_listed`].
+    /// Returns true if the source at this index was added by [`UrlSources::push_listed`].
     pub fn is_listed(&self, index: usize) -> bool {
         self.ends.get(index).is_some_and(|end| end & LISTED_BIT != 0)
     }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn url_list_keeps_order_and_kind() {
-        let mut urls = UrlList::default();
+        let mut urls = UrlSources::default();
         assert!(urls.is_empty());
         urls.push_input_file("list");
         urls.push_url("http://ä.example/");

@@ -36,19 +36,19 @@ const MOST: u64 = 100_000;
 
 /// The standard output of a run of haul, and the files that it left.
 #[derive(Debug, PartialEq, Eq)]
-struct TortureResult {
+struct TortureRunOutput {
     stdout: Vec<u8>,
     /// The content of each file that the run left and whose name starts with `out`.
     files: BTreeMap<String, Vec<u8>>,
 }
 
-fn left(ran: &CommandOutput, dir: &Path) -> TortureResult {
+fn left(ran: &CommandOutput, dir: &Path) -> TortureRunOutput {
     let files = fs::read_dir(dir).unwrap().filter_map(|entry| {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         name.starts_with("out").then(|| (name, fs::read(entry.path()).unwrap()))
     });
-    TortureResult { stdout: ran.stdout.clone(), files: files.collect() }
+    TortureRunOutput { stdout: ran.stdout.clone(), files: files.collect() }
 }
 
 /// Returns the command lines of all cases: each kind of transfer with each protocol.
@@ -103,7 +103,7 @@ fn wanted() -> Option<Range<usize>> {
 
 /// Calls `torture` for each selected case, with its command line and its expected result: the
 /// result of a run in which no resource is refused. Returns the number of selected cases.
-fn each_case(mut torture: impl FnMut(&[String], &TortureResult)) -> usize {
+fn each_case(mut torture: impl FnMut(&[String], &TortureRunOutput)) -> usize {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = tempfile::NamedTempFile::new().unwrap();
     fs::write(ca.path(), origin.ca_pem()).unwrap();
@@ -139,7 +139,7 @@ fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
 /// Asserts that a run of haul has the expected result, or that it failed and left no incomplete
 /// file. If `may_abort` is true, the run may also end by SIGABRT. `what` names the case in
 /// messages.
-fn check(ran: &CommandOutput, dir: &Path, expected: &TortureResult, may_abort: bool, what: &str) {
+fn check(ran: &CommandOutput, dir: &Path, expected: &TortureRunOutput, may_abort: bool, what: &str) {
     let found = left(ran, dir);
     // The cryptographic library's callers panic where it has no memory: where a digest is copied,
     // where a key is made. So does the decoder of gzip where it is made.

@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haul::net::dns::{DnsCacheOptions, DnsServers, Resolver};
+use haul::net::dns::{ChosenDnsServers, DnsCacheOptions, Resolver};
 use haul::net::pool::PoolLimits;
 use haul::net::proxy::ProxyAuthCache;
 use haul::net::tls::TlsOptions;
 use haul::state::alt_svc::AltSvcCache;
 use haul::state::auth::AuthCache;
-use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
+use haul::state::cookie_jar::{CookieFileConventions, SharedCookieJar};
 use haul::state::hsts::HstsCache;
 use haul::state::http3::Http3Cache;
 use haul::transfer::TransferOutcome;
@@ -32,7 +32,7 @@ use crate::info::TransferInfo;
 use crate::mime::FormCopy;
 use crate::options::{EasyOptions, numbers as opt};
 use crate::request::{self, ReusableRequest, TransferFailure};
-use crate::share::{Share, ShareUse};
+use crate::share::{Share, ShareReference};
 use crate::transfer::callbacks::Callbacks;
 use crate::transfer::easy_driver;
 use crate::transfer::error_text::{ERROR_SIZE, error_text};
@@ -59,7 +59,7 @@ pub struct EasyState {
     cookies: Option<SharedCookieJar>,
     /// The number of files of `CURLOPT_COOKIEFILE` that were already read.
     files_read: usize,
-    share: Option<ShareUse>,
+    share: Option<ShareReference>,
     client: Option<(ClientSettings, Client)>,
     pub(crate) auth_cache: AuthCache,
     pub(crate) proxy_auth_cache: ProxyAuthCache,
@@ -129,11 +129,11 @@ impl EasyState {
     /// Returns the cookie jar of the handle or of its share, after reading the cookie files that
     /// were not read yet. Returns `None` if cookies are not used.
     pub(crate) fn cookie_jar(&mut self) -> Option<SharedCookieJar> {
-        let shared = self.share.as_ref().and_then(ShareUse::cookies);
+        let shared = self.share.as_ref().and_then(ShareReference::cookies);
         if !self.options.has_cookies && shared.is_none() && self.cookies.is_none() {
             return None;
         }
-        let own = || SharedCookieJar::with_style(CookieFileStyle::Curl);
+        let own = || SharedCookieJar::with_style(CookieFileConventions::Curl);
         let jar = shared.unwrap_or_else(|| self.cookies.get_or_insert_with(own).clone());
         let files = &self.options.cookie_files;
         for path in &files[self.files_read.min(files.len())..] {
@@ -200,7 +200,7 @@ impl EasyState {
     /// Returns the cache of hosts that must be reached over TLS (HSTS); `None` if HSTS is not used.
     pub(crate) fn hsts(&mut self) -> Result<Option<HstsCache>, TransferFailure> {
         const ENABLE: i64 = 1;
-        if let Some(shared) = self.share.as_ref().and_then(ShareUse::hsts) {
+        if let Some(shared) = self.share.as_ref().and_then(ShareReference::hsts) {
             return Ok(Some(shared));
         }
         let is_on = self.options.number(opt::HSTS_CTRL).unwrap_or(0) & ENABLE != 0;
@@ -250,14 +250,14 @@ impl EasyState {
             // As in libcurl, the cookies stay in the share, and nothing else is written to a file.
             self.options.has_cookies = false;
         }
-        self.share = share.map(ShareUse::new);
+        self.share = share.map(ShareReference::new);
         self.client = None;
     }
 
     /// Returns the client of the handle or of its share.
     fn client(&mut self) -> Client {
         let settings = ClientSettings::from_options(&self.options);
-        let resolver = self.share.as_ref().and_then(ShareUse::resolver);
+        let resolver = self.share.as_ref().and_then(ShareReference::resolver);
         let shared = self.share.as_ref().and_then(|share| share.client(|| settings.client(resolver.clone())));
         if let Some(shared) = shared {
             return shared;
@@ -279,7 +279,7 @@ impl EasyState {
 
     /// Returns the resolver that the share of the handle provides for a multi handle's client.
     pub(crate) fn shared_resolver(&self) -> Option<Resolver> {
-        self.share.as_ref().and_then(ShareUse::resolver)
+        self.share.as_ref().and_then(ShareReference::resolver)
     }
 
     /// Sets the addresses and the name servers of the options in the resolver of a client.
@@ -290,7 +290,7 @@ impl EasyState {
             client.resolver().add_override(&String::from_utf8_lossy(line)).map_err(failed)?;
         }
         if let Some(servers) = options.text(opt::DNS_SERVERS).filter(|text| !text.is_empty()) {
-            client.resolver().use_servers(&DnsServers::parse(&servers).map_err(failed)?);
+            client.resolver().use_servers(&ChosenDnsServers::parse(&servers).map_err(failed)?);
         }
         if let Some(url) = options.text(opt::DOH_URL).filter(|text| !text.is_empty()) {
             let mut tls = TlsOptions::default();

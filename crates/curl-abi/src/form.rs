@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use crate::c_strings;
 use crate::codes::CURLFORMcode;
 use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
-use crate::mime::{MimeContentCopy, MimeCopy, MimePartCopy, form_content};
+use crate::mime::{CopiedPartContent, MimeCopy, MimePartCopy, form_content};
 use crate::slist::{self, curl_slist};
 use crate::transfer::content::ContentRead;
 
@@ -211,7 +211,7 @@ impl PostForm {
     ///
     /// # Safety
     /// The memory to which the program's options point is still valid.
-    pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> MimeContentCopy) -> MimeCopy {
+    pub(crate) unsafe fn to_mime_tree(&self, read: impl Fn(UserPointer, Option<u64>) -> CopiedPartContent) -> MimeCopy {
         let part = |part: &PostPart| {
             let base = |content| MimePartCopy {
                 name: Some(part.name.clone()),
@@ -222,24 +222,24 @@ impl PostForm {
                 ..MimePartCopy::default()
             };
             match &part.content {
-                PostContent::Bytes(bytes) => base(MimeContentCopy::Bytes(bytes.as_slice().into())),
+                PostContent::Bytes(bytes) => base(CopiedPartContent::Bytes(bytes.as_slice().into())),
                 PostContent::Borrowed(start, length) => {
                     // SAFETY: the caller guarantees it.
                     let bytes = unsafe { c_strings::bytes_with_length(start.0.cast_const().cast(), Some(*length)) };
-                    let copy = base(MimeContentCopy::Bytes(bytes.unwrap_or_default().into()));
+                    let copy = base(CopiedPartContent::Bytes(bytes.unwrap_or_default().into()));
                     let has_type = copy.content_type.is_some() || copy.filename.is_none();
                     MimePartCopy {
                         content_type: if has_type { copy.content_type.clone() } else { Some(type_of(&copy)) },
                         ..copy
                     }
                 }
-                PostContent::Value(path) => base(MimeContentCopy::File(path.clone())),
+                PostContent::Value(path) => base(CopiedPartContent::File(path.clone())),
                 PostContent::Stream(data, length) => base(read(*data, *length)),
                 PostContent::Files(files) => match files.as_slice() {
-                    [file] => file_part(file, base(MimeContentCopy::Empty)),
+                    [file] => file_part(file, base(CopiedPartContent::Empty)),
                     files => {
                         let parts = files.iter().map(|file| file_part(file, MimePartCopy::default())).collect();
-                        base(MimeContentCopy::Form(MimeCopy { parts }))
+                        base(CopiedPartContent::Form(MimeCopy { parts }))
                     }
                 },
             }
@@ -259,7 +259,7 @@ fn file_part(file: &PostFile, part: MimePartCopy) -> MimePartCopy {
     MimePartCopy {
         filename: file.filename.clone().or(part.filename).or(base),
         content_type: file.content_type.clone().or(part.content_type),
-        content: MimeContentCopy::File(named_file(&file.path)),
+        content: CopiedPartContent::File(named_file(&file.path)),
         ..part
     }
 }
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn curl_formget(
     catch_panic(-1, || {
         let (Some(form), Some(append)) = (FORMS.get(form), append) else { return -1 };
         // SAFETY: libcurl's contract.
-        let tree = unsafe { lock(&form).to_mime_tree(|_, _| MimeContentCopy::Empty) };
+        let tree = unsafe { lock(&form).to_mime_tree(|_, _| CopiedPartContent::Empty) };
         let Ok((mut source, content_type)) = form_content(&tree, None, false) else { return -1 };
         let head = format!("Content-Type: {content_type}\r\n\r\n");
         // SAFETY: the program's function with its argument.

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use haul::Client;
 use haul::net::dns::Resolver;
-use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
+use haul::state::cookie_jar::{CookieFileConventions, SharedCookieJar};
 use haul::state::hsts::HstsCache;
 
 use crate::codes::{CURLSHE_BAD_OPTION, CURLSHE_IN_USE, CURLSHE_INVALID, CURLSHE_OK, CURLSHcode};
@@ -58,9 +58,9 @@ struct SharedState {
 }
 
 /// A reference from an easy handle to a share. While a reference exists, the share cannot be freed.
-pub(crate) struct ShareUse(Arc<Share>);
+pub(crate) struct ShareReference(Arc<Share>);
 
-impl ShareUse {
+impl ShareReference {
     pub(crate) fn new(share: Arc<Share>) -> Self {
         share.users.fetch_add(1, Ordering::SeqCst);
         Self(share)
@@ -90,7 +90,7 @@ impl ShareUse {
     }
 }
 
-impl Drop for ShareUse {
+impl Drop for ShareReference {
     fn drop(&mut self) {
         self.0.users.fetch_sub(1, Ordering::SeqCst);
     }
@@ -131,7 +131,7 @@ pub extern "C" fn haul_curl_share_setopt_number(share: OpaqueHandle, option: c_i
         let mut state = lock(&share.state);
         match data {
             DATA_COOKIE if on => {
-                state.cookies.get_or_insert_with(|| SharedCookieJar::with_style(CookieFileStyle::Curl));
+                state.cookies.get_or_insert_with(|| SharedCookieJar::with_style(CookieFileConventions::Curl));
             }
             DATA_COOKIE => state.cookies = None,
             DATA_DNS if on => {
@@ -178,7 +178,7 @@ mod tests {
         let share = curl_share_init();
         assert_eq!(haul_curl_share_setopt_number(share, OPTION_SHARE, DATA_COOKIE), CURLSHE_OK);
         assert_eq!(haul_curl_share_setopt_number(share, OPTION_SHARE, 99), CURLSHE_BAD_OPTION);
-        let user = ShareUse::new(SHARES.get(share).unwrap());
+        let user = ShareReference::new(SHARES.get(share).unwrap());
         assert!(user.cookies().is_some() && user.resolver().is_none());
         assert_eq!(haul_curl_share_setopt_number(share, OPTION_UNSHARE, DATA_COOKIE), CURLSHE_IN_USE);
         assert_eq!(curl_share_cleanup(share), CURLSHE_IN_USE);

@@ -66,12 +66,12 @@ pub struct curl_version_info_data {
 unsafe impl Sync for curl_version_info_data {}
 
 /// A list of constant strings that ends with NULL.
-struct Names<const N: usize>([*const c_char; N]);
+struct NullTerminatedNames<const N: usize>([*const c_char; N]);
 
 // SAFETY: constants.
-unsafe impl<const N: usize> Sync for Names<N> {}
+unsafe impl<const N: usize> Sync for NullTerminatedNames<N> {}
 
-static PROTOCOLS: Names<3> = Names([c"http".as_ptr(), c"https".as_ptr(), std::ptr::null()]);
+static PROTOCOLS: NullTerminatedNames<3> = NullTerminatedNames([c"http".as_ptr(), c"https".as_ptr(), std::ptr::null()]);
 
 /// Returns the name of an optional feature. If this build lacks the feature, returns a name that is
 /// already in the list.
@@ -79,7 +79,7 @@ const fn optional(has: bool, name: &'static CStr) -> *const c_char {
     if has { name.as_ptr() } else { c"IPv6".as_ptr() }
 }
 
-static FEATURES: Names<21> = Names([
+static FEATURES: NullTerminatedNames<21> = NullTerminatedNames([
     c"alt-svc".as_ptr(),
     c"AsynchDNS".as_ptr(),
     c"brotli".as_ptr(),

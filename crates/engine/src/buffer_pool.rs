@@ -137,13 +137,13 @@ impl Drop for Buffer {
 /// The sink may read them during the call, or keep them.
 #[derive(Debug)]
 pub struct BufferLease<'a> {
-    held: LeasedBytes<'a>,
+    held: WholeOrPartBuffer<'a>,
     range: Range<usize>,
 }
 
 /// The memory in which the bytes of a lease are.
 #[derive(Debug)]
-enum LeasedBytes<'a> {
+enum WholeOrPartBuffer<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
     /// buffer.
     Whole(&'a mut Buffer),
@@ -158,22 +158,22 @@ const MIN_KEPT_DIVISOR: usize = 4;
 impl<'a> BufferLease<'a> {
     /// Makes a lease of bytes in a read buffer that contains nothing else of use.
     pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
-        Self { held: LeasedBytes::Whole(buffer), range }
+        Self { held: WholeOrPartBuffer::Whole(buffer), range }
     }
 
     /// Makes a lease of bytes that remain in the memory of their owner. A sink that wants to keep
     /// the bytes copies them.
     #[must_use]
     pub fn borrowed(bytes: &'a [u8]) -> Self {
-        Self { range: 0..bytes.len(), held: LeasedBytes::Part(bytes) }
+        Self { range: 0..bytes.len(), held: WholeOrPartBuffer::Part(bytes) }
     }
 
     /// Returns the body bytes that the lease offers.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.held {
-            LeasedBytes::Whole(buffer) => &buffer[self.range.clone()],
-            LeasedBytes::Part(bytes) => &bytes[self.range.clone()],
+            WholeOrPartBuffer::Whole(buffer) => &buffer[self.range.clone()],
+            WholeOrPartBuffer::Part(bytes) => &bytes[self.range.clone()],
         }
     }
 
@@ -182,12 +182,12 @@ impl<'a> BufferLease<'a> {
     #[must_use]
     pub fn into_chunk(self) -> Chunk {
         match self.held {
-            LeasedBytes::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR => {
+            WholeOrPartBuffer::Whole(buffer) if self.range.len() >= buffer.len() / MIN_KEPT_DIVISOR => {
                 let fresh = buffer.pool.take_buffer();
                 Chunk::Buffer(std::mem::replace(buffer, fresh), self.range)
             }
-            LeasedBytes::Whole(buffer) => Chunk::Copied(buffer[self.range].to_vec()),
-            LeasedBytes::Part(bytes) => Chunk::Copied(bytes[self.range].to_vec()),
+            WholeOrPartBuffer::Whole(buffer) => Chunk::Copied(buffer[self.range].to_vec()),
+            WholeOrPartBuffer::Part(bytes) => Chunk::Copied(bytes[self.range].to_vec()),
         }
     }
 }

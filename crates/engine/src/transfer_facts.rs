@@ -92,7 +92,7 @@ pub struct TransferFacts {
     pub phase_times: PhaseTimes,
     /// The numbers of connections and redirects of earlier attempts. The other facts do not include
     /// them.
-    pub earlier: EarlierAttempts,
+    pub earlier: EarlierAttemptCounts,
     /// The current phase of the transfer, or the last phase if the transfer has ended.
     pub phase: TransferPhase,
     /// The time when the current phase began.
@@ -159,7 +159,7 @@ impl PhaseTimes {
 
 /// The counts of all attempts before the last attempt.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct EarlierAttempts {
+pub struct EarlierAttemptCounts {
     /// The number of connections that the earlier attempts opened.
     pub connects: u32,
     /// The number of redirects that the earlier attempts followed.
@@ -223,7 +223,7 @@ impl TransferFacts {
             first_byte: Duration::ZERO,
             total: Duration::ZERO,
             phase_times: PhaseTimes::default(),
-            earlier: EarlierAttempts::default(),
+            earlier: EarlierAttemptCounts::default(),
             phase: TransferPhase::Idle,
             phase_began: now,
             placed_at: now,
@@ -252,7 +252,7 @@ impl TransferFacts {
         *sum += now.saturating_duration_since(began);
     }
 
-    /// Moves the number of redirects of this attempt to [`EarlierAttempts`], because the next
+    /// Moves the number of redirects of this attempt to [`EarlierAttemptCounts`], because the next
     /// attempt counts its redirects from zero.
     pub(crate) fn forget_redirects(&mut self) {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
@@ -261,7 +261,7 @@ impl TransferFacts {
     /// Returns the facts with which the next attempt begins, at the time `at`.
     pub(crate) fn for_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
-        let earlier = EarlierAttempts { connects: self.earlier.connects + self.connects, ..self.earlier };
+        let earlier = EarlierAttemptCounts { connects: self.earlier.connects + self.connects, ..self.earlier };
         let failed_attempts = self.failed_attempts.clone();
         let held_records = self.held_records.clone();
         Self {

@@ -72,14 +72,15 @@ pub fn no_columns(_name: &str) -> Option<Cow<'static, [u8]>> {
 
 /// Returns true if an output name has a placeholder for a part of the URL.
 pub fn has_url_part(template: &[u8]) -> bool {
-    pieces(template).any(|piece| matches!(piece, NamePiece::Placeholder(name, _) if UrlPart::from_name(name).is_some()))
+    pieces(template)
+        .any(|piece| matches!(piece, OutputNamePiece::Placeholder(name, _) if UrlPart::from_name(name).is_some()))
 }
 
 /// Returns the names of all placeholders in an output name, known or unknown.
 pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
     pieces(template).filter_map(|piece| match piece {
-        NamePiece::Placeholder(name, _) => Some(name),
-        NamePiece::Text(_) => None,
+        OutputNamePiece::Placeholder(name, _) => Some(name),
+        OutputNamePiece::Text(_) => None,
     })
 }
 
@@ -99,8 +100,8 @@ pub fn fill_url_parts(
     let mut name = OutputNameBuilder::default();
     for piece in pieces(template) {
         match piece {
-            NamePiece::Text(literal) => name.push_text(literal, &text(literal)),
-            NamePiece::Placeholder(placeholder, written) => {
+            OutputNamePiece::Text(literal) => name.push_text(literal, &text(literal)),
+            OutputNamePiece::Placeholder(placeholder, written) => {
                 match (column(placeholder), UrlPart::from_name(placeholder)) {
                     (Some(value), _) => name.push_value(&safe_component(&value)),
                     (None, Some(part)) => name.push_value(&part.value(target)?),
@@ -236,14 +237,14 @@ fn path_component(target: &Target) -> Result<String, PathTooLong> {
 }
 
 /// A piece of an output name.
-enum NamePiece<'t> {
+enum OutputNamePiece<'t> {
     Text(&'t [u8]),
     /// A placeholder: the name in the braces, and the text including the braces.
     Placeholder(&'t str, &'t [u8]),
 }
 
 /// Splits an output name into its pieces, in order.
-fn pieces(template: &[u8]) -> impl Iterator<Item = NamePiece<'_>> {
+fn pieces(template: &[u8]) -> impl Iterator<Item = OutputNamePiece<'_>> {
     let mut rest = template;
     core::iter::from_fn(move || {
         if rest.is_empty() {
@@ -252,12 +253,12 @@ fn pieces(template: &[u8]) -> impl Iterator<Item = NamePiece<'_>> {
         if let Some((name, length)) = placeholder(rest) {
             let (written, after) = rest.split_at(length);
             rest = after;
-            return Some(NamePiece::Placeholder(name, written));
+            return Some(OutputNamePiece::Placeholder(name, written));
         }
         let next = (1..rest.len()).find(|&at| rest[at] == b'{' && placeholder(&rest[at..]).is_some());
         let (text, after) = rest.split_at(next.unwrap_or(rest.len()));
         rest = after;
-        Some(NamePiece::Text(text))
+        Some(OutputNamePiece::Text(text))
     })
 }
 

@@ -2,13 +2,13 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::page_reference::{PageBase, PageLink};
+//! use haul_policy::page_reference::{PageBase, ResolvedPageLink};
 //!
 //! let mut base = PageBase::new(&Target::parse("http://me:pw@h/a/b?q#top")?);
 //! assert_eq!(base.resolve("c d#e").as_deref(), Some("http://h/a/c%20d#e"));
 //! assert_eq!(base.resolve("mailto:me@h"), None);
-//! assert_eq!(base.link("../x#e"), PageLink::Url("http://h/x".to_owned()));
-//! assert_eq!(base.link("javascript:void(0)"), PageLink::NotFetchable);
+//! assert_eq!(base.link("../x#e"), ResolvedPageLink::Url("http://h/x".to_owned()));
+//! assert_eq!(base.link("javascript:void(0)"), ResolvedPageLink::NotFetchable);
 //! base.set("//other/dir/");
 //! assert_eq!(base.resolve("x").as_deref(), Some("http://other/dir/x"));
 //! # Ok::<(), haul_policy::TargetError>(())
@@ -33,7 +33,7 @@ pub struct PageBase {
 
 /// The result of resolving a link in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PageLink {
+pub enum ResolvedPageLink {
     /// The URL to fetch, absolute and without a fragment. The URL may still be invalid.
     Url(String),
     /// The link has nothing to fetch: it is empty, points into the page itself, or has a scheme
@@ -73,20 +73,20 @@ impl PageBase {
 
     /// Returns the URL to fetch for a link. A link with userinfo or without a valid URL is returned
     /// unchanged: the [template](crate::url_template) refuses it and gives the reason.
-    pub fn link(&self, reference: &str) -> PageLink {
+    pub fn link(&self, reference: &str) -> ResolvedPageLink {
         let text = normalize_like_browsers(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));
         if address.is_empty() {
-            return PageLink::NotFetchable;
+            return ResolvedPageLink::NotFetchable;
         }
         match self.join(address) {
-            Err(TargetError::UnsupportedScheme(_)) => PageLink::NotFetchable,
+            Err(TargetError::UnsupportedScheme(_)) => ResolvedPageLink::NotFetchable,
             Ok(target) if target.userinfo_bytes().is_none() => {
                 let url = target.to_url();
                 let is_here = fragment.is_some() && url == self.page.to_url();
-                if is_here { PageLink::NotFetchable } else { PageLink::Url(url) }
+                if is_here { ResolvedPageLink::NotFetchable } else { ResolvedPageLink::Url(url) }
             }
-            Ok(_) | Err(_) => PageLink::Url(text.into_owned()),
+            Ok(_) | Err(_) => ResolvedPageLink::Url(text.into_owned()),
         }
     }
 
@@ -251,8 +251,8 @@ mod tests {
             let on_https = Some(on_https).filter(|url| Target::parse(url).is_ok());
             assert_eq!(base("https://h/a/b").resolve(reference).as_deref(), on_https, "{reference:?}");
         }
-        assert_eq!(base("http://h/a/b").link("http:"), PageLink::NotFetchable);
-        assert_eq!(base("http://h/a/b").link("http:#x"), PageLink::NotFetchable);
+        assert_eq!(base("http://h/a/b").link("http:"), ResolvedPageLink::NotFetchable);
+        assert_eq!(base("http://h/a/b").link("http:#x"), ResolvedPageLink::NotFetchable);
     }
 
     #[test]
@@ -275,12 +275,12 @@ mod tests {
     #[test]
     fn page_links_lose_their_fragment() {
         let base = base("http://h/a?b");
-        let url = |text: &str| PageLink::Url(text.to_owned());
+        let url = |text: &str| ResolvedPageLink::Url(text.to_owned());
         assert_eq!(base.link("x#y"), url("http://h/x"));
         assert_eq!(base.link("?c#"), url("http://h/a?c"));
         assert_eq!(base.link("http://h/a?b"), url("http://h/a?b"));
         for reference in ["", " ", "#", "#top", "?b#top", "http://h/a?b#x", "mailto:a#b", "data:text/html,#x"] {
-            assert_eq!(base.link(reference), PageLink::NotFetchable, "{reference:?}");
+            assert_eq!(base.link(reference), ResolvedPageLink::NotFetchable, "{reference:?}");
         }
         assert_eq!(base.link("http://u:p@o/#x"), url("http://u:p@o/#x"));
         assert_eq!(base.link("http://[x/"), url("http://[x/"));
@@ -294,6 +294,6 @@ mod tests {
         base.set("/dir/sub/?x#y");
         assert_eq!(base.resolve("c").as_deref(), Some("http://h/dir/sub/c"));
         assert_eq!(base.resolve("#c").as_deref(), Some("http://h/dir/sub/?x#c"));
-        assert_eq!(base.link("/a/b#top"), PageLink::NotFetchable);
+        assert_eq!(base.link("/a/b#top"), ResolvedPageLink::NotFetchable);
     }
 }

@@ -108,7 +108,7 @@ impl UrlTemplate {
         }
         let has_default_scheme = scheme_colon(text).is_none();
         let text = with_scheme(text);
-        let bounds = TemplateBounds::parse(&text);
+        let bounds = UrlPartEnds::parse(&text);
         let authority = &text[bounds.scheme_end..bounds.authority_end];
         if authority.contains(PLACEHOLDER) && authority.contains('@') {
             return Err(TemplateError::Userinfo);
@@ -220,19 +220,19 @@ impl UrlTemplate {
 }
 
 /// The ends of the parts of a URL template, as byte offsets.
-struct TemplateBounds {
+struct UrlPartEnds {
     scheme_end: usize,
     authority_end: usize,
     path_end: usize,
 }
 
-impl TemplateBounds {
-    fn parse(text: &str) -> TemplateBounds {
+impl UrlPartEnds {
+    fn parse(text: &str) -> UrlPartEnds {
         let end = |from: usize, delimiters: &[char]| text[from..].find(delimiters).map_or(text.len(), |at| from + at);
         let colon = scheme_colon(text).unwrap_or(0);
         let host = text.len() - text[colon..].trim_start_matches([':', '/']).len();
         let authority_end = end(host, &['/', '?', '#']);
-        TemplateBounds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
+        UrlPartEnds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
     }
 
     fn position_at(&self, at: usize) -> PlaceholderPosition {

@@ -2,13 +2,13 @@
 //! `--url-query`.
 //!
 //! ```
-//! use haul_policy::urlencode::{FormField, FormFieldSource};
+//! use haul_policy::urlencode::{DataUrlencodeArg, DataUrlencodeSource};
 //!
-//! let field = FormField::parse(b"name=a b&c");
-//! let FormFieldSource::Text(text) = field.source else { panic!("no @ in it") };
+//! let field = DataUrlencodeArg::parse(b"name=a b&c");
+//! let DataUrlencodeSource::Text(text) = field.source else { panic!("no @ in it") };
 //! assert_eq!(field.encode(text), b"name=a+b%26c");
-//! assert_eq!(FormField::parse(b"name@file.txt").source, FormFieldSource::File(b"file.txt"));
-//! assert_eq!(FormField::parse(b"=a=b").encode(b"a=b"), b"a%3Db");
+//! assert_eq!(DataUrlencodeArg::parse(b"name@file.txt").source, DataUrlencodeSource::File(b"file.txt"));
+//! assert_eq!(DataUrlencodeArg::parse(b"=a=b").encode(b"a=b"), b"a%3Db");
 //! ```
 
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use crate::target::path::{hex_value, push_byte};
 
 /// The source of the value of a `--data-urlencode` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormFieldSource<'a> {
+pub enum DataUrlencodeSource<'a> {
     /// The value is this text.
     Text(&'a [u8]),
     /// The value is the content of the file with this name; `-` is stdin.
@@ -28,29 +28,29 @@ pub enum FormFieldSource<'a> {
 
 /// The parsed argument of `--data-urlencode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FormField<'a> {
+pub struct DataUrlencodeArg<'a> {
     /// The text before the equals sign; `None` if the argument is only a value. The name is not
     /// encoded, as in curl.
     pub name: Option<&'a [u8]>,
     /// The value before encoding, or the file from which it is read.
-    pub source: FormFieldSource<'a>,
+    pub source: DataUrlencodeSource<'a>,
 }
 
-impl<'a> FormField<'a> {
+impl<'a> DataUrlencodeArg<'a> {
     /// Parses `content`, `=content`, `name=content`, `@file` or `name@file`. The first `=`
     /// separates name and content. Without an `=`, the first `@` separates name and file.
-    pub fn parse(argument: &'a [u8]) -> FormField<'a> {
+    pub fn parse(argument: &'a [u8]) -> DataUrlencodeArg<'a> {
         let named = |name: &'a [u8]| Some(name).filter(|name| !name.is_empty());
         if let Some(at) = memchr(b'=', argument) {
-            FormField { name: named(&argument[..at]), source: FormFieldSource::Text(&argument[at + 1..]) }
+            DataUrlencodeArg { name: named(&argument[..at]), source: DataUrlencodeSource::Text(&argument[at + 1..]) }
         } else if let Some(at) = memchr(b'@', argument) {
-            FormField { name: named(&argument[..at]), source: FormFieldSource::File(&argument[at + 1..]) }
+            DataUrlencodeArg { name: named(&argument[..at]), source: DataUrlencodeSource::File(&argument[at + 1..]) }
         } else {
-            FormField { name: None, source: FormFieldSource::Text(argument) }
+            DataUrlencodeArg { name: None, source: DataUrlencodeSource::Text(argument) }
         }
     }
 
-    /// Returns the encoded field. `value` is the text of [`FormFieldSource::Text`], or the content
+    /// Returns the encoded field. `value` is the text of [`DataUrlencodeSource::Text`], or the content
     /// of the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form_encode(value).into_bytes();
@@ -119,19 +119,19 @@ mod tests {
     #[test]
     fn data_urlencode_arguments_are_split_as_in_curl() {
         for (argument, name, source) in [
-            ("plain z", None, FormFieldSource::Text(&b"plain z"[..])),
-            ("=x=y", None, FormFieldSource::Text(b"x=y")),
-            ("a=b@c", Some("a"), FormFieldSource::Text(b"b@c")),
-            ("a@b=c", Some("a@b"), FormFieldSource::Text(b"c")),
-            ("@f", None, FormFieldSource::File(b"f")),
-            ("n@-", Some("n"), FormFieldSource::File(b"-")),
-            ("n@a@b", Some("n"), FormFieldSource::File(b"a@b")),
-            ("", None, FormFieldSource::Text(b"")),
+            ("plain z", None, DataUrlencodeSource::Text(&b"plain z"[..])),
+            ("=x=y", None, DataUrlencodeSource::Text(b"x=y")),
+            ("a=b@c", Some("a"), DataUrlencodeSource::Text(b"b@c")),
+            ("a@b=c", Some("a@b"), DataUrlencodeSource::Text(b"c")),
+            ("@f", None, DataUrlencodeSource::File(b"f")),
+            ("n@-", Some("n"), DataUrlencodeSource::File(b"-")),
+            ("n@a@b", Some("n"), DataUrlencodeSource::File(b"a@b")),
+            ("", None, DataUrlencodeSource::Text(b"")),
         ] {
             let name = name.map(str::as_bytes);
-            assert_eq!(FormField::parse(argument.as_bytes()), FormField { name, source }, "{argument}");
+            assert_eq!(DataUrlencodeArg::parse(argument.as_bytes()), DataUrlencodeArg { name, source }, "{argument}");
         }
-        assert_eq!(FormField::parse(b"n&m=").encode(b"=&"), b"n&m=%3D%26");
-        assert_eq!(FormField::parse(b"\xe9=").encode(b"\xe9"), b"\xe9=%E9");
+        assert_eq!(DataUrlencodeArg::parse(b"n&m=").encode(b"=&"), b"n&m=%3D%26");
+        assert_eq!(DataUrlencodeArg::parse(b"\xe9=").encode(b"\xe9"), b"\xe9=%E9");
     }
 }

@@ -3,7 +3,7 @@
 //! tested in the engine and in the command; `docs/design/trust.md` lists all.
 
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, NetrcMode, UserCredentials, credentials_for_target};
+use haul_policy::auth::{Credentials, GivenCredentials, NetrcMode, credentials_for_target};
 use haul_policy::cookie::CookieStore;
 use haul_policy::hsts::HstsStore;
 use haul_policy::proxy::{connect_fields, forward_fields};
@@ -64,7 +64,7 @@ fn cve_2022_27776_later_redirect_restores_no_secret() {
 
 /// Returns the Basic credentials and the token for the request after a redirect from `from` to
 /// `to`.
-fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+fn identity(given: &GivenCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     let hop = hop(from, to);
     let identity = credentials_for_target(given, &hop.target, hop.secrets, hop.downgraded).unwrap();
     (identity.credentials.map(|known| known.basic_authorization()), identity.bearer)
@@ -72,7 +72,7 @@ fn identity(given: &UserCredentials<'_>, from: &str, to: &str) -> (Option<Vec<u8
 
 #[test]
 fn cve_2025_14524_token_stays_with_origin() {
-    let given = UserCredentials { user: None, bearer: Some(b"t0ken"), negotiate: true, netrc: NetrcMode::Off };
+    let given = GivenCredentials { user: None, bearer: Some(b"t0ken"), negotiate: true, netrc: NetrcMode::Off };
     assert_eq!(identity(&given, "https://a.example/", "https://a.example/x").1.as_deref(), Some(&b"t0ken"[..]));
     for to in ["https://b.example/", "https://a.example:1/", "http://a.example/"] {
         assert_eq!(identity(&given, "https://a.example/", to).1, None, "{to}");
@@ -81,7 +81,7 @@ fn cve_2025_14524_token_stays_with_origin() {
 
 #[test]
 fn userinfo_of_a_url_stays_with_its_origin() {
-    let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Off };
+    let given = GivenCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Off };
     let known = Credentials::new("u", "p").unwrap().basic_authorization();
     assert_eq!(identity(&given, "https://u:p@a.example/", "/x").0, Some(known));
     for to in ["https://b.example/", "//b.example/", "http://a.example/", "https://u:p@b.example/"] {
@@ -96,7 +96,7 @@ fn cve_2024_11053_netrc_password_is_for_its_host() {
         b"machine a.example login alice password alices\nmachine b.example login bob\n",
         b"machine a.example login alice password alices\n",
     ] {
-        let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Required(netrc) };
+        let given = GivenCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Required(netrc) };
         let (first, _) = identity(&given, "https://a.example/", "https://a.example/x");
         assert_eq!(first, Some(Credentials::new("alice", "alices").unwrap().basic_authorization()));
         let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
@@ -108,7 +108,7 @@ fn cve_2024_11053_netrc_password_is_for_its_host() {
 #[test]
 fn cve_2025_0167_empty_netrc_default_gives_nothing() {
     let netrc = &b"machine a.example login alice password alices\ndefault\n"[..];
-    let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Required(netrc) };
+    let given = GivenCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Required(netrc) };
     let (there, _) = identity(&given, "https://a.example/", "https://b.example/");
     assert_eq!(there, None);
 }
@@ -117,7 +117,7 @@ fn cve_2025_0167_empty_netrc_default_gives_nothing() {
 fn cve_2026_8926_netrc_password_belongs_to_user() {
     let netrc = &b"machine a.example login alice password alices\nmachine a.example login bob password bobs\n"[..];
     for of_file in [NetrcMode::Required(netrc), NetrcMode::Optional(netrc)] {
-        let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: of_file };
+        let given = GivenCredentials { user: None, bearer: None, negotiate: false, netrc: of_file };
         for (user, password) in [("alice", "alices"), ("bob", "bobs"), ("eve", "")] {
             let (sent, _) = identity(&given, &format!("https://{user}@a.example/"), "https://a.example/x");
             assert_eq!(sent, Some(Credentials::new(user, password).unwrap().basic_authorization()), "{user}");
@@ -128,7 +128,7 @@ fn cve_2026_8926_netrc_password_belongs_to_user() {
 #[test]
 fn netrc_entry_matches_only_its_exact_host() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = UserCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Required(netrc) };
+    let given = GivenCredentials { user: None, bearer: None, negotiate: false, netrc: NetrcMode::Required(netrc) };
     for (host, expected) in [
         ("a.example", true),
         ("A.EXAMPLE", true),
@@ -146,7 +146,8 @@ fn netrc_entry_matches_only_its_exact_host() {
 #[test]
 fn https_to_http_drops_credentials_cookies_and_referer() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
-    let given = UserCredentials { user: None, bearer: Some(b"t"), negotiate: false, netrc: NetrcMode::Required(netrc) };
+    let given =
+        GivenCredentials { user: None, bearer: Some(b"t"), negotiate: false, netrc: NetrcMode::Required(netrc) };
     assert_eq!(identity(&given, "https://a.example/", "http://a.example/"), (None, None));
     assert_eq!(identity(&given, "https://b.example/", "http://a.example/"), (None, None));
     let mut jar = CookieStore::new();

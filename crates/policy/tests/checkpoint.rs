@@ -3,7 +3,7 @@
 
 use haul_policy::range::checkpoint::{MAX_BOOT, SLOT_SIZE, decode, latest};
 use haul_policy::range::validator::MAX_ETAG;
-use haul_policy::range::{ByteRanges, Checkpoint, Validator};
+use haul_policy::range::{ByteRangeSet, Checkpoint, Validator};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -17,8 +17,8 @@ const SPAN_COUNT: usize = 14;
 const TOTAL: usize = 24;
 const BOOT: usize = 64;
 
-fn spans(ranges: &[(u64, u64)]) -> ByteRanges {
-    let mut spans = ByteRanges::new();
+fn spans(ranges: &[(u64, u64)]) -> ByteRangeSet {
+    let mut spans = ByteRangeSet::new();
     for (start, end) in ranges {
         spans.insert(*start..*end);
     }
@@ -128,7 +128,7 @@ fn newest_valid_checkpoint_is_used() {
 
 #[test]
 fn smallest_ranges_are_left_out_of_full_checkpoint() {
-    let mut done = ByteRanges::new();
+    let mut done = ByteRangeSet::new();
     let mut at = 0;
     for index in 0..1000u64 {
         let length = 1 + (index * 7919) % 1000; // each length once
@@ -159,7 +159,7 @@ fn ranges_beyond_the_total_are_not_stored() {
     assert_eq!(read.done, spans(&[(0, 10), (990, 1000)]));
     let all = Checkpoint { total: u64::MAX, done: spans(&[(0, u64::MAX)]), ..checkpoint() };
     assert_eq!(decode(&all.encode(u64::MAX)), Some((u64::MAX, all)));
-    let none = Checkpoint { total: 0, done: ByteRanges::new(), ..checkpoint() };
+    let none = Checkpoint { total: 0, done: ByteRangeSet::new(), ..checkpoint() };
     assert_eq!(decode(&none.encode(0)), Some((0, none)));
 }
 

@@ -60,7 +60,7 @@ impl SimulatedHost {
 }
 
 /// The rule that determines the number of concurrent requests.
-enum LimitRule {
+enum ConcurrencyRule {
     Fixed(usize),
     Adaptive(Box<ConcurrencyLimit>),
 }
@@ -102,7 +102,7 @@ struct SimulationOutcome {
 
 struct Simulation {
     host: SimulatedHost,
-    rule: LimitRule,
+    rule: ConcurrencyRule,
     now: u64,
     events: BinaryHeap<Reverse<(u64, usize, SimulationEvent)>>,
     pushed: usize,
@@ -118,13 +118,13 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn run(host: SimulatedHost, rule: LimitRule, pages: usize) -> SimulationOutcome {
+    fn run(host: SimulatedHost, rule: ConcurrencyRule, pages: usize) -> SimulationOutcome {
         let mut simulation = Simulation::new(host, rule, 1);
         simulation.fetch(pages);
         simulation.outcome
     }
 
-    fn new(host: SimulatedHost, rule: LimitRule, random: u64) -> Simulation {
+    fn new(host: SimulatedHost, rule: ConcurrencyRule, random: u64) -> Simulation {
         Simulation {
             host,
             rule,
@@ -172,8 +172,8 @@ impl Simulation {
 
     fn limit(&self) -> usize {
         match &self.rule {
-            LimitRule::Fixed(limit) => *limit,
-            LimitRule::Adaptive(limit) => limit.limit(),
+            ConcurrencyRule::Fixed(limit) => *limit,
+            ConcurrencyRule::Adaptive(limit) => limit.limit(),
         }
     }
 
@@ -268,8 +268,8 @@ impl Simulation {
         self.in_flight -= 1;
         self.idle += usize::from(is_served || self.host.overload == Overload::Unavailable);
         let is_adaptive = match &mut self.rule {
-            LimitRule::Fixed(_) => false,
-            LimitRule::Adaptive(limit) => {
+            ConcurrencyRule::Fixed(_) => false,
+            ConcurrencyRule::Adaptive(limit) => {
                 limit.on_completion(sample);
                 true
             }
@@ -286,8 +286,8 @@ impl Simulation {
     }
 }
 
-fn adaptive() -> LimitRule {
-    LimitRule::Adaptive(Box::new(ConcurrencyLimit::new(MAX_LIMIT)))
+fn adaptive() -> ConcurrencyRule {
+    ConcurrencyRule::Adaptive(Box::new(ConcurrencyLimit::new(MAX_LIMIT)))
 }
 
 fn best_fixed(host: SimulatedHost, pages: usize) -> (u64, usize) {
@@ -299,7 +299,7 @@ fn best_fixed(host: SimulatedHost, pages: usize) -> (u64, usize) {
         (32, _) => &[28, 32],
         _ => &[6, 28, MAX_LIMIT],
     };
-    limits.iter().map(|&limit| (Simulation::run(host, LimitRule::Fixed(limit), pages).time, limit)).min().unwrap()
+    limits.iter().map(|&limit| (Simulation::run(host, ConcurrencyRule::Fixed(limit), pages).time, limit)).min().unwrap()
 }
 
 fn hosts() -> Vec<SimulatedHost> {
@@ -364,7 +364,7 @@ fn varying_response_times_do_not_lower_the_limit() {
 fn long_runs_are_as_fast_as_maximum_limit() {
     for host in hosts().into_iter().filter(|host| host.bears == 1000) {
         let (pages, limit) = (5000, MAX_LIMIT);
-        let fixed = Simulation::run(host, LimitRule::Fixed(limit), pages).time;
+        let fixed = Simulation::run(host, ConcurrencyRule::Fixed(limit), pages).time;
         let adaptive = Simulation::run(host, adaptive(), pages).time;
         assert!(adaptive as f64 <= fixed as f64 * 1.03, "{host:?}: {adaptive} and {fixed}");
     }
@@ -410,7 +410,7 @@ fn busy_host(bears: usize, round_trip: u64, size: u64) -> SimulatedHost {
 /// Returns the outcomes of runs in which the processors pause at different times.
 fn busy_outcomes(host: SimulatedHost, limit: Option<usize>, pages: usize) -> impl Iterator<Item = SimulationOutcome> {
     (1..60).map(move |seed| {
-        let rule = limit.map_or_else(adaptive, LimitRule::Fixed);
+        let rule = limit.map_or_else(adaptive, ConcurrencyRule::Fixed);
         let mut simulation = Simulation::new(host, rule, seed);
         simulation.fetch(pages);
         simulation.outcome

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 /// A peer in the model: the scheme, the host and the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ChainPeer {
+struct PeerOrigin {
     tls: bool,
     host: usize,
     port: u16,
@@ -32,7 +32,7 @@ const HOSTS: [[&str; 3]; 4] = [
 
 #[derive(Clone, Debug)]
 struct ChainStep {
-    peer: ChainPeer,
+    peer: PeerOrigin,
     spelling: usize,
     form: UrlReferenceForm,
     status: u16,
@@ -50,9 +50,9 @@ enum UrlReferenceForm {
     Empty,
 }
 
-fn peers() -> impl Strategy<Value = ChainPeer> {
+fn peers() -> impl Strategy<Value = PeerOrigin> {
     (any::<bool>(), 0..HOSTS.len(), prop_oneof![Just(80), Just(443), Just(8080)])
-        .prop_map(|(tls, host, port)| ChainPeer { tls, host, port })
+        .prop_map(|(tls, host, port)| PeerOrigin { tls, host, port })
 }
 
 fn steps() -> impl Strategy<Value = Vec<ChainStep>> {
@@ -70,7 +70,7 @@ fn steps() -> impl Strategy<Value = Vec<ChainStep>> {
     vec(step, 1..7)
 }
 
-impl ChainPeer {
+impl PeerOrigin {
     fn url(self, userinfo: &str, spelling: usize) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}:{}", self.reference(userinfo, spelling))
@@ -90,12 +90,12 @@ impl ChainPeer {
 
 impl ChainStep {
     /// Returns the Location, and the peer that a correct client contacts next.
-    fn location(&self, from: ChainPeer) -> (String, ChainPeer) {
+    fn location(&self, from: PeerOrigin) -> (String, PeerOrigin) {
         match self.form {
             UrlReferenceForm::Absolute => (self.peer.url("", self.spelling), self.peer),
             UrlReferenceForm::WithUserinfo => (self.peer.url("mallory:evil@", self.spelling), self.peer),
             UrlReferenceForm::SchemeRelative => {
-                let peer = ChainPeer { tls: from.tls, ..self.peer };
+                let peer = PeerOrigin { tls: from.tls, ..self.peer };
                 (peer.reference("", self.spelling), peer)
             }
             UrlReferenceForm::Path => ("/q/./r".to_owned(), from),
@@ -128,9 +128,9 @@ fn user_fields() -> Vec<(String, Vec<u8>)> {
 /// contains, and its peer.
 fn run(
     rules: &RedirectRules,
-    first: ChainPeer,
+    first: PeerOrigin,
     steps: &[ChainStep],
-    mut check: impl FnMut(&RedirectedRequest, &[String], ChainPeer) -> Result<(), TestCaseError>,
+    mut check: impl FnMut(&RedirectedRequest, &[String], PeerOrigin) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
     let fields = user_fields();
     let mut peer = first;

@@ -7,7 +7,7 @@ use crate::response_error::ResponseError;
 
 /// The part of a request's body that the caller has not given to the machine yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum UploadState {
+pub(crate) enum RemainingRequestBody {
     /// The caller gave all of the body, and the end of the stream is in the output.
     Finished,
     Known {
@@ -33,13 +33,13 @@ pub(crate) enum ResponsePhase {
     Ended,
 }
 
-impl UploadState {
+impl RemainingRequestBody {
     /// Returns the initial state of a request with this body.
-    pub(crate) fn new(body: BodyLength) -> UploadState {
+    pub(crate) fn new(body: BodyLength) -> RemainingRequestBody {
         match body {
-            BodyLength::None | BodyLength::Known(0) => UploadState::Finished,
-            BodyLength::Known(left) => UploadState::Known { left },
-            BodyLength::Chunked => UploadState::Open,
+            BodyLength::None | BodyLength::Known(0) => RemainingRequestBody::Finished,
+            BodyLength::Known(left) => RemainingRequestBody::Known { left },
+            BodyLength::Chunked => RemainingRequestBody::Open,
         }
     }
 }

@@ -321,7 +321,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 
 /// A step of a session: a section to send, or a part of a stream to deliver.
 #[derive(Clone, Debug)]
-enum Operation {
+enum QpackSessionStep {
     Section(SectionFields, FieldIndexing),
     /// Delivers this many bytes of the encoder stream.
     Insertions(usize),
@@ -331,15 +331,15 @@ enum Operation {
     Acknowledgements(usize),
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+fn operation() -> impl Strategy<Value = QpackSessionStep> {
     let how =
         prop::sample::select(vec![FieldIndexing::Add, FieldIndexing::Add, FieldIndexing::Skip, FieldIndexing::Never]);
     prop_oneof![
         3 => (prop::collection::vec((name(), value()), 0..8), how)
-            .prop_map(|(fields, how)| Operation::Section(fields, how)),
-        2 => (0usize..80).prop_map(Operation::Insertions),
-        3 => prop::bool::weighted(0.9).prop_map(Operation::Decode),
-        2 => (0usize..8).prop_map(Operation::Acknowledgements),
+            .prop_map(|(fields, how)| QpackSessionStep::Section(fields, how)),
+        2 => (0usize..80).prop_map(QpackSessionStep::Insertions),
+        3 => prop::bool::weighted(0.9).prop_map(QpackSessionStep::Decode),
+        2 => (0usize..8).prop_map(QpackSessionStep::Acknowledgements),
     ]
 }
 
@@ -363,16 +363,16 @@ proptest! {
         let mut stream = 0;
         for operation in operations {
             match operation {
-                Operation::Section(fields, how) => {
+                QpackSessionStep::Section(fields, how) => {
                     sections.push((stream, encode(&mut encoder, stream, &fields, how), fields));
                     insertions.append(encoder.encoder_stream_output());
                     stream += 4;
                 }
-                Operation::Insertions(count) => {
+                QpackSessionStep::Insertions(count) => {
                     prop_assert!(decoder.on_encoder_stream(&deliver(&mut insertions, count)).is_ok());
                     decoder.acknowledge_insertions(&mut acknowledgements);
                 }
-                Operation::Decode(is_wanted) if !sections.is_empty() => {
+                QpackSessionStep::Decode(is_wanted) if !sections.is_empty() => {
                     let (stream, section, fields) = sections.remove(0);
                     if is_wanted {
                         let (required, got) = decode(&decoder, &section).expect("a valid section");
@@ -382,8 +382,8 @@ proptest! {
                         decoder.cancel_stream(stream, &mut acknowledgements);
                     }
                 }
-                Operation::Decode(_) => {}
-                Operation::Acknowledgements(count) => {
+                QpackSessionStep::Decode(_) => {}
+                QpackSessionStep::Acknowledgements(count) => {
                     prop_assert!(encoder.on_decoder_stream(&deliver(&mut acknowledgements, count)).is_ok());
                 }
             }

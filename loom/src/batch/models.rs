@@ -12,19 +12,19 @@ use crate::sink::TransferWaker;
 
 /// A driver that waits for room in the budget.
 #[derive(Default)]
-struct Driver {
+struct WaitingDriver {
     is_woken: Mutex<bool>,
     woken: Condvar,
 }
 
-impl TransferWaker for Driver {
+impl TransferWaker for WaitingDriver {
     fn wake(&self, _: usize) {
         *self.is_woken.lock().unwrap() = true;
         self.woken.notify_one();
     }
 }
 
-impl Driver {
+impl WaitingDriver {
     /// Asks for room until there is some.
     fn wait_for_credit(self: &Arc<Self>, budget: &MemoryBudget, id: u64) -> u64 {
         let waker: Arc<dyn TransferWaker> = Arc::clone(self) as _;
@@ -52,7 +52,7 @@ fn full_budget(change: fn(&MemoryBudget), ids: &'static [u64]) {
             .iter()
             .map(|&id| {
                 let budget = Arc::clone(&budget);
-                thread::spawn(move || Arc::new(Driver::default()).wait_for_credit(&budget, id))
+                thread::spawn(move || Arc::new(WaitingDriver::default()).wait_for_credit(&budget, id))
             })
             .collect();
         change(&budget);
@@ -81,19 +81,19 @@ fn driver_of_the_first_request_is_woken() {
 
 /// The list of woken tasks of a completion queue, and the notification.
 #[derive(Default)]
-struct Queue {
-    woken: Mutex<Vec<Arc<TaskWaker<Queue>>>>,
+struct WokenTaskQueue {
+    woken: Mutex<Vec<Arc<TaskWaker<WokenTaskQueue>>>>,
     notified: Condvar,
 }
 
-impl WokenTasks for Queue {
+impl WokenTasks for WokenTaskQueue {
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>) {
         self.woken.lock().unwrap().push(waker);
         self.notified.notify_one();
     }
 }
 
-impl Queue {
+impl WokenTaskQueue {
     fn take_woken(&self) -> Vec<u64> {
         let mut woken = self.woken.lock().unwrap();
         while woken.is_empty() {
@@ -109,7 +109,7 @@ impl Queue {
 #[test]
 fn task_sees_the_change_of_each_wake() {
     loom::model(|| {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(WokenTaskQueue::default());
         let waker = Waker::from(Arc::new(TaskWaker::new(Arc::downgrade(&queue), 3)));
         let values = Arc::new(Mutex::new(0));
         let threads = [1, 2].map(|value| {

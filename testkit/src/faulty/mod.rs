@@ -51,7 +51,7 @@ use std::time::Duration;
 
 use tokio::runtime::{self, Runtime};
 
-pub use plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+pub use plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChangeTrigger, EtagKind, FaultPlan, WrongContentRange};
 pub use request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 
 use crate::http3::{self, CLOSE_TIME, Http3Settings, HttpsSockets, QuicListener};

@@ -59,7 +59,7 @@ pub struct FaultPlan {
     /// The event at which ETag, Last-Modified and content change; `None` if they never change. A
     /// body that is being sent stays unchanged. Query: `change-after-bytes`,
     /// `change-after-requests`, `change-after-ms`.
-    pub change: Option<ContentChange>,
+    pub change: Option<ContentChangeTrigger>,
     /// The size of the body in bytes after the content has changed ([`change`](FaultPlan::change));
     /// `None` if the size does not change. Query: `new-size`.
     pub new_size: Option<u64>,
@@ -151,7 +151,7 @@ pub enum WrongContentRange {
 
 /// The event at which the content under a name changes. It is checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentChange {
+pub enum ContentChangeTrigger {
     /// The change happens after the origin has sent this many body bytes for the name, over all
     /// replies.
     Bytes(u64),

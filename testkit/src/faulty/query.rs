@@ -5,7 +5,9 @@ use std::fmt::{Display, Write};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::plan::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+use super::plan::{
+    BodyBreak, BodyBreakOffset, BreakKind, ContentChangeTrigger, EtagKind, FaultPlan, WrongContentRange,
+};
 
 /// The name of a break in a query, such as `reset-at`; its kind; and the function that converts the
 /// number in the query into an offset.
@@ -44,7 +46,7 @@ impl FaultPlan {
     /// Returns the query that [`parse`](FaultPlan::parse) converts to this plan. Fields with their
     /// default value are left out.
     pub fn query(&self) -> String {
-        let mut out = QueryPairs(String::new());
+        let mut out = QueryWriter(String::new());
         let plain = FaultPlan::default();
         out.push_unless_default("size", self.size, plain.size);
         out.push_unless_default("seed", self.seed, plain.seed);
@@ -72,9 +74,9 @@ impl FaultPlan {
         out.push_unless_default("garbage", self.garbage, 0);
         match self.change {
             None => {}
-            Some(ContentChange::Bytes(bytes)) => out.push_pair("change-after-bytes", bytes),
-            Some(ContentChange::Requests(count)) => out.push_pair("change-after-requests", count),
-            Some(ContentChange::Time(time)) => out.push_pair("change-after-ms", time.as_millis()),
+            Some(ContentChangeTrigger::Bytes(bytes)) => out.push_pair("change-after-bytes", bytes),
+            Some(ContentChangeTrigger::Requests(count)) => out.push_pair("change-after-requests", count),
+            Some(ContentChangeTrigger::Time(time)) => out.push_pair("change-after-ms", time.as_millis()),
         }
         out.push_optional("new-size", self.new_size);
         for one in &self.breaks {
@@ -129,9 +131,9 @@ impl FaultPlan {
             "chunked" => self.chunked = set(value)?,
             "gzip" => self.gzip = set(value)?,
             "garbage" => self.garbage = read(value)?,
-            "change-after-bytes" => self.change = Some(ContentChange::Bytes(read(value)?)),
-            "change-after-requests" => self.change = Some(ContentChange::Requests(read(value)?)),
-            "change-after-ms" => self.change = Some(ContentChange::Time(Duration::from_millis(read(value)?))),
+            "change-after-bytes" => self.change = Some(ContentChangeTrigger::Bytes(read(value)?)),
+            "change-after-requests" => self.change = Some(ContentChangeTrigger::Requests(read(value)?)),
+            "change-after-ms" => self.change = Some(ContentChangeTrigger::Time(Duration::from_millis(read(value)?))),
             "new-size" => self.new_size = Some(read(value)?),
             "stall-ms" => self.stall = Some(Duration::from_millis(read(value)?)),
             "rate" => self.rate = Some(read(value)?),
@@ -161,9 +163,9 @@ fn set(value: &str) -> Option<bool> {
     }
 }
 
-struct QueryPairs(String);
+struct QueryWriter(String);
 
-impl QueryPairs {
+impl QueryWriter {
     fn push_pair(&mut self, name: &str, value: impl Display) {
         self.push_flag(name, true);
         // Writing to a string does not fail.
@@ -213,7 +215,7 @@ mod tests {
             chunked: true,
             gzip: true,
             garbage: 7,
-            change: Some(ContentChange::Bytes(8)),
+            change: Some(ContentChangeTrigger::Bytes(8)),
             new_size: Some(9),
             breaks: vec![BodyBreak::reset_at(10), BodyBreak::stall_at(11).times(2)],
             stall: Some(Duration::from_millis(12)),
@@ -234,10 +236,10 @@ mod tests {
             WrongContentRange::Missing,
         ];
         let changes = [
-            ContentChange::Requests(1),
-            ContentChange::Time(Duration::from_millis(5)),
-            ContentChange::Bytes(0),
-            ContentChange::Bytes(1),
+            ContentChangeTrigger::Requests(1),
+            ContentChangeTrigger::Time(Duration::from_millis(5)),
+            ContentChangeTrigger::Bytes(0),
+            ContentChangeTrigger::Bytes(1),
         ];
         for (lie, change) in lies.into_iter().zip(changes) {
             (full.content_range, full.change) = (Some(lie), Some(change));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::plan::{ContentChange, EtagKind, FaultPlan, WrongContentRange};
+use super::plan::{ContentChangeTrigger, EtagKind, FaultPlan, WrongContentRange};
 use super::request::FaultyOriginRequest;
 use super::request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 use crate::byte_range::RequestedPart;
@@ -19,11 +19,11 @@ const MODIFICATION_TIME: u64 = 1_714_550_400;
 /// requests and bodies.
 pub(super) struct FaultyResource {
     pub(super) plan: FaultPlan,
-    account: Mutex<ResourceHistory>,
+    account: Mutex<ResourceRequestHistory>,
 }
 
 #[derive(Default)]
-struct ResourceHistory {
+struct ResourceRequestHistory {
     seen: FaultyRequestLog,
     connections: Vec<u64>,
     /// The number of requests with a Range field received so far for this name.
@@ -72,7 +72,7 @@ pub(super) enum PlannedFraming {
 
 impl FaultyResource {
     pub(super) fn new(plan: FaultPlan) -> FaultyResource {
-        let account = ResourceHistory { met: vec![0; plan.breaks.len()], ..ResourceHistory::default() };
+        let account = ResourceRequestHistory { met: vec![0; plan.breaks.len()], ..ResourceRequestHistory::default() };
         FaultyResource { plan, account: Mutex::new(account) }
     }
 
@@ -80,7 +80,7 @@ impl FaultyResource {
         self.lock_history().seen.clone()
     }
 
-    fn lock_history(&self) -> MutexGuard<'_, ResourceHistory> {
+    fn lock_history(&self) -> MutexGuard<'_, ResourceRequestHistory> {
         lock(&self.account)
     }
 
@@ -105,16 +105,21 @@ impl FaultyResource {
         reply
     }
 
-    fn has_changed(&self, account: &ResourceHistory) -> bool {
+    fn has_changed(&self, account: &ResourceRequestHistory) -> bool {
         match self.plan.change {
             None => false,
-            Some(ContentChange::Bytes(bytes)) => account.seen.sent() >= bytes,
-            Some(ContentChange::Requests(count)) => account.seen.requests.len() as u64 >= count,
-            Some(ContentChange::Time(time)) => account.first.is_some_and(|first| first.elapsed() >= time),
+            Some(ContentChangeTrigger::Bytes(bytes)) => account.seen.sent() >= bytes,
+            Some(ContentChangeTrigger::Requests(count)) => account.seen.requests.len() as u64 >= count,
+            Some(ContentChangeTrigger::Time(time)) => account.first.is_some_and(|first| first.elapsed() >= time),
         }
     }
 
-    fn decide(&self, request: &FaultyOriginRequest, account: &mut ResourceHistory, version: u8) -> (u16, PlannedReply) {
+    fn decide(
+        &self,
+        request: &FaultyOriginRequest,
+        account: &mut ResourceRequestHistory,
+        version: u8,
+    ) -> (u16, PlannedReply) {
         let plan = &self.plan;
         let is_refused = (account.seen.requests.len() as u64) < plan.refuse;
         if is_refused || plan.connections.is_some_and(|most| account.under_way >= most) {

@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use crate::dns_server::{DnsReply, DnsServer, ReceivedQuery};
-use crate::page_server::{PageServer, PageTiming, PortService, page_key};
+use crate::page_server::{PageServer, PageTiming, PortBehavior, page_key};
 use crate::rng::Rng;
 
 use certificates::HostCertificates;
@@ -87,7 +87,7 @@ pub struct HostNetwork {
 
 /// The URL of a page in a network of hosts, with the data that a test needs to check the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostUrl {
+pub struct PageOnHost {
     /// The URL of the page.
     pub url: String,
     /// The kind of the URL's host.
@@ -115,13 +115,13 @@ impl HostNetwork {
 
     /// Returns `count` URLs, ordered by page number: the first page of every host, then the second
     /// page of every host, and so on.
-    pub fn urls_in_turn(&self, count: usize) -> Vec<HostUrl> {
+    pub fn urls_in_turn(&self, count: usize) -> Vec<PageOnHost> {
         (0..count).map(|index| self.host_url(index % self.hosts, index / self.hosts)).collect()
     }
 
     /// Returns the URLs of [`urls_in_turn`](HostNetwork::urls_in_turn) in a random order that
     /// depends only on the seed.
-    pub fn urls_shuffled(&self, count: usize, seed: u64) -> Vec<HostUrl> {
+    pub fn urls_shuffled(&self, count: usize, seed: u64) -> Vec<PageOnHost> {
         let mut urls = self.urls_in_turn(count);
         let mut rng = Rng::new(seed);
         for last in (1..urls.len()).rev() {
@@ -155,12 +155,12 @@ impl HostNetwork {
         self.ca_pem.as_deref()
     }
 
-    fn host_url(&self, host: usize, page: usize) -> HostUrl {
+    fn host_url(&self, host: usize, page: usize) -> PageOnHost {
         let (kind, name) = (self.kind(host), host_name(host));
         let port = self.pages.port(HostKind::ALL.iter().position(|known| *known == kind).unwrap_or_default());
         let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
         let path = format!("/{PAGE_LEN}/{page}");
-        HostUrl { key: page_key(&name, &path), url: format!("{scheme}://{name}:{port}{path}"), kind }
+        PageOnHost { key: page_key(&name, &path), url: format!("{scheme}://{name}:{port}{path}"), kind }
     }
 }
 
@@ -176,17 +176,17 @@ fn host_index(name: &str) -> Option<usize> {
 }
 
 /// Returns the service of the port that all hosts of this kind share.
-fn service(kind: HostKind) -> PortService {
+fn service(kind: HostKind) -> PortBehavior {
     match kind {
-        HostKind::Slow => PortService::Pages(PageTiming::after(SLOW_HOST_DELAY)),
-        HostKind::Unavailable => PortService::Unavailable,
-        HostKind::Refusing => PortService::Refuse,
-        HostKind::DropsSyn => PortService::DropSyn,
-        HostKind::Silent => PortService::Silent,
-        HostKind::ResetsConnections => PortService::ResetAccepted,
-        HostKind::ResetsRequests => PortService::ResetRequest,
+        HostKind::Slow => PortBehavior::Pages(PageTiming::after(SLOW_HOST_DELAY)),
+        HostKind::Unavailable => PortBehavior::Unavailable,
+        HostKind::Refusing => PortBehavior::Refuse,
+        HostKind::DropsSyn => PortBehavior::DropSyn,
+        HostKind::Silent => PortBehavior::Silent,
+        HostKind::ResetsConnections => PortBehavior::ResetAccepted,
+        HostKind::ResetsRequests => PortBehavior::ResetRequest,
         // No client connects to hosts whose names have no address.
-        _ => PortService::Pages(PageTiming::AT_ONCE),
+        _ => PortBehavior::Pages(PageTiming::AT_ONCE),
     }
 }
 

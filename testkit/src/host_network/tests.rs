@@ -21,7 +21,7 @@ fn host_name_lookup_ignores_case() {
 #[test]
 fn shuffled_urls_equal_unshuffled_urls_except_in_order() {
     let network = HostNetwork::builder(10).start().unwrap();
-    let key = |url: &HostUrl| url.key;
+    let key = |url: &PageOnHost| url.key;
     let mut in_turn: Vec<u64> = network.urls_in_turn(25).iter().map(key).collect();
     let mut shuffled: Vec<u64> = network.urls_shuffled(25, 1).iter().map(key).collect();
     assert_ne!(in_turn, shuffled);

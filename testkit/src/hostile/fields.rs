@@ -7,7 +7,7 @@ use super::draft::random_choice;
 use crate::rng::Rng;
 
 /// A response field: a lower-case name, as HTTP/2 requires, and a value in valid syntax.
-pub(super) type Field = (&'static str, String);
+pub(super) type HostileField = (&'static str, String);
 
 /// The names of response fields, each with values that may confuse a client.
 const FIELDS: &[(&str, &[&str])] = &[
@@ -117,7 +117,7 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns a few random fields of [`FIELDS`]; in rare cases many.
-pub(super) fn random_fields(rng: &mut Rng) -> Vec<Field> {
+pub(super) fn random_fields(rng: &mut Rng) -> Vec<HostileField> {
     let count = match rng.below(20) {
         0 => 300,
         1..=8 => 1 + rng.below(8),

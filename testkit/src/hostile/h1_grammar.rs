@@ -1,7 +1,7 @@
 //! The grammar that generates replies over HTTP/1.
 
 use super::draft::{ReplyDraft, body, random_choice};
-use super::fields::{self, Field};
+use super::fields::{self, HostileField};
 use super::{HostileProtocol, ReplyEnd};
 use crate::content_coding::{self, ContentCoding};
 use crate::rng::Rng;
@@ -170,7 +170,7 @@ pub(super) fn reply(rng: &mut Rng) -> ReplyDraft {
     };
     draft.send(line);
     draft.send("\r\n");
-    let fields: Vec<Field> = fields::random_fields(rng);
+    let fields: Vec<HostileField> = fields::random_fields(rng);
     for (name, value) in &fields {
         draft.send(format!("{}: {value}\r\n", cased(name, rng)));
     }

@@ -130,8 +130,8 @@ fn send(mut stream: &TcpStream, pieces: &[ReplyPiece], heads: &Receiver<()>) -> 
 /// Reads from the client until it closes, and sends a message to `heads` for each request head.
 fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
     let mut finder = match protocol {
-        HostileProtocol::Http1 => HeadFinder::Lines(0),
-        HostileProtocol::Http2 => HeadFinder::Frames { skip: PREFACE, head: Vec::new() },
+        HostileProtocol::Http1 => RequestHeadEndFinder::Lines(0),
+        HostileProtocol::Http2 => RequestHeadEndFinder::Frames { skip: PREFACE, head: Vec::new() },
     };
     let mut buffer = [0; 8 << 10];
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -144,7 +144,7 @@ fn read(mut stream: TcpStream, protocol: HostileProtocol, heads: &Sender<()>) {
 
 /// A parser that finds the ends of request heads in the bytes of a connection. The bytes may arrive
 /// in pieces of any size.
-enum HeadFinder {
+enum RequestHeadEndFinder {
     /// HTTP/1: the number of bytes of the final empty line (CR LF CR LF) that have been received.
     Lines(usize),
     /// HTTP/2: `skip` is the number of bytes up to the next frame, and `head` the received part of
@@ -152,12 +152,12 @@ enum HeadFinder {
     Frames { skip: usize, head: Vec<u8> },
 }
 
-impl HeadFinder {
+impl RequestHeadEndFinder {
     fn find(&mut self, bytes: &[u8]) -> usize {
         let mut found = 0;
         for &byte in bytes {
             match self {
-                HeadFinder::Lines(matched) => {
+                RequestHeadEndFinder::Lines(matched) => {
                     *matched = match (byte, *matched) {
                         (b'\r', 0 | 2) | (b'\n', 1 | 3) => *matched + 1,
                         (b'\r', _) => 1,
@@ -167,8 +167,8 @@ impl HeadFinder {
                         (*matched, found) = (0, found + 1);
                     }
                 }
-                HeadFinder::Frames { skip, .. } if *skip > 0 => *skip -= 1,
-                HeadFinder::Frames { skip, head } => {
+                RequestHeadEndFinder::Frames { skip, .. } if *skip > 0 => *skip -= 1,
+                RequestHeadEndFinder::Frames { skip, head } => {
                     head.push(byte);
                     if let [a, b, c, kind, _, _, _, _, _] = head[..] {
                         *skip = u32::from_be_bytes([0, a, b, c]) as usize;
@@ -197,8 +197,8 @@ mod tests {
         {
             for cut in 0..bytes.len() {
                 let mut finder = match protocol {
-                    HostileProtocol::Http1 => HeadFinder::Lines(0),
-                    HostileProtocol::Http2 => HeadFinder::Frames { skip: PREFACE, head: Vec::new() },
+                    HostileProtocol::Http1 => RequestHeadEndFinder::Lines(0),
+                    HostileProtocol::Http2 => RequestHeadEndFinder::Frames { skip: PREFACE, head: Vec::new() },
                 };
                 assert_eq!(finder.find(&bytes[..cut]) + finder.find(&bytes[cut..]), expected, "{protocol:?} {cut}");
             }

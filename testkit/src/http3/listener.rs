@@ -12,7 +12,7 @@ use quinn::{
     Connection, Endpoint, EndpointConfig, Incoming, Runtime, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 
-use super::connection_ids::UnmarkedConnectionIds;
+use super::connection_ids::UnmarkedConnectionIdGenerator;
 use super::counting_socket::{CountingSocket, DatagramCounts};
 use super::session_counter::SessionCounter;
 use super::{Http3Fault, Http3Settings};
@@ -30,7 +30,7 @@ const H3_NO_ERROR: u32 = 0x100;
 
 /// A QUIC server that negotiates `h3`.
 pub(crate) struct QuicListener {
-    socket: ListenerSocket,
+    socket: QuicOrSilentSocket,
     settings: Http3Settings,
     sessions: Arc<SessionCounter>,
     datagrams: Arc<DatagramCounts>,
@@ -38,7 +38,7 @@ pub(crate) struct QuicListener {
     retries: AtomicU64,
 }
 
-enum ListenerSocket {
+enum QuicOrSilentSocket {
     Quic(Endpoint),
     /// A bound socket from which nothing is read.
     Silent {
@@ -55,8 +55,8 @@ impl QuicListener {
     ) -> io::Result<QuicListener> {
         let (sessions, datagrams) = (SessionCounter::new(), Arc::<DatagramCounts>::default());
         let socket = match settings.fault {
-            Some(Http3Fault::Silent) => ListenerSocket::Silent { _unread: socket },
-            _ => ListenerSocket::Quic(endpoint(socket, identity, &settings, sessions.clone(), datagrams.clone())?),
+            Some(Http3Fault::Silent) => QuicOrSilentSocket::Silent { _unread: socket },
+            _ => QuicOrSilentSocket::Quic(endpoint(socket, identity, &settings, sessions.clone(), datagrams.clone())?),
         };
         let (handshakes, retries) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(QuicListener { socket, settings, sessions, datagrams, handshakes, retries })
@@ -65,7 +65,7 @@ impl QuicListener {
     /// Waits for the first packet of a client whose handshake may continue. Returns `None` if the
     /// listener has been closed.
     pub(crate) async fn accept(&self) -> Option<Incoming> {
-        let ListenerSocket::Quic(endpoint) = &self.socket else { return std::future::pending().await };
+        let QuicOrSilentSocket::Quic(endpoint) = &self.socket else { return std::future::pending().await };
         loop {
             let incoming = endpoint.accept().await?;
             if self.settings.fault == Some(Http3Fault::Refused) {
@@ -122,7 +122,7 @@ impl QuicListener {
 
     /// Closes all connections and accepts no more.
     pub(crate) fn close(&self) {
-        if let ListenerSocket::Quic(endpoint) = &self.socket {
+        if let QuicOrSilentSocket::Quic(endpoint) = &self.socket {
             endpoint.close(VarInt::from_u32(H3_NO_ERROR), b"");
         }
     }
@@ -149,7 +149,7 @@ fn endpoint(
     }
     if let Some(key) = &settings.reset_key {
         config.reset_key(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)));
-        config.cid_generator(|| Box::new(UnmarkedConnectionIds));
+        config.cid_generator(|| Box::new(UnmarkedConnectionIdGenerator));
     }
     let runtime = Arc::new(TokioRuntime);
     let socket = Arc::new(CountingSocket { socket: runtime.wrap_udp_socket(socket)?, counts: datagrams });

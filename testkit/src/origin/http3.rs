@@ -16,7 +16,7 @@ use quinn::Connection;
 
 use super::OriginState;
 use super::body::ReplyBody;
-use super::routes::{self, EarlyHints};
+use super::routes::{self, EarlyHintsCount};
 use crate::http3::QuicListener;
 
 /// Accepts connections until the listener is closed, and serves each connection in its own task.
@@ -70,7 +70,7 @@ async fn answer(
         sending.send_response(interim(StatusCode::CONTINUE)).await?;
     }
     let is_head = request.method() == Method::HEAD;
-    let mut body = RequestBody { stream: receiving, has_data: true };
+    let mut body = Http3RequestBody { stream: receiving, has_data: true };
     let reply = routes::reply(state, connection, true, request.map(|()| &mut body)).await;
     send(sending, reply, is_head).await?;
     // A reply that did not wait for the content needs no more of it (RFC 9114 section 4.1).
@@ -86,7 +86,7 @@ async fn send(
     is_head: bool,
 ) -> Result<(), StreamError> {
     let (mut parts, mut body) = reply.into_parts();
-    for number in 0..parts.extensions.get::<EarlyHints>().map_or(0, |hints| hints.0) {
+    for number in 0..parts.extensions.get::<EarlyHintsCount>().map_or(0, |hints| hints.0) {
         let mut hints = interim(StatusCode::EARLY_HINTS);
         let link = HeaderValue::from_str(&format!("</style-{number}.css>; rel=preload")).expect("plain ASCII");
         hints.headers_mut().insert(header::LINK, link);
@@ -121,13 +121,13 @@ fn interim(status: StatusCode) -> Response<()> {
 }
 
 /// The content and the trailers of a request.
-struct RequestBody {
+struct Http3RequestBody {
     stream: RequestStream<RecvStream, Bytes>,
     /// True until the end of the content.
     has_data: bool,
 }
 
-impl Body for RequestBody {
+impl Body for Http3RequestBody {
     type Data = Bytes;
     type Error = StreamError;
 

@@ -31,7 +31,7 @@ const BOMB_LIMIT: u64 = 1 << 20;
 
 /// The number of interim responses with status 103 (Early Hints) that precede a reply.
 #[derive(Clone, Copy)]
-pub(super) struct EarlyHints(pub(super) u64);
+pub(super) struct EarlyHintsCount(pub(super) u64);
 
 /// The parts of a request that the origin's routes need.
 pub(super) struct RouteRequest {
@@ -89,7 +89,7 @@ where
     let mut hints = 0;
     let final_reply = |rest: &str, route: &str, argument: &str, hints: u64| {
         let mut reply = direct(state, &asked, rest, route, argument);
-        reply.extensions_mut().insert(EarlyHints(hints));
+        reply.extensions_mut().insert(EarlyHintsCount(hints));
         reply
     };
     loop {

@@ -15,7 +15,7 @@ pub const BLOCK: usize = 64 << 10;
 
 /// A package: a gzip file whose header contains the digests of the blocks that follow.
 #[derive(Debug)]
-pub struct Package {
+pub struct SignedGzipPackage {
     /// The file name of the package.
     pub name: String,
     /// All bytes of the package.
@@ -27,8 +27,8 @@ pub struct Package {
     pub wanted: usize,
 }
 
-impl Package {
-    fn new(name: String, seed: u64, size: usize, wanted: usize) -> Package {
+impl SignedGzipPackage {
+    fn new(name: String, seed: u64, size: usize, wanted: usize) -> SignedGzipPackage {
         let blocks = BytePattern::new(seed).slice(0, size);
         // RFC 1952: deflate, a comment, no time, no system.
         let mut bytes = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff".to_vec();
@@ -44,15 +44,15 @@ impl Package {
         bytes.push(0);
         let header = bytes.len();
         bytes.extend_from_slice(&blocks);
-        Package { name, bytes, header, wanted: wanted.min(size) }
+        SignedGzipPackage { name, bytes, header, wanted: wanted.min(size) }
     }
 
     /// Creates a package from `bytes`, a file in the format of `signify -zS`. A reader needs
     /// `wanted` bytes after the gzip header.
-    pub fn from_bytes(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, wanted: usize) -> SignedGzipPackage {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
-        Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
+        SignedGzipPackage { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
     }
 
     /// Returns the smallest number of bytes that a reader must receive before it can stop: the gzip
@@ -72,7 +72,7 @@ impl Package {
 /// The part of a file (the index or a package) that a reader needs. Programs of the bench receive
 /// it as one line, `name length wanted`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedPackage {
+pub struct WantedPackagePart {
     /// The file name of the package; empty for the index.
     pub name: String,
     /// The length of the file in bytes.
@@ -81,17 +81,17 @@ pub struct WantedPackage {
     pub wanted: usize,
 }
 
-impl WantedPackage {
+impl WantedPackagePart {
     /// Returns the fields as one line, `name length wanted`.
     pub fn to_line(&self) -> String {
         format!("{} {} {}", self.name, self.length, self.wanted)
     }
 
-    /// Parses a line that [`WantedPackage::to_line`] wrote; `None` if it is malformed.
-    pub fn from_line(line: &str) -> Option<WantedPackage> {
+    /// Parses a line that [`WantedPackagePart::to_line`] wrote; `None` if it is malformed.
+    pub fn from_line(line: &str) -> Option<WantedPackagePart> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
-        Some(WantedPackage { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
+        Some(WantedPackagePart { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
     }
 }
 
@@ -112,7 +112,7 @@ pub struct PackageCatalogue {
 
 #[derive(Debug)]
 struct PackageCatalogueInner {
-    packages: Vec<Package>,
+    packages: Vec<SignedGzipPackage>,
     index: Vec<u8>,
 }
 
@@ -126,21 +126,21 @@ impl PackageCatalogue {
     /// Creates `count` packages of 10 KB to 8 MB from a seed, most of them below 1 MB.
     pub fn new(seed: u64, count: usize) -> PackageCatalogue {
         let mut random = Rng::new(seed);
-        let packages: Vec<Package> = (0..count)
+        let packages: Vec<SignedGzipPackage> = (0..count)
             .map(|number| {
                 let size = 10_000 << random.below(7);
                 let size = usize::try_from(size + random.below(size)).unwrap_or(usize::MAX);
                 let size = if number % 17 == 5 { 8_000_000 } else { size };
                 let list = 500 + random.below(40_000) as usize;
                 let wanted = if number % WHOLE == WHOLE - 1 { usize::MAX } else { list };
-                Package::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
+                SignedGzipPackage::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
             })
             .collect();
         Self::from_packages(packages)
     }
 
     /// Creates a catalogue of these packages.
-    pub fn from_packages(packages: Vec<Package>) -> PackageCatalogue {
+    pub fn from_packages(packages: Vec<SignedGzipPackage>) -> PackageCatalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
         while index.len() < INDEX {
@@ -154,7 +154,7 @@ impl PackageCatalogue {
     }
 
     /// Returns the packages in the order in which a reader reads them.
-    pub fn packages(&self) -> &[Package] {
+    pub fn packages(&self) -> &[SignedGzipPackage] {
         &self.inner.packages
     }
 
@@ -165,10 +165,10 @@ impl PackageCatalogue {
 
     /// Returns the part of each file that a reader needs, in reading order: the index, then the
     /// packages.
-    pub fn wants(&self) -> Vec<WantedPackage> {
-        let index = WantedPackage { name: String::new(), length: self.index().len(), wanted: self.index().len() };
+    pub fn wants(&self) -> Vec<WantedPackagePart> {
+        let index = WantedPackagePart { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();
-        let packages = packages.map(|package| WantedPackage {
+        let packages = packages.map(|package| WantedPackagePart {
             name: package.name.clone(),
             length: package.bytes.len(),
             wanted: package.wanted,
@@ -177,7 +177,7 @@ impl PackageCatalogue {
     }
 
     /// Returns the package with this name, or `None`.
-    pub fn find(&self, name: &str) -> Option<&Package> {
+    pub fn find(&self, name: &str) -> Option<&SignedGzipPackage> {
         self.inner.packages.iter().find(|package| package.name == name)
     }
 }

@@ -26,6 +26,6 @@ mod catalogue;
 mod mirror;
 mod pkg_add_reader;
 
-pub use catalogue::{BLOCK, Package, PackageCatalogue, WantedPackage};
+pub use catalogue::{BLOCK, PackageCatalogue, SignedGzipPackage, WantedPackagePart};
 pub use mirror::PackageMirror;
 pub use pkg_add_reader::{PackageReader, PackageReaderCost};

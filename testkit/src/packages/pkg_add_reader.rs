@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::catalogue::hex;
-use super::{BLOCK, WantedPackage};
+use super::{BLOCK, WantedPackagePart};
 
 /// The number of bytes that the reader reads from the pipe at a time until it has reached the end
 /// of a package's gzip header, as signify does.
@@ -39,12 +39,12 @@ pub struct PackageReaderCost {
 
 impl PackageReader<'_> {
     /// Reads the files, one after the other: of each package, the gzip header and the first
-    /// [`wanted`](WantedPackage::wanted) bytes after it. Each fetch program starts after the
+    /// [`wanted`](WantedPackagePart::wanted) bytes after it. Each fetch program starts after the
     /// previous one has exited.
     ///
     /// # Errors
     /// If a fetch program cannot be started, or its output is wrong.
-    pub fn run(&self, wants: &[WantedPackage]) -> io::Result<PackageReaderCost> {
+    pub fn run(&self, wants: &[WantedPackagePart]) -> io::Result<PackageReaderCost> {
         let mut run = PackageReaderCost::default();
         let began = Instant::now();
         for want in wants {
@@ -89,7 +89,7 @@ impl PackageReaderCost {
     }
 }
 
-fn read_index(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
+fn read_index(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<usize> {
     let mut index = Vec::new();
     pipe.read_to_end(&mut index)?;
     let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
@@ -98,7 +98,7 @@ fn read_index(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
 
 /// Reads the part of a package that is needed from the pipe, and checks its blocks against their
 /// digests. Returns the number of bytes read.
-fn read_package(pipe: &mut impl Read, want: &WantedPackage) -> io::Result<usize> {
+fn read_package(pipe: &mut impl Read, want: &WantedPackagePart) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
     let mut header = vec![0; 10];

@@ -18,7 +18,7 @@ use super::deadlines::Deadlines;
 use super::page_text::{append_page, page_len};
 use super::ports::PagePort;
 use super::request_head;
-use super::{OverloadPolicy, PageTiming, PortService};
+use super::{OverloadPolicy, PageTiming, PortBehavior};
 
 const STOP: Token = Token(0);
 const CLOCK: Token = Token(1);
@@ -28,7 +28,7 @@ const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length:
 
 /// The slot of a connection, and the connection's id. The id distinguishes the connection from
 /// later ones that reuse the slot.
-type ConnectionPlace = (usize, u64);
+type ConnectionSlotAndId = (usize, u64);
 
 /// The event loop of the page server, with its ports and connections.
 pub(super) struct EventLoop {
@@ -37,7 +37,7 @@ pub(super) struct EventLoop {
     loads: Vec<PortLoad>,
     tls: Option<Arc<ServerConfig>>,
     counts: Arc<PageServerCounts>,
-    deadlines: Deadlines<ConnectionPlace>,
+    deadlines: Deadlines<ConnectionSlotAndId>,
     connections: Vec<Option<NumberedConnection>>,
     free: Vec<usize>,
     /// The slots of connections whose input may contain another complete request.
@@ -54,7 +54,7 @@ struct NumberedConnection {
 #[derive(Default)]
 struct PortLoad {
     serving: usize,
-    queue: VecDeque<ConnectionPlace>,
+    queue: VecDeque<ConnectionSlotAndId>,
 }
 
 impl EventLoop {
@@ -127,7 +127,7 @@ impl EventLoop {
             let tls = self.tls.as_ref().map(|config| ServerConnection::new(Arc::clone(config)));
             let Ok(tls) = tls.transpose() else { continue };
             let mut connection = PageConnection::new(stream, tls, port);
-            if self.ports[port].service == PortService::ResetAccepted {
+            if self.ports[port].service == PortBehavior::ResetAccepted {
                 connection.reset_on_drop();
                 continue;
             }
@@ -175,7 +175,7 @@ impl EventLoop {
             return;
         }
         let service = self.ports[connection.port].service;
-        if service == PortService::Silent {
+        if service == PortBehavior::Silent {
             connection.input.clear();
             return;
         }
@@ -188,11 +188,11 @@ impl EventLoop {
         connection.closes = head.closes;
         let is_first = mem::replace(&mut connection.is_new, false);
         match service {
-            PortService::ResetRequest => {
+            PortBehavior::ResetRequest => {
                 connection.reset_on_drop();
                 return self.drop_connection(place);
             }
-            PortService::Pages(_) => {
+            PortBehavior::Pages(_) => {
                 let fields = "Content-Type: text/plain\r\nContent-Length: ";
                 let length = page_len(head.host, head.path);
                 connection.page_len = length;
@@ -206,11 +206,11 @@ impl EventLoop {
         connection.input.drain(..len);
         let key = (place, *number);
         match service {
-            PortService::Pages(timing) if is_first && !timing.setup_delay.is_zero() => {
+            PortBehavior::Pages(timing) if is_first && !timing.setup_delay.is_zero() => {
                 connection.phase = RequestPhase::Opening;
                 self.deadlines.add(Instant::now() + timing.setup_delay, key);
             }
-            PortService::Pages(timing) => self.on_request_arrived(key, timing, Instant::now()),
+            PortBehavior::Pages(timing) => self.on_request_arrived(key, timing, Instant::now()),
             _ => {
                 connection.phase = RequestPhase::Refused;
                 self.counts.arrived(Instant::now());
@@ -220,7 +220,7 @@ impl EventLoop {
     }
 
     /// Serves, queues or refuses a request that has arrived at this connection.
-    fn on_request_arrived(&mut self, key: ConnectionPlace, timing: PageTiming, now: Instant) {
+    fn on_request_arrived(&mut self, key: ConnectionSlotAndId, timing: PageTiming, now: Instant) {
         let Some(connection) = connection_of(&mut self.connections, key) else { return };
         self.counts.arrived(now);
         let load = &mut self.loads[connection.port];
@@ -239,7 +239,7 @@ impl EventLoop {
         }
     }
 
-    fn finish_after(&mut self, key: ConnectionPlace, delay: Duration, now: Instant) {
+    fn finish_after(&mut self, key: ConnectionSlotAndId, delay: Duration, now: Instant) {
         if delay.is_zero() {
             self.respond(key.0, now);
         } else {
@@ -253,7 +253,7 @@ impl EventLoop {
         while let Some(key) = self.deadlines.expired(now) {
             let Some(connection) = connection_of(&mut self.connections, key) else { continue };
             match (connection.phase, self.ports[connection.port].service) {
-                (RequestPhase::Opening, PortService::Pages(timing)) => self.on_request_arrived(key, timing, now),
+                (RequestPhase::Opening, PortBehavior::Pages(timing)) => self.on_request_arrived(key, timing, now),
                 _ => self.respond(key.0, now),
             }
         }
@@ -280,7 +280,7 @@ impl EventLoop {
     /// Starts to serve the oldest request in the port's queue, after another request is finished.
     fn serve_next(&mut self, port: usize, now: Instant) {
         self.loads[port].serving -= 1;
-        let PortService::Pages(timing) = self.ports[port].service else { return };
+        let PortBehavior::Pages(timing) = self.ports[port].service else { return };
         while let Some(key) = self.loads[port].queue.pop_front() {
             let Some(connection) = connection_of(&mut self.connections, key) else { continue };
             connection.phase = RequestPhase::Serving;
@@ -333,7 +333,10 @@ impl EventLoop {
 }
 
 /// Returns the connection with this slot and id; `None` if it has been closed.
-fn connection_of(connections: &mut [Option<NumberedConnection>], key: ConnectionPlace) -> Option<&mut PageConnection> {
+fn connection_of(
+    connections: &mut [Option<NumberedConnection>],
+    key: ConnectionSlotAndId,
+) -> Option<&mut PageConnection> {
     let there = connections.get_mut(key.0)?.as_mut()?;
     (there.number == key.1).then_some(&mut there.connection)
 }

@@ -1,7 +1,7 @@
 //! An HTTP/1.1 server for measurements, which needs far less CPU time than its clients: one thread
 //! with one epoll instance, and no allocation for a request on an open connection.
 //!
-//! A server has several ports, each with its own [`PortService`]: pages immediately or after a
+//! A server has several ports, each with its own [`PortBehavior`]: pages immediately or after a
 //! delay, a limited number of concurrent requests, silence, resets, or refusals. Each port accepts
 //! connections to every address of 127.0.0.0/8, but none from other machines.
 //!
@@ -11,9 +11,9 @@
 //!
 //! ```
 //! use std::io::{Read, Write};
-//! use testkit::page_server::{PageServer, PageTiming, PortService, page};
+//! use testkit::page_server::{PageServer, PageTiming, PortBehavior, page};
 //!
-//! let server = PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None).unwrap();
+//! let server = PageServer::start(vec![PortBehavior::Pages(PageTiming::AT_ONCE)], None).unwrap();
 //! let mut stream = std::net::TcpStream::connect(("127.0.0.7", server.port(0))).unwrap();
 //! stream.write_all(b"GET /300/1 HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n").unwrap();
 //! let mut response = Vec::new();
@@ -49,7 +49,7 @@ use ports::PagePort;
 
 /// The service that one port of the page server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortService {
+pub enum PortBehavior {
     /// Sends a page for every request, with this timing.
     Pages(PageTiming),
     /// Answers every request with status 503.
@@ -122,7 +122,7 @@ impl PageServer {
     ///
     /// # Errors
     /// If a port cannot be bound or the thread cannot be started.
-    pub fn start(services: Vec<PortService>, tls: Option<Arc<ServerConfig>>) -> io::Result<PageServer> {
+    pub fn start(services: Vec<PortBehavior>, tls: Option<Arc<ServerConfig>>) -> io::Result<PageServer> {
         let ports = services.into_iter().map(PagePort::open).collect::<io::Result<Vec<_>>>()?;
         let numbers = ports.iter().map(|port| port.number).collect();
         let counts = Arc::new(PageServerCounts::new());

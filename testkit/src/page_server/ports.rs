@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use mio::net::TcpListener;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::PortService;
+use super::PortBehavior;
 
 const LOOPBACK: &[u8] = b"lo";
 /// The maximum number of connections that wait in a listener's accept queue.
@@ -16,11 +16,11 @@ const BACKLOG: i32 = 4096;
 /// A port of the page server, and its service.
 pub(super) struct PagePort {
     pub(super) number: u16,
-    pub(super) service: PortService,
-    socket: PortSocket,
+    pub(super) service: PortBehavior,
+    socket: ListeningOrClosedSocket,
 }
 
-enum PortSocket {
+enum ListeningOrClosedSocket {
     Listening(TcpListener),
     /// A bound port without a service, kept so that no other program can bind it. The stream, if
     /// any, fills the accept queue.
@@ -30,25 +30,25 @@ enum PortSocket {
 
 impl PagePort {
     /// Binds a free port for this service. The system chooses the port.
-    pub(super) fn open(service: PortService) -> io::Result<PagePort> {
+    pub(super) fn open(service: PortBehavior) -> io::Result<PagePort> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.bind_device(Some(LOOPBACK))?;
         socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
         let address = socket.local_addr()?.as_socket_ipv4().ok_or_else(|| io::Error::other("no IPv4 address"))?;
         let number = address.port();
         let socket = match service {
-            PortService::Refuse => PortSocket::Closed(socket, None),
-            PortService::DropSyn => {
+            PortBehavior::Refuse => ListeningOrClosedSocket::Closed(socket, None),
+            PortBehavior::DropSyn => {
                 // A queue of length 0 holds one connection. Then the kernel drops SYN packets.
                 socket.listen(0)?;
-                PortSocket::Closed(socket, Some(TcpStream::connect((Ipv4Addr::LOCALHOST, number))?))
+                ListeningOrClosedSocket::Closed(socket, Some(TcpStream::connect((Ipv4Addr::LOCALHOST, number))?))
             }
             _ => {
                 // Accepted sockets inherit it.
                 socket.set_tcp_nodelay(true)?;
                 socket.set_nonblocking(true)?;
                 socket.listen(BACKLOG)?;
-                PortSocket::Listening(TcpListener::from_std(socket.into()))
+                ListeningOrClosedSocket::Listening(TcpListener::from_std(socket.into()))
             }
         };
         Ok(PagePort { number, service, socket })
@@ -57,8 +57,8 @@ impl PagePort {
     /// Returns the port's listener; `None` if the port accepts no connections.
     pub(super) fn listener(&mut self) -> Option<&mut TcpListener> {
         match &mut self.socket {
-            PortSocket::Listening(listener) => Some(listener),
-            PortSocket::Closed(..) => None,
+            ListeningOrClosedSocket::Listening(listener) => Some(listener),
+            ListeningOrClosedSocket::Closed(..) => None,
         }
     }
 }
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn closed_ports_refuse_or_drop_at_any_address() {
-        let refusing = PagePort::open(PortService::Refuse).unwrap();
-        let dropping = PagePort::open(PortService::DropSyn).unwrap();
+        let refusing = PagePort::open(PortBehavior::Refuse).unwrap();
+        let dropping = PagePort::open(PortBehavior::DropSyn).unwrap();
         let connect = |port: &PagePort, address: [u8; 4]| {
             let address = SocketAddr::from((address, port.number));
             TcpStream::connect_timeout(&address, Duration::from_millis(200)).unwrap_err().kind()

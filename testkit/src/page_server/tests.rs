@@ -34,7 +34,7 @@ fn response(stream: &mut TcpStream, len: usize) -> (String, Vec<u8>) {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let server = PageServer::start(vec![PortService::Pages(PageTiming::AT_ONCE)], None).unwrap();
+    let server = PageServer::start(vec![PortBehavior::Pages(PageTiming::AT_ONCE)], None).unwrap();
     let mut stream = connect(&server, 0);
     for page in 0..100 {
         ask(&mut stream, &format!("/50000/{page}"));
@@ -54,7 +54,7 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn requests_over_the_limit_wait_or_get_503() {
-    let limited = |overload| PortService::Pages(PageTiming::remote(Duration::from_secs(1), 1, overload));
+    let limited = |overload| PortBehavior::Pages(PageTiming::remote(Duration::from_secs(1), 1, overload));
     let services = vec![limited(OverloadPolicy::Queue), limited(OverloadPolicy::Unavailable)];
     let server = PageServer::start(services, None).unwrap();
     let expected = [("HTTP/1.1 200 OK", 300), ("HTTP/1.1 503 Service Unavailable", 0)];
@@ -72,7 +72,7 @@ fn requests_over_the_limit_wait_or_get_503() {
 #[test]
 fn closed_connection_frees_its_slot_for_queued_request() {
     let timing = PageTiming::remote(Duration::from_millis(100), 1, OverloadPolicy::Queue);
-    let server = PageServer::start(vec![PortService::Pages(timing)], None).unwrap();
+    let server = PageServer::start(vec![PortBehavior::Pages(timing)], None).unwrap();
     let mut streams = vec![connect(&server, 0), connect(&server, 0), connect(&server, 0)];
     for stream in &mut streams {
         ask(stream, "/300/1");
@@ -87,7 +87,7 @@ fn closed_connection_frees_its_slot_for_queued_request() {
 
 #[test]
 fn silent_and_resetting_ports_send_no_response() {
-    let services = vec![PortService::Silent, PortService::ResetAccepted, PortService::ResetRequest];
+    let services = vec![PortBehavior::Silent, PortBehavior::ResetAccepted, PortBehavior::ResetRequest];
     let server = PageServer::start(services, None).unwrap();
     let mut silent = connect(&server, 0);
     ask(&mut silent, "/300/1");

@@ -9,7 +9,7 @@ const LONGEST: usize = 18;
 /// The correct output of the first job: the distinct CIDR blocks of all pages, in byte order (as by
 /// `sort -u`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownAnswer {
+pub struct ExpectedCidrBlocks {
     /// The CIDR blocks, one on each line. Every line ends with a line feed.
     pub text: Vec<u8>,
     /// The number of distinct CIDR blocks.
@@ -32,7 +32,7 @@ impl CidrBlockCollector {
         self.blocks.push(padded);
     }
 
-    pub(super) fn finish(mut self) -> KnownAnswer {
+    pub(super) fn finish(mut self) -> ExpectedCidrBlocks {
         self.blocks.sort_unstable();
         self.blocks.dedup();
         let mut text = Vec::with_capacity(self.blocks.len() * LONGEST);
@@ -41,7 +41,7 @@ impl CidrBlockCollector {
             text.extend_from_slice(&block[..len]);
             text.push(b'\n');
         }
-        KnownAnswer { count: self.blocks.len(), sha256: sha256_hex(&text), text }
+        ExpectedCidrBlocks { count: self.blocks.len(), sha256: sha256_hex(&text), text }
     }
 }
 

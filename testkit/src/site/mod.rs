@@ -18,7 +18,7 @@ mod as_numbers;
 mod known_answer;
 mod render;
 
-pub use known_answer::KnownAnswer;
+pub use known_answer::ExpectedCidrBlocks;
 
 use std::collections::HashMap;
 use std::io;
@@ -111,7 +111,7 @@ impl GeneratedSite {
 
     /// Returns the distinct CIDR blocks of all AS pages, sorted. Generates all pages; the generator
     /// records the blocks that it writes.
-    pub fn known_answer(&self) -> KnownAnswer {
+    pub fn known_answer(&self) -> ExpectedCidrBlocks {
         let mut answer = known_answer::CidrBlockCollector::default();
         let mut page = Vec::new();
         for number in &self.inner.numbers {

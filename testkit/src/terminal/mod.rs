@@ -38,17 +38,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct TerminalSession {
     child: Child,
     terminal: OwnedFd,
-    shown: Arc<ShownScreen>,
+    shown: Arc<EmulatedTerminal>,
     reader: Option<JoinHandle<()>>,
 }
 
-struct ShownScreen {
+struct EmulatedTerminal {
     /// The bytes that the program has written, and the emulated terminal that displays them.
     parser: Mutex<(Vec<u8>, vt100::Parser)>,
     changed: Condvar,
 }
 
-impl ShownScreen {
+impl EmulatedTerminal {
     fn lock(&self) -> MutexGuard<'_, (Vec<u8>, vt100::Parser)> {
         self.parser.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,7 +98,7 @@ impl TerminalSession {
         // Closes the far ends in this process, so that reading ends when the program ends.
         drop((command, far_end));
         let parser = Mutex::new((Vec::new(), parser_of(columns, rows)));
-        let shown = Arc::new(ShownScreen { parser, changed: Condvar::new() });
+        let shown = Arc::new(EmulatedTerminal { parser, changed: Condvar::new() });
         let (source, target) = (terminal.as_fd().try_clone_to_owned()?, Arc::clone(&shown));
         let reader = thread::spawn(move || read_terminal(File::from(source), &target));
         Ok(TerminalSession { child, terminal, shown, reader: Some(reader) })
@@ -201,7 +201,7 @@ fn window_size(columns: u16, rows: u16) -> Winsize {
 
 /// Passes the bytes that programs write to a terminal to its emulation, until the last program that
 /// has the terminal open has ended.
-fn read_terminal(mut terminal: File, shown: &ShownScreen) {
+fn read_terminal(mut terminal: File, shown: &EmulatedTerminal) {
     let mut buffer = [0; 4096];
     loop {
         match terminal.read(&mut buffer) {

@@ -14,11 +14,11 @@
 //!
 //! ```no_run
 //! use std::os::fd::AsFd;
-//! use haul_cli::agent::AgentArgs;
+//! use haul_cli::agent::AgentOptionValues;
 //! use haul_cli::agent::client::{AgentCallEnd, OutputDescriptor, AgentConnection};
 //! use haul_cli::agent::request::AgentRequest;
 //!
-//! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::DEFAULT_IDLE_TIME };
+//! let args = AgentOptionValues { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::DEFAULT_IDLE_TIME };
 //! let mut session = AgentConnection::open(&args)?;
 //! let request = AgentRequest { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
 //! let out = std::io::stdout();
@@ -40,8 +40,10 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recv, sendmsg};
 
-use super::AgentArgs;
-use super::protocol::{AgentCallResult, AgentFrameBuffer, AgentMessage, CallerMessage, FileIdentity, ResponseStart};
+use super::AgentOptionValues;
+use super::protocol::{
+    AgentFrameSplitter, AgentMessage, AgentTransferResult, CallerMessage, FileIdentity, ResponseStart,
+};
 use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 use super::spawn;
@@ -89,7 +91,7 @@ impl AgentCallOutcome {
 #[derive(Debug)]
 pub enum AgentCallEnd {
     /// The agent finished the transfer, with success or an error.
-    Done(Box<AgentCallResult>),
+    Done(Box<AgentTransferResult>),
     /// The agent refused the request and sent nothing to the server.
     Refused,
     /// The connection to the agent broke before the agent sent the result of the request.
@@ -102,7 +104,7 @@ pub enum AgentCallEnd {
 #[derive(Debug)]
 pub struct AgentConnection {
     socket: UnixStream,
-    frames: AgentFrameBuffer,
+    frames: AgentFrameSplitter,
 }
 
 impl AgentConnection {
@@ -110,14 +112,14 @@ impl AgentConnection {
     ///
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
-    pub fn open(args: &AgentArgs) -> Result<Self, AgentUnavailable> {
+    pub fn open(args: &AgentOptionValues) -> Result<Self, AgentUnavailable> {
         Ok(Self::from_socket(spawn::connect_or_start(&args.socket_path()?, args.idle)?))
     }
 
     /// Wraps a socket that is already connected to the agent.
     #[must_use]
     pub fn from_socket(socket: UnixStream) -> Self {
-        Self { socket, frames: AgentFrameBuffer::default() }
+        Self { socket, frames: AgentFrameSplitter::default() }
     }
 
     /// Sends a request to the agent, which writes the body of the response to `goal`. Returns
@@ -187,7 +189,7 @@ impl AgentConnection {
         }
         // From now on the agent alone can write to it, so its end is the agent's word or death.
         drop(ours);
-        let mut relay = PipeRelay {
+        let mut relay = AgentBodyReceiver {
             session: self,
             pipe,
             out,
@@ -255,21 +257,21 @@ impl AgentConnection {
 
 /// Copies the body of a response to the output of this process. It reads the body from a pipe to
 /// which the agent writes.
-struct PipeRelay<'a> {
+struct AgentBodyReceiver<'a> {
     session: &'a mut AgentConnection,
     pipe: OwnedFd,
     out: BorrowedFd<'a>,
     started: Instant,
     moved: u64,
     began: Option<ResponseStart>,
-    done: Option<Box<AgentCallResult>>,
+    done: Option<Box<AgentTransferResult>>,
     /// True while the agent may still send messages about the request.
     is_alive: bool,
     /// True once all bytes of the pipe have been read and the agent has closed its end.
     is_drained: bool,
 }
 
-impl PipeRelay<'_> {
+impl AgentBodyReceiver<'_> {
     /// Copies the body and reads the agent's messages until the pipe has ended and the agent has
     /// sent the result or died.
     fn run(&mut self) -> AgentCallEnd {
@@ -311,7 +313,7 @@ impl PipeRelay<'_> {
     }
 
     /// Waits for a message of the agent, or for bytes in the pipe. Bytes in the pipe do not end the
-    /// wait while the body is held back ([`PipeRelay::is_held_back`]).
+    /// wait while the body is held back ([`AgentBodyReceiver::is_held_back`]).
     ///
     /// # Errors
     /// [`io::ErrorKind::BrokenPipe`] if the reader of the output has closed it.

@@ -18,11 +18,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use haul::request::ContentSpan;
+use haul::request::WantedContentRange;
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::file::{FileOptions, FileSink};
-use haul::state::auth::NetrcText;
+use haul::state::auth::NetrcFileUse;
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
 use haul::{Client, Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
@@ -30,14 +30,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat, makedev, stat};
 use rustix::process::{Resource, getrlimit};
 
-use super::AgentArgs;
+use super::AgentOptionValues;
 use super::client::{
     AgentCallEnd, AgentCallOutcome, AgentConnection, OutputDescriptor, is_regular_file_of_user, prepare_for_agent,
 };
 use super::local_fetch_sinks::{
-    ContentInfo, DeliveredPrefix, NOT_MODIFIED, NotModifiedSink, TrackingSink, strong_validator,
+    DeliveredPrefix, KeepFileIfNotModifiedSink, LengthAndValidator, NOT_MODIFIED, TrackingSink, strong_validator,
 };
-use super::protocol::{AgentCallResult, ResponseStart};
+use super::protocol::{AgentTransferResult, ResponseStart};
 use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
 use crate::ftp::signify_blocks;
@@ -61,7 +61,7 @@ pub(crate) struct AgentFetcher<'a> {
 struct RangeFetchOutcome {
     outcome: TransferOutcome,
     moved: u64,
-    told: ContentInfo,
+    told: LengthAndValidator,
 }
 
 impl<'a> AgentFetcher<'a> {
@@ -76,7 +76,10 @@ impl<'a> AgentFetcher<'a> {
     ///
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
-    pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, AgentUnavailable> {
+    pub(crate) fn with_agent(
+        client: &'a Client,
+        args: &AgentOptionValues,
+    ) -> std::result::Result<Self, AgentUnavailable> {
         if getrlimit(Resource::Fsize).current.is_some() {
             return Ok(Self::without_agent(client));
         }
@@ -96,7 +99,8 @@ impl<'a> AgentFetcher<'a> {
         if !is_plain || !is_pipe(out) {
             return self.fetch_range(url, options, None, out).outcome;
         }
-        let first = self.fetch_range(url, options, Some(ContentSpan::Opening(signify_blocks::OPENING_LENGTH)), out);
+        let first =
+            self.fetch_range(url, options, Some(WantedContentRange::Opening(signify_blocks::OPENING_LENGTH)), out);
         let RangeFetchOutcome { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
@@ -119,7 +123,7 @@ impl<'a> AgentFetcher<'a> {
                 outcome.result = Err(Error::with_source(ErrorKind::Write, "nobody reads the output any more", gone));
                 break;
             }
-            let span = ContentSpan::Rest { from: at, to: Some(to), total, validator: validator.clone() };
+            let span = WantedContentRange::Rest { from: at, to: Some(to), total, validator: validator.clone() };
             let Some(options) = with_time_left(options, began) else {
                 outcome.result =
                     Err(Error::new(ErrorKind::Timeout, "the operation timed out").with_url(outcome.target.to_url()));
@@ -144,7 +148,7 @@ impl<'a> AgentFetcher<'a> {
         url: &str,
         mirror: &mut Option<String>,
         options: &RequestOptions,
-        span: ContentSpan,
+        span: WantedContentRange,
         out: BorrowedFd<'_>,
     ) -> RangeFetchOutcome {
         if let Some(mirror) = mirror.as_deref() {
@@ -204,14 +208,14 @@ impl<'a> AgentFetcher<'a> {
                 self.session = None;
             }
         }
-        self.client.fetch(target, Arc::new(options.clone()), Box::new(NotModifiedSink::new(*sink())))
+        self.client.fetch(target, Arc::new(options.clone()), Box::new(KeepFileIfNotModifiedSink::new(*sink())))
     }
 
     fn fetch_range(
         &mut self,
         url: &str,
         options: &RequestOptions,
-        span: Option<ContentSpan>,
+        span: Option<WantedContentRange>,
         out: BorrowedFd<'_>,
     ) -> RangeFetchOutcome {
         let started = Instant::now();
@@ -223,13 +227,13 @@ impl<'a> AgentFetcher<'a> {
             match session.call(&request, goal) {
                 None => {}
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Done(done) }) => {
-                    let told = ContentInfo::from_response_start(began.as_ref());
+                    let told = LengthAndValidator::from_response_start(began.as_ref());
                     return RangeFetchOutcome { outcome: finished_outcome(*done, began, started), moved, told };
                 }
                 Some(AgentCallOutcome { moved, began, end: AgentCallEnd::Output(error) }) => {
                     // The agent hears of it by the end of the connection.
                     self.session = None;
-                    let told = ContentInfo::from_response_start(began.as_ref());
+                    let told = LengthAndValidator::from_response_start(began.as_ref());
                     let mut outcome = unfinished_outcome(url, &options, began, moved, started);
                     outcome.result = Err(Error::with_source(ErrorKind::Write, "failed to write the output", error));
                     return RangeFetchOutcome { outcome, moved, told };
@@ -257,22 +261,22 @@ impl<'a> AgentFetcher<'a> {
         out: BorrowedFd<'_>,
         started: Instant,
     ) -> RangeFetchOutcome {
-        let told = ContentInfo::from_response_start(Some(&began));
+        let told = LengthAndValidator::from_response_start(Some(&began));
         let mut outcome = unfinished_outcome(url, options, Some(began), moved, started);
         let head = outcome.head.as_ref();
         let rest = match (told.total, &told.validator) {
             (Some(total), Some(validator)) => {
                 let is_part = head.is_some_and(|head| head.status() == 206);
                 let (from, to) = match &options.span {
-                    Some(ContentSpan::Rest { from, to, .. }) => (*from, to.unwrap_or(total)),
-                    Some(ContentSpan::Opening(bytes)) if is_part => (0, total.min(*bytes)),
+                    Some(WantedContentRange::Rest { from, to, .. }) => (*from, to.unwrap_or(total)),
+                    Some(WantedContentRange::Opening(bytes)) if is_part => (0, total.min(*bytes)),
                     _ => (0, total),
                 };
                 let at = from + moved;
                 if at >= to {
                     return RangeFetchOutcome { outcome, moved, told };
                 }
-                let span = ContentSpan::Rest { from: at, to: Some(to), total, validator: validator.clone() };
+                let span = WantedContentRange::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
             }
             // Decoded content is fetched again, without the part already output, if it is certainly
@@ -313,7 +317,7 @@ impl<'a> AgentFetcher<'a> {
                 return RangeFetchOutcome {
                     outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
-                    told: ContentInfo::default(),
+                    told: LengthAndValidator::default(),
                 };
             }
         };
@@ -324,11 +328,11 @@ impl<'a> AgentFetcher<'a> {
                 return RangeFetchOutcome {
                     outcome: TransferOutcome::unsent(placeholder_target(), error, started),
                     moved: 0,
-                    told: ContentInfo::default(),
+                    told: LengthAndValidator::default(),
                 };
             }
         };
-        let noted = Arc::new(Mutex::new((ContentInfo::default(), 0)));
+        let noted = Arc::new(Mutex::new((LengthAndValidator::default(), 0)));
         let sink = TrackingSink {
             sink: BlockingOutputSink::new(DescriptorWriter::new(output), None),
             noted: Arc::clone(&noted),
@@ -349,7 +353,7 @@ fn mirror_of(url: &str, options: &RequestOptions, outcome: &TransferOutcome) -> 
         && authorization.is_none()
         && auth.user.is_none()
         && auth.bearer.is_none()
-        && matches!(auth.netrc, NetrcText::Off)
+        && matches!(auth.netrc, NetrcFileUse::Off)
         && cookie.is_none()
         && tls.identity.is_none();
     let has_user = |target: Target| target.userinfo_bytes().is_some();
@@ -377,7 +381,7 @@ fn placeholder_target() -> Target {
 }
 
 /// Converts the result of a call, which the agent sent, to a [`TransferOutcome`].
-fn finished_outcome(mut done: AgentCallResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
+fn finished_outcome(mut done: AgentTransferResult, began: Option<ResponseStart>, started: Instant) -> TransferOutcome {
     let head = done.take_head().or_else(|| began.and_then(|began| ResponseHead::from_raw(&began.head)));
     let mut facts = Box::new(done.facts);
     facts.version = head.as_ref().map(ResponseHead::version);

@@ -12,7 +12,7 @@ use haul::buffer_pool::BufferLease;
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::FileSink;
 use haul::sink::partial::PartialFile;
-use haul::sink::{BodyInfo, ExistingPartialContent, Sink};
+use haul::sink::{ExistingPartialContent, ResponseForSink, Sink};
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 use haul_policy::range::validator::Validator;
 
@@ -24,12 +24,12 @@ pub(crate) const NOT_MODIFIED: u16 = 304;
 /// The complete length in bytes and the validator of a response's content. Each is `None` if it is
 /// unknown.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ContentInfo {
+pub(super) struct LengthAndValidator {
     pub(super) total: Option<u64>,
     pub(super) validator: Option<Validator>,
 }
 
-impl ContentInfo {
+impl LengthAndValidator {
     pub(super) fn from_response_start(began: Option<&ResponseStart>) -> Self {
         began.map_or_else(Self::default, |began| Self { total: began.total, validator: began.validator.clone() })
     }
@@ -51,22 +51,22 @@ pub(super) struct DeliveredPrefix {
 /// validator, and the number of written bytes, in `noted`.
 pub(super) struct TrackingSink {
     pub(super) sink: BlockingOutputSink,
-    pub(super) noted: Arc<Mutex<(ContentInfo, u64)>>,
+    pub(super) noted: Arc<Mutex<(LengthAndValidator, u64)>>,
     pub(super) skipped: Option<DeliveredPrefix>,
 }
 
 impl TrackingSink {
-    fn update(&self, note: impl FnOnce(&mut (ContentInfo, u64))) {
+    fn update(&self, note: impl FnOnce(&mut (LengthAndValidator, u64))) {
         note(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 impl Sink for TrackingSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         if self.skipped.as_ref().is_some_and(|skipped| strong_validator(begin.head).as_ref() != Some(&skipped.of)) {
             return Err(Error::new(ErrorKind::Changed, "the content changed while it was fetched"));
         }
-        self.update(|(told, _)| *told = ContentInfo { total: begin.total, validator: begin.validator.cloned() });
+        self.update(|(told, _)| *told = LengthAndValidator { total: begin.total, validator: begin.validator.cloned() });
         self.sink.begin(begin)
     }
 
@@ -114,19 +114,19 @@ impl Sink for TrackingSink {
 
 /// A file sink that leaves the existing file unchanged if the response has the status 304 (Not
 /// Modified).
-pub(super) struct NotModifiedSink {
+pub(super) struct KeepFileIfNotModifiedSink {
     sink: FileSink,
     is_unchanged: bool,
 }
 
-impl NotModifiedSink {
+impl KeepFileIfNotModifiedSink {
     pub(super) fn new(sink: FileSink) -> Self {
         Self { sink, is_unchanged: false }
     }
 }
 
-impl Sink for NotModifiedSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+impl Sink for KeepFileIfNotModifiedSink {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.is_unchanged = begin.head.status() == NOT_MODIFIED;
         if self.is_unchanged { Ok(()) } else { self.sink.begin(begin) }
     }

@@ -4,13 +4,13 @@
 //! The files are read while the process is still root, because only root can read them.
 //!
 //! ```
-//! use haul_cli::apt::auth_conf::{CredentialMatch, find};
+//! use haul_cli::apt::auth_conf::{AuthConfLookupResult, find};
 //!
 //! let text = "machine deb.example/private login me password secret";
 //! let ask = |url: &str| find(text, &haul::Target::parse(url).unwrap());
-//! assert_eq!(ask("https://deb.example/private/x.deb"), CredentialMatch::Login("me".into(), "secret".into()));
-//! assert_eq!(ask("https://deb.example/x.deb"), CredentialMatch::Nothing);
-//! assert_eq!(ask("http://deb.example/private/x.deb"), CredentialMatch::InTheClear("deb.example/private".into()));
+//! assert_eq!(ask("https://deb.example/private/x.deb"), AuthConfLookupResult::Login("me".into(), "secret".into()));
+//! assert_eq!(ask("https://deb.example/x.deb"), AuthConfLookupResult::Nothing);
+//! assert_eq!(ask("http://deb.example/private/x.deb"), AuthConfLookupResult::InTheClear("deb.example/private".into()));
 //! ```
 
 use std::fs;
@@ -29,7 +29,7 @@ pub struct AptAuthFiles {
 
 /// The result of a search for the credentials of a URL in apt's `auth.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CredentialMatch {
+pub enum AuthConfLookupResult {
     /// No entry matches the URL.
     Nothing,
     /// The user and the password, in this order, of the first entry that matches the URL.
@@ -62,13 +62,13 @@ impl AptAuthFiles {
         let mut warnings = Vec::new();
         for (path, text) in &self.files {
             match find(text, target) {
-                CredentialMatch::Login(user, password) => return (Some((user, password)), warnings),
-                CredentialMatch::InTheClear(machine) => warnings.push(format!(
+                AuthConfLookupResult::Login(user, password) => return (Some((user, password)), warnings),
+                AuthConfLookupResult::InTheClear(machine) => warnings.push(format!(
                     "{}: Credentials for {machine} match, but the protocol is not encrypted. Annotate with {}:// to use.",
                     path.display(),
                     target.scheme().as_str(),
                 )),
-                CredentialMatch::Nothing => {}
+                AuthConfLookupResult::Nothing => {}
             }
         }
         (None, warnings)
@@ -87,10 +87,10 @@ fn is_conf_file(path: &Path) -> bool {
 /// Searches the text of one apt_auth.conf(5) file for the first entry that matches the target and
 /// may be used for it.
 #[must_use]
-pub fn find(text: &str, target: &Target) -> CredentialMatch {
+pub fn find(text: &str, target: &Target) -> AuthConfLookupResult {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let mut words = lines.flat_map(str::split_whitespace).peekable();
-    let mut clear = CredentialMatch::Nothing;
+    let mut clear = AuthConfLookupResult::Nothing;
     while let Some(word) = words.next() {
         if word != "machine" {
             continue;
@@ -109,8 +109,8 @@ pub fn find(text: &str, target: &Target) -> CredentialMatch {
         let is_meant = scheme.is_none_or(|scheme| scheme == target.scheme().as_str()) && matches_target(place, target);
         match scheme {
             _ if !is_meant => {}
-            None if target.scheme().as_str() != "https" => clear = CredentialMatch::InTheClear(place.to_owned()),
-            _ => return CredentialMatch::Login(user, password),
+            None if target.scheme().as_str() != "https" => clear = AuthConfLookupResult::InTheClear(place.to_owned()),
+            _ => return AuthConfLookupResult::Login(user, password),
         }
     }
     clear
@@ -134,12 +134,12 @@ fn matches_target(place: &str, target: &Target) -> bool {
 mod tests {
     use super::*;
 
-    fn ask(text: &str, url: &str) -> CredentialMatch {
+    fn ask(text: &str, url: &str) -> AuthConfLookupResult {
         find(text, &Target::parse(url).unwrap())
     }
 
-    fn login(user: &str, password: &str) -> CredentialMatch {
-        CredentialMatch::Login(user.into(), password.into())
+    fn login(user: &str, password: &str) -> AuthConfLookupResult {
+        AuthConfLookupResult::Login(user.into(), password.into())
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             "# machine h login no password no\nmachine h/a\n\tlogin u1 password p1\nmachine h login u2 password p2";
         assert_eq!(ask(text, "https://h/a/x"), login("u1", "p1"));
         assert_eq!(ask(text, "https://h/b"), login("u2", "p2"));
-        assert_eq!(ask(text, "https://other/a"), CredentialMatch::Nothing);
+        assert_eq!(ask(text, "https://other/a"), AuthConfLookupResult::Nothing);
         assert_eq!(ask("machine h login machine password x", "https://h/"), login("machine", "x"));
     }
 
@@ -156,12 +156,12 @@ mod tests {
     fn auth_conf_entry_requires_its_port_and_scheme() {
         assert_eq!(ask("machine h:8443 login u password p", "https://h:8443/"), login("u", "p"));
         assert_eq!(ask("machine h login u password p", "https://h:8443/"), login("u", "p"));
-        assert_eq!(ask("machine h:8443 login u password p", "https://h/"), CredentialMatch::Nothing);
-        assert_eq!(ask("machine h/a login u password p", "https://h:8443/a"), CredentialMatch::Nothing);
+        assert_eq!(ask("machine h:8443 login u password p", "https://h/"), AuthConfLookupResult::Nothing);
+        assert_eq!(ask("machine h/a login u password p", "https://h:8443/a"), AuthConfLookupResult::Nothing);
         assert_eq!(ask("machine h:8443/a login u password p", "https://h:8443/a"), login("u", "p"));
         assert_eq!(ask("machine http://h login u password p", "http://h/"), login("u", "p"));
-        assert_eq!(ask("machine http://h login u password p", "https://h/"), CredentialMatch::Nothing);
-        assert_eq!(ask("machine h login u password p", "http://h/"), CredentialMatch::InTheClear("h".into()));
+        assert_eq!(ask("machine http://h login u password p", "https://h/"), AuthConfLookupResult::Nothing);
+        assert_eq!(ask("machine h login u password p", "http://h/"), AuthConfLookupResult::InTheClear("h".into()));
         let both = "machine h login u password p\nmachine http://h login v password w";
         assert_eq!(ask(both, "http://h/"), login("v", "w"));
     }

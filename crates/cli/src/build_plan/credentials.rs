@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSigner};
 use haul_policy::proxy::{NoProxy, ProxyEnvironment};
 
 use super::{PlanBuilder, has_field, misused_option_error};
@@ -48,7 +48,7 @@ impl PlanBuilder<'_> {
 
     /// Returns the settings for signing requests by RFC 9421. Returns `None` if no such option is
     /// given.
-    fn message_signature(&mut self, parsed: ParsedMessageSignature) -> Result<Option<MessageSignature>, UsageError> {
+    fn message_signature(&mut self, parsed: ParsedMessageSignature) -> Result<Option<MessageSigner>, UsageError> {
         let ParsedMessageSignature { algorithm, components, key, key_id } = parsed;
         if algorithm.is_none() && components.is_none() && key.is_none() && key_id.is_none() {
             return Ok(None);
@@ -62,7 +62,7 @@ impl PlanBuilder<'_> {
         };
         let key_id = key_id
             .ok_or_else(|| misused_option_error("--httpsig-keyid", "the key has no name; use --httpsig-keyid"))?;
-        MessageSignature::new(algorithm.unwrap_or_default(), &digits, &key_id, components.as_deref())
+        MessageSigner::new(algorithm.unwrap_or_default(), &digits, &key_id, components.as_deref())
             .map(Some)
             .map_err(|error| misused_option_error(option, &error.to_string()))
     }

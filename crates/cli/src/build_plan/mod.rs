@@ -5,10 +5,10 @@
 //! contradictory options.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFileAccess, parse::parse, build_plan::resolve, plan::BodyArg};
+//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::BodyArg};
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
-//! let plan = resolve(parse(args, &mut SystemFileAccess).unwrap(), &mut SystemFileAccess).unwrap();
+//! let plan = resolve(parse(args, &mut SystemFilesAndEnvironment).unwrap(), &mut SystemFilesAndEnvironment).unwrap();
 //! let request = &plan.operations[0].stages[0].request;
 //! assert_eq!(request.method, "POST");
 //! assert_eq!(request.body, Some(BodyArg::Bytes(b"a=1&b=2".to_vec())));
@@ -30,16 +30,16 @@ use std::path::Path;
 
 use haul_policy::proxy::ProxyEnvironment;
 
-use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
+use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
 use crate::extracted_value_name::ValueName;
-use crate::file_access::FileAccess;
+use crate::file_access::FilesAndEnvironment;
 use crate::flags::header_field;
 use crate::parsed_args::{
     DataOptionKind, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, ParsedUrlGroup, TextOrFile,
 };
 use crate::plan::{
-    BodyArg, ContinueAt, ExistingFilePolicy, HeaderArg, OutputArg, PlaceholderEncoding, PlaceholderSyntax,
-    RecordOutputArgs, RecordOutputFormat, ReportArgs, RequestArgs, RunPlan, StageArgs, UploadArg, UrlGroup,
+    BodyArg, ContinueAt, ExistingFilePolicy, HeadAndWriteOutArgs, HeaderArg, OutputArg, PlaceholderEncoding,
+    PlaceholderSyntax, RecordOutputArgs, RecordOutputFormat, RequestArgs, RunPlan, StageArgs, UploadArg, UrlGroup,
     ValueTemplate,
 };
 use crate::program_persona::ProgramPersona;
@@ -48,7 +48,7 @@ use crate::write_out::WriteOut;
 
 /// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller must print
 /// that text (such as `--help`) and not call this function.
-pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan, UsageError> {
+pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Result<RunPlan, UsageError> {
     job_restrictions::check(&parsed)?;
     // curl says them as it reads, and so before it reads of a -s.
     let outspoken = if parsed.global.persona.is_curl() { parsed.warnings.len() } else { 0 };
@@ -67,12 +67,12 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FileAccess) -> Result<RunPlan
     conflicts::check_archive(&parsed.global, &operations)?;
     reserved_files::check(&parsed.global, &operations)?;
     let mut global = parsed.global;
-    global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
+    global.agent = resolver.agent(global.agent).map(|agent| AgentOptionValues { idle: global.agent_idle, ..agent });
     Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
 }
 
 struct PlanBuilder<'f> {
-    files: &'f mut dyn FileAccess,
+    files: &'f mut dyn FilesAndEnvironment,
     warnings: Vec<String>,
     notes: Vec<String>,
     persona: ProgramPersona,
@@ -87,18 +87,18 @@ struct PlanBuilder<'f> {
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
 /// `--agent`. The value of the variable is the path of a socket, or `1` for the default path.
 /// Returns `None` if the variable is unset, empty or `0`.
-pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentArgs> {
+pub fn agent_from_variable(variable: Option<OsString>) -> Option<AgentOptionValues> {
     let variable = variable?;
     let socket = match variable.as_encoded_bytes() {
         b"" | b"0" => return None,
         b"1" => None,
         _ => Some(variable.into()),
     };
-    Some(AgentArgs { socket, idle: DEFAULT_IDLE_TIME })
+    Some(AgentOptionValues { socket, idle: DEFAULT_IDLE_TIME })
 }
 
 impl PlanBuilder<'_> {
-    fn agent(&self, given: Option<AgentArgs>) -> Option<AgentArgs> {
+    fn agent(&self, given: Option<AgentOptionValues>) -> Option<AgentOptionValues> {
         given.or_else(|| agent_from_variable(self.files.variable("HAUL_AGENT")))
     }
 
@@ -279,7 +279,7 @@ impl PlanBuilder<'_> {
             request: self.request(stage.request, uploads, placeholders)?,
             transfer: stage.transfer,
             proxy: self.proxy(stage.proxy)?,
-            report: ReportArgs {
+            report: HeadAndWriteOutArgs {
                 include: stage.include,
                 dump_header: stage.dump_header,
                 doubles_heads: false,

@@ -5,7 +5,7 @@ use haul_policy::secrets::is_secret_field;
 
 use super::misused_option_error;
 use crate::parsed_args::{ParsedDataOption, ParsedHeaderOption, ParsedUrlGroup, TextOrFile};
-use crate::plan::{HeaderArg, RecordInputArgs, UploadArg, UrlList, UrlSource};
+use crate::plan::{HeaderArg, RecordInputArgs, UploadArg, UrlSource, UrlSources};
 use crate::record_input::RecordInputFormat;
 use crate::usage_error::UsageError;
 
@@ -22,7 +22,7 @@ pub(super) fn take_record_args(
         };
     };
     let mut urls = Vec::new();
-    let mut lists = UrlList::default();
+    let mut lists = UrlSources::default();
     for source in group.urls.iter() {
         match source {
             UrlSource::InputFile(path) => lists.push_input_file(path),

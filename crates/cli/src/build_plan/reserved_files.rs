@@ -18,7 +18,7 @@ use crate::plan::{
     BodyArg, FormPartSource, GlobalArgs, RequestArgs, StageArgs, StateFileArg, UploadArg, UrlGroup, UrlSource,
 };
 use crate::usage_error::UsageError;
-use crate::write_out::{WriteOut, WriteOutStream};
+use crate::write_out::{WriteOut, WriteOutDestination};
 
 /// A file that haul itself writes during the run, and that no other option may name.
 struct OwnFile {
@@ -170,8 +170,8 @@ fn files_of_stage(stage: &StageArgs) -> Vec<(&'static str, &Path)> {
     }
     let streams = stage.report.write_out.iter().flat_map(WriteOut::streams);
     files.extend(streams.filter_map(|stream| match stream {
-        WriteOutStream::File(path, _) => Some(("--write-out", path.as_path())),
-        WriteOutStream::Stdout | WriteOutStream::Stderr => None,
+        WriteOutDestination::File(path, _) => Some(("--write-out", path.as_path())),
+        WriteOutDestination::Stdout | WriteOutDestination::Stderr => None,
     }));
     files.extend(files_of_body(&stage.request));
     files

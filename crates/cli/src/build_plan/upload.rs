@@ -5,7 +5,7 @@ use std::path::Path;
 use haul_policy::glob::UrlGlob;
 
 use super::{PlanBuilder, misused_option_error};
-use crate::plan::{UploadArg, UrlList};
+use crate::plan::{UploadArg, UrlSources};
 use crate::usage_error::UsageError;
 
 /// The maximum number of files of one `-T` glob that are checked before the first one is uploaded.
@@ -15,7 +15,7 @@ impl PlanBuilder<'_> {
     pub(super) fn uploads(
         &mut self,
         mut uploads: Vec<UploadArg>,
-        urls: &UrlList,
+        urls: &UrlSources,
         globoff: bool,
     ) -> Result<Vec<UploadArg>, UsageError> {
         if uploads.len() > urls.len() {

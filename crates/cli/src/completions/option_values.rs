@@ -75,7 +75,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::file_access::SystemFileAccess;
+    use crate::file_access::SystemFilesAndEnvironment;
     use crate::flags::{FLAGS, HelpCategory};
     use crate::parse::parse_as;
     use crate::program_persona::ProgramPersona;
@@ -94,7 +94,7 @@ mod tests {
                 let parsed = parse_as(
                     ProgramPersona::Haul,
                     words.iter().map(OsString::from).collect::<Vec<_>>(),
-                    &mut SystemFileAccess,
+                    &mut SystemFilesAndEnvironment,
                 );
                 assert!(parsed.is_ok(), "--{option} {value}: {:?}", parsed.err());
             }

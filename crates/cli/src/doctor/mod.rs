@@ -19,7 +19,7 @@ use std::io::Write;
 use haul::{Error, ErrorKind};
 
 use crate::build_plan;
-use crate::file_access::{Stdout, SystemFileAccess};
+use crate::file_access::{Stdout, SystemFilesAndEnvironment};
 use crate::parse;
 use crate::plan::{RunPlan, UrlSource};
 use crate::program_persona::ProgramPersona;
@@ -83,9 +83,9 @@ fn run_diagnosis(words: &[OsString]) -> Result<haul::Result<u8>, UsageError> {
     }
     let (format, args) = split_off_format(words)?;
     let count = args.len();
-    let parsed = parse::parse_as(ProgramPersona::Haul, args, &mut SystemFileAccess)?;
+    let parsed = parse::parse_as(ProgramPersona::Haul, args, &mut SystemFilesAndEnvironment)?;
     secret_arguments::blank_in_process_list(count, &parsed.secrets);
-    let plan = build_plan::resolve(parsed, &mut SystemFileAccess)?;
+    let plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment)?;
     let url = only_url(&plan)?;
     Ok(probes::diagnose(&plan, url).and_then(|diagnosis| {
         let text = match format {

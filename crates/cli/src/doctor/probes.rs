@@ -40,7 +40,7 @@ const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(300);
 const SHOWN_FIELDS: [&str; 6] = ["server", "content-type", "content-length", "vary", "alt-svc", "via"];
 
 /// The settings that all probes share.
-struct Probes<'a> {
+struct ProbeSettings<'a> {
     stage: &'a StageArgs,
     /// The request that the command line describes, as the base for the requests of the probes.
     base: RequestOptions,
@@ -56,7 +56,7 @@ pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
     let stage = &plan.operations[0].stages[0];
     let target = parse_target(stage, url)?;
     let proxy = environment::proxy(stage, &target);
-    let probes = Probes { stage, base: request_variants::base_request(plan, stage)?, proxy };
+    let probes = ProbeSettings { stage, base: request_variants::base_request(plan, stage)?, proxy };
     let mut diagnosis = Diagnosis::default();
     diagnosis.add(environment::section(stage, &target));
     let addresses = probes.look_up(&target, &mut diagnosis)?;
@@ -83,7 +83,7 @@ pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
     Ok(diagnosis)
 }
 
-impl Probes<'_> {
+impl ProbeSettings<'_> {
     fn send(&self, target: Target, options: RequestOptions) -> Result<TransferOutcome> {
         let client = request_variants::client(self.stage)?;
         Ok(self.send_by(&client, target, options).0)
@@ -437,7 +437,7 @@ struct MeasuringSink {
 }
 
 impl Sink for MeasuringSink {
-    fn begin(&mut self, _begin: &haul::sink::BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &haul::sink::ResponseForSink<'_>) -> Result<()> {
         (self.bytes, self.since) = (0, Instant::now());
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! connections open.
 
 use super::prelude::*;
-use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
+use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
 
 pub(super) struct AgentFlag;
 
@@ -26,7 +26,7 @@ impl Flag for AgentFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        args.global.agent = Some(AgentArgs {
+        args.global.agent = Some(AgentOptionValues {
             socket: match value {
                 FlagValue::Absent => None,
                 value => Some(value.path()?),

@@ -1,6 +1,6 @@
 //! The option `--dns-servers`: sets the DNS servers to ask.
 
-use haul::net::dns::DnsServers;
+use haul::net::dns::ChosenDnsServers;
 
 use super::prelude::*;
 
@@ -23,7 +23,7 @@ impl Flag for DnsServersFlag {
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
         let form = UsageErrorReason::BadSyntax("ADDRESS[:PORT][,ADDRESS[:PORT]]...");
-        args.transfer().dns.servers = DnsServers::parse(value.text()?).map_err(|_| form)?.servers;
+        args.transfer().dns.servers = ChosenDnsServers::parse(value.text()?).map_err(|_| form)?.servers;
         Ok(())
     }
 }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::*;
 use crate::build_plan::resolve;
-use crate::file_access::FileAccess;
+use crate::file_access::FilesAndEnvironment;
 use crate::parse::parse;
 
-/// A [`FileAccess`] in which every file exists. A file with the extension `hex` contains a key. Any
+/// A [`FilesAndEnvironment`] in which every file exists. A file with the extension `hex` contains a key. Any
 /// other file contains a line that is valid as a config line, as a header field and as data.
 struct AnyFileAccess;
 
-impl FileAccess for AnyFileAccess {
+impl FilesAndEnvironment for AnyFileAccess {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.extension() {
             Some(extension) if extension == "hex" => Ok(Box::new(&[b'7'; 64][..])),

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agent::{AgentArgs, DEFAULT_IDLE_TIME};
+use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
 
 /// The parsed command line of ftp(1) or fetch(1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,14 +55,14 @@ pub struct FtpArgs {
     pub insecure: bool,
     /// `--agent` and `--agent-idle`, or the environment variable `HAUL_AGENT`; `None` if the agent
     /// is not used.
-    pub agent: Option<AgentArgs>,
+    pub agent: Option<AgentOptionValues>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
-    pub fetch: Option<FetchProgramArgs>,
+    pub fetch: Option<FetchOnlyArgs>,
 }
 
 /// The arguments that fetch(1) has and ftp(1) has not ([`fetch_args`](super::fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FetchProgramArgs {
+pub struct FetchOnlyArgs {
     /// `-S`: the length in bytes that the content must have; `None` accepts any length.
     pub length: Option<u64>,
     /// `-A`: does not follow redirects.
@@ -100,8 +100,10 @@ impl FtpArgs {
     /// # Errors
     /// The message about the invalid option or value.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let args =
-            parse(words, &OptionLetters { valued: LETTERS_WITH_VALUE, set: Self::set, give: Self::set_with_value })?;
+        let args = parse(
+            words,
+            &OptionLetterTable { valued: LETTERS_WITH_VALUE, set: Self::set, give: Self::set_with_value },
+        )?;
         if args.urls.is_empty() {
             return Err("usage: ftp [-46CMmTuVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
         }
@@ -118,7 +120,9 @@ impl FtpArgs {
     ) -> Result<bool, String> {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         match name {
-            "agent" => self.agent = Some(AgentArgs { socket: value.map(PathBuf::from), idle: DEFAULT_IDLE_TIME }),
+            "agent" => {
+                self.agent = Some(AgentOptionValues { socket: value.map(PathBuf::from), idle: DEFAULT_IDLE_TIME })
+            }
             "agent-idle" => {
                 let given = match value {
                     Some(value) => value.to_owned(),
@@ -190,7 +194,7 @@ impl FtpArgs {
 }
 
 /// The option letters of ftp(1) or fetch(1), and the functions that apply them.
-pub(super) struct OptionLetters {
+pub(super) struct OptionLetterTable {
     /// The letters of the options that take a value.
     pub(super) valued: &'static str,
     /// Applies the option with this letter, which has no value.
@@ -200,7 +204,7 @@ pub(super) struct OptionLetters {
 }
 
 /// Parses a command line as getopt(3) does, but also accepts options after URLs.
-pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &OptionLetters) -> Result<FtpArgs, String> {
+pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &OptionLetterTable) -> Result<FtpArgs, String> {
     let mut args = FtpArgs::default();
     let mut idle = DEFAULT_IDLE_TIME;
     let words = &mut words.into_iter() as &mut dyn Iterator<Item = OsString>;

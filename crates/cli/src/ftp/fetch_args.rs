@@ -15,7 +15,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::args::{self, FtpArgs, OptionLetters, seconds};
+use super::args::{self, FtpArgs, OptionLetterTable, seconds};
 
 /// The letters of fetch(1)'s options that take a value. `B` (the size of a buffer) and `N` (a netrc
 /// file) have no effect here.
@@ -33,7 +33,7 @@ const RETRY_WAIT: Duration = Duration::from_secs(10);
 /// # Errors
 /// The message about the invalid option or value.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<FtpArgs, String> {
-    let mut args = args::parse(words, &OptionLetters { valued: LETTERS_WITH_VALUE, set, give: set_with_value })?;
+    let mut args = args::parse(words, &OptionLetterTable { valued: LETTERS_WITH_VALUE, set, give: set_with_value })?;
     if args.urls.is_empty() {
         return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
     }

@@ -54,7 +54,7 @@ use crate::agent::local_fetch_sinks::NOT_MODIFIED;
 use crate::file_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
-use args::{FetchProgramArgs, FtpArgs, FtpOutput};
+use args::{FetchOnlyArgs, FtpArgs, FtpOutput};
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// The maximum wait before a retry, even if the `Retry-After` of the response is longer. A longer
@@ -115,7 +115,7 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     };
     args.agent =
         args.agent.or_else(|| crate::build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
-    let fetcher = FtpClient { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
+    let fetcher = FtpCommandRun { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
         Err(error) => {
@@ -125,12 +125,12 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     }
 }
 
-struct FtpClient {
+struct FtpCommandRun {
     args: FtpArgs,
     name: String,
 }
 
-impl FtpClient {
+impl FtpCommandRun {
     fn run(&self) -> Result<u8> {
         let options = self.options()?;
         let client = Client::new();
@@ -308,7 +308,7 @@ impl FtpClient {
     /// modification time. Returns the exit code of the process.
     fn check_fetched_file(
         &self,
-        fetch: &FetchProgramArgs,
+        fetch: &FetchOnlyArgs,
         url: &str,
         path: &Path,
         outcome: &TransferOutcome,
@@ -432,7 +432,7 @@ fn error_message(target: &Target, outcome: &TransferOutcome, error: &Error) -> O
 /// Returns the error message of fetch(1) for a failed transfer, which begins with the URL. Returns
 /// `None` if the transfer failed because the reader of standard output closed it early.
 fn fetch_error_message(
-    fetch: &FetchProgramArgs,
+    fetch: &FetchOnlyArgs,
     target: &Target,
     outcome: &TransferOutcome,
     error: &Error,

@@ -285,7 +285,7 @@ mod tests {
 
     fn command(words: &[&str]) -> Vec<GivenOption> {
         let words = words.iter().map(|word| OsString::from(*word));
-        let parsed = crate::parse::parse_recorded(words, &mut crate::file_access::SystemFileAccess);
+        let parsed = crate::parse::parse_recorded(words, &mut crate::file_access::SystemFilesAndEnvironment);
         parsed.unwrap().given.unwrap()
     }
 

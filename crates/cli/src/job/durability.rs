@@ -61,10 +61,10 @@ impl DurableState {
 
 /// The output, and the file systems of the files, that a job must sync.
 #[derive(Default)]
-pub(super) struct SyncTargets(Mutex<SyncTargetSet>);
+pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
 
 #[derive(Default)]
-struct SyncTargetSet {
+struct FileSystemsToSync {
     output: Option<Arc<OwnedFd>>,
     /// The directories whose file systems are already in `file_systems`.
     directories: HashSet<PathBuf>,
@@ -73,7 +73,7 @@ struct SyncTargetSet {
 }
 
 impl SyncTargets {
-    fn lock(&self) -> MutexGuard<'_, SyncTargetSet> {
+    fn lock(&self) -> MutexGuard<'_, FileSystemsToSync> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 4 << 20;
 /// The queue of events for the thread that writes the job's file.
 #[derive(Default)]
 pub(super) struct EventQueue {
-    state: Mutex<QueueState>,
+    state: Mutex<JobEventQueueState>,
     /// Wakes the writer thread when an event has arrived.
     arrived: Condvar,
     /// Wakes the threads that wait for room in the queue.
@@ -27,12 +27,12 @@ pub(super) struct EventQueue {
 }
 
 #[derive(Default)]
-struct QueueState {
+struct JobEventQueueState {
     events: Vec<JobEvent>,
     /// The size, in bytes, of the values and list texts in the queued events.
     bytes: usize,
     has_end: bool,
-    sleep: WriterThreadState,
+    sleep: WriterThreadWait,
     /// The number of threads that wait for room in the queue.
     waiting: usize,
     is_closed: bool,
@@ -40,7 +40,7 @@ struct QueueState {
 
 /// The state of the writer thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum WriterThreadState {
+enum WriterThreadWait {
     /// The writer thread handles events.
     #[default]
     Awake,
@@ -50,7 +50,7 @@ enum WriterThreadState {
     Pausing,
 }
 
-impl QueueState {
+impl JobEventQueueState {
     fn is_full(&self) -> bool {
         self.events.len() >= MAX_EVENTS || self.bytes >= MAX_BYTES
     }
@@ -63,7 +63,7 @@ impl QueueState {
 }
 
 impl EventQueue {
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
+    fn lock(&self) -> MutexGuard<'_, JobEventQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,12 +87,12 @@ impl EventQueue {
             (_, event) => state.events.push(event),
         }
         let wakes = match state.sleep {
-            WriterThreadState::Awake => false,
-            WriterThreadState::Idle => true,
-            WriterThreadState::Pausing => state.is_urgent(),
+            WriterThreadWait::Awake => false,
+            WriterThreadWait::Idle => true,
+            WriterThreadWait::Pausing => state.is_urgent(),
         };
         if wakes {
-            state.sleep = WriterThreadState::Awake;
+            state.sleep = WriterThreadWait::Awake;
             self.arrived.notify_one();
         }
         true
@@ -105,7 +105,7 @@ impl EventQueue {
         let mut state = self.lock();
         loop {
             if state.events.is_empty() {
-                state.sleep = WriterThreadState::Idle;
+                state.sleep = WriterThreadWait::Idle;
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
@@ -113,10 +113,10 @@ impl EventQueue {
             if left.is_zero() || state.is_urgent() {
                 break;
             }
-            state.sleep = WriterThreadState::Pausing;
+            state.sleep = WriterThreadWait::Pausing;
             (state, _) = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         }
-        state.sleep = WriterThreadState::Awake;
+        state.sleep = WriterThreadWait::Awake;
         std::mem::swap(&mut state.events, events);
         state.bytes = 0;
         if state.waiting > 0 {

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::durability::checkpoint;
 use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
-use crate::job_types::{ArchivePosition, ArchivedPayload, HeldArchive};
+use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 
 /// Records the end of the archive, and the payloads that were added to it, in the job's file.
 pub(super) fn write_position_and_payloads(
@@ -74,7 +74,7 @@ impl JobRun {
     }
 
     /// Sets the archive, to which the job's writer appends the exchanges of each recorded transfer.
-    pub(crate) fn set_archive(&self, archive: Arc<dyn HeldArchive>) {
+    pub(crate) fn set_archive(&self, archive: Arc<dyn ArchiveWithHeldRecords>) {
         self.shared().set_archive(archive);
     }
 }

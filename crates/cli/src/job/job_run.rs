@@ -36,7 +36,7 @@ pub(crate) struct JobRun {
     path: PathBuf,
     shared: Arc<JobShared>,
     events: Arc<EventQueue>,
-    state: Mutex<RunState>,
+    state: Mutex<JobFileAndThreads>,
     leftovers: LeftoverFiles,
     values: PageValues,
     /// The state of the list files at the beginning of the run.
@@ -50,7 +50,7 @@ pub(crate) struct JobRun {
 }
 
 /// The parts of a job's run that are needed only at its beginning and at its end.
-struct RunState {
+struct JobFileAndThreads {
     file: Option<JobFile>,
     settings: JobSettings,
     writer: Option<JoinHandle<()>>,
@@ -114,7 +114,7 @@ impl JobRun {
             output_end: settings.output_end,
             refresh_round: settings.refresh_round,
             run,
-            state: super::writer::WriterState::default(),
+            state: super::writer::UncommittedJobEvents::default(),
         };
         let no_thread = |error| Error::with_source(ErrorKind::Write, "no thread for the job's file", error);
         let queue = Arc::clone(&events);
@@ -128,7 +128,7 @@ impl JobRun {
         let (stop, stopped) = channel();
         let synced = std::thread::Builder::new().name("haul-job-sync".to_owned()).spawn(move || syncer.run(&stopped));
         let refresh = refreshes.then_some(settings.refresh_round);
-        let state = RunState {
+        let state = JobFileAndThreads {
             file: Some(file),
             settings,
             writer: Some(writer.map_err(no_thread)?),
@@ -148,7 +148,7 @@ impl JobRun {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, RunState> {
+    fn lock(&self) -> MutexGuard<'_, JobFileAndThreads> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

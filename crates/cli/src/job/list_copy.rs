@@ -20,7 +20,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::event_queue::EventQueue;
 use super::job_error::{DatabaseResult, database_error};
 use super::schema::NUMBER_BITS;
-use super::writer::{CopiedList, JobEvent, JobShared};
+use super::writer::{CommittedListChunks, JobEvent, JobShared};
 
 /// The size, in bytes, of the chunks in which a list is stored.
 const CHUNK: usize = 64 << 10;
@@ -53,7 +53,7 @@ fn read_chunk(connection: &Connection, source: i64, chunk: u64) -> DatabaseResul
 
 /// Returns the number of chunks of a list that earlier runs have copied, and whether they are the
 /// whole list. Adds the list to the job if it is new.
-pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CopiedList> {
+pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> DatabaseResult<CommittedListChunks> {
     let note = "INSERT OR IGNORE INTO list (source, name, is_copied, is_complete, size) VALUES (?1, ?2, 1, 0, 0)";
     connection.execute(note, params![source, name])?;
     let is_complete = "SELECT is_complete FROM list WHERE source = ?1";
@@ -61,7 +61,7 @@ pub(super) fn begin_copy(connection: &Connection, source: i64, name: &str) -> Da
     let count = "SELECT count(*) FROM list_text WHERE id BETWEEN ?1 AND ?2";
     let ends = params![chunk_id(source, 0), chunk_id(source + 1, 0) - 1];
     let chunks = connection.query_row(count, ends, |row| row.get::<_, i64>(0))?;
-    Ok(CopiedList { chunks: chunks as u64, is_complete })
+    Ok(CommittedListChunks { chunks: chunks as u64, is_complete })
 }
 
 /// Copies a list from a pipe into the job. Runs in a separate thread.
@@ -69,7 +69,7 @@ pub(super) struct ListCopier {
     pub(super) input: Box<dyn Read + Send>,
     pub(super) name: String,
     pub(super) source: i64,
-    pub(super) copied: CopiedList,
+    pub(super) copied: CommittedListChunks,
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
     pub(super) shared: Arc<JobShared>,

@@ -35,13 +35,13 @@ use std::path::{Path, PathBuf};
 
 use haul::{Error, ErrorKind, Result};
 
-use crate::file_access::SystemFileAccess;
+use crate::file_access::SystemFilesAndEnvironment;
 use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
 
 pub use crate::job_types::JobCommandError;
-pub(crate) use crate::job_types::{KnownUrl, UrlRunState};
+pub(crate) use crate::job_types::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
 pub(crate) use url_cursor::UrlCursor;
@@ -61,7 +61,7 @@ pub fn has_job_option(words: &[OsString]) -> bool {
 /// # Errors
 /// An option is wrong, or the job's file cannot be read.
 pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommandError> {
-    let mut parsed = parse_recorded(words, &mut SystemFileAccess).map_err(JobCommandError::Usage)?;
+    let mut parsed = parse_recorded(words, &mut SystemFilesAndEnvironment).map_err(JobCommandError::Usage)?;
     let given = parsed.given.take().unwrap_or_default();
     let Some(job) = &parsed.global.job else { return Ok(parsed) };
     if parsed.info.is_some() || parsed.agent_command.is_some() {
@@ -105,7 +105,7 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
         let text = format!("{}: failed to enter its directory {}", path.display(), settings.directory.display());
         Error::with_source(ErrorKind::Setup, text, error)
     })?;
-    let stored = parse_recorded(words, &mut SystemFileAccess).map_err(|error| {
+    let stored = parse_recorded(words, &mut SystemFilesAndEnvironment).map_err(|error| {
         let text = format!("its command line is refused by this haul: {error}");
         job_error::job_error(path, text)
     })?;

@@ -8,9 +8,9 @@ use rusqlite::{Connection, Row, params};
 
 use super::job_error::DatabaseResult;
 use super::schema::FIRST_LATER_STAGE_ID;
-use crate::job_types::KnownUrl;
+use crate::job_types::EarlierFetch;
 
-impl KnownUrl {
+impl EarlierFetch {
     /// Reads the columns `etag`, `last_modified`, `size` and `file` of a row. `first` is the index
     /// of the first of these columns.
     pub(super) fn from_row(row: &Row<'_>, first: usize) -> DatabaseResult<Self> {

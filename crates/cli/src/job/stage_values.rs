@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haul::fleet::{RecalledKind, RecalledTransfer, StageMemory, UnfinishedTransfers};
+use haul::fleet::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
 use haul::{Result, Target};
 use haul_policy::target::Origin;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
@@ -26,7 +26,7 @@ use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
 use super::value_lines;
 use super::writer::JobEvent;
-use crate::job_types::KnownUrl;
+use crate::job_types::EarlierFetch;
 
 /// The number of rows that one query reads.
 const ROWS_PER_READ: i64 = 1024;
@@ -99,7 +99,7 @@ pub(super) fn write_queued(
     Ok(())
 }
 
-impl StageMemory for JobRun {
+impl StageValueStore for JobRun {
     fn on_queued(&self, stage: usize, number: u64, value: &[u8]) {
         self.send(JobEvent::Queued { stage, number, value: value.to_vec() });
     }
@@ -119,18 +119,18 @@ impl StageMemory for JobRun {
     fn recall_values(
         &self,
         stage: usize,
-        kind: RecalledKind,
+        kind: StageValueKind,
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let connection = self.connection()?;
         let of_stage = "SELECT lines FROM stage_values WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
         let (select, parameters) = match kind {
-            RecalledKind::Queued => (
+            StageValueKind::Queued => (
                 "SELECT value FROM url WHERE id BETWEEN ?1 AND ?2 AND value IS NOT NULL ORDER BY id",
                 [row_id(stage, 0), row_id(stage + 1, 0) - 1],
             ),
-            RecalledKind::Kept => (of_stage, [stage as i64, 0]),
-            RecalledKind::Printed => (of_stage, [stage as i64, 1]),
+            StageValueKind::Kept => (of_stage, [stage as i64, 0]),
+            StageValueKind::Printed => (of_stage, [stage as i64, 1]),
         };
         let failed = |error| database_error(self.path(), error);
         let mut statement = connection.prepare(select).map_err(failed)?;
@@ -138,14 +138,14 @@ impl StageMemory for JobRun {
         while let Some(row) = rows.next().map_err(failed)? {
             let bytes = row.get_ref(0).map_err(failed)?.as_bytes().unwrap_or_default();
             match kind {
-                RecalledKind::Queued => value(bytes)?,
-                RecalledKind::Kept | RecalledKind::Printed => value_lines::for_each(bytes, &mut *value)?,
+                StageValueKind::Queued => value(bytes)?,
+                StageValueKind::Kept | StageValueKind::Printed => value_lines::for_each(bytes, &mut *value)?,
             }
         }
         Ok(())
     }
 
-    fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransfers> {
+    fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator> {
         Box::new(UnfinishedRows {
             connection: self.connection(),
             path: self.path().to_owned(),
@@ -228,7 +228,7 @@ struct UnfinishedRows {
 struct UnfinishedRow {
     number: u64,
     value: Vec<u8>,
-    known: KnownUrl,
+    known: EarlierFetch,
 }
 
 impl UnfinishedRows {
@@ -241,13 +241,13 @@ impl UnfinishedRows {
         let round = self.refresh.map(|round| round as i64);
         let rows = statement.query_map(params![ends.0, ends.1, ROWS_PER_READ, round], |row| {
             let number = row.get::<_, i64>(0)? as u64 & ((1 << NUMBER_BITS) - 1);
-            Ok(UnfinishedRow { number, value: row.get(1)?, known: KnownUrl::from_row(row, 2)? })
+            Ok(UnfinishedRow { number, value: row.get(1)?, known: EarlierFetch::from_row(row, 2)? })
         })?;
         rows.collect()
     }
 }
 
-impl UnfinishedTransfers for UnfinishedRows {
+impl UnfinishedTransferIterator for UnfinishedRows {
     fn next_transfer(&mut self) -> Result<Option<RecalledTransfer>> {
         if self.rows.is_empty() {
             let connection = match &self.connection {

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 
 use super::job_error::{DatabaseResult, database_error};
 use super::schema::FIRST_LATER_STAGE_ID;
-use crate::job_types::{KnownUrl, UrlRunState};
+use crate::job_types::{EarlierFetch, UrlRunState};
 
 /// The number of rows that one query reads.
 const ROWS_PER_READ: i64 = 4096;
@@ -21,7 +21,7 @@ const ROWS_PER_READ: i64 = 4096;
 pub(crate) struct UrlCursor {
     connection: Connection,
     path: PathBuf,
-    rows: VecDeque<(u64, Option<KnownUrl>)>,
+    rows: VecDeque<(u64, Option<EarlierFetch>)>,
     /// True if the job contains no further row after `rows`.
     is_at_end: bool,
     /// The sequence number of the refresh; `None` if this run does not refresh.
@@ -57,7 +57,7 @@ impl UrlCursor {
 
     /// Reads a batch of rows, from the URL with the index `from` on. Reads only rows whose URLs
     /// need no request or a conditional one.
-    fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<KnownUrl>)>> {
+    fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<EarlierFetch>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \
                       WHERE id >= ?1 AND id < ?2 AND (state <> 'again' AND (?4 IS NULL OR refresh_round = ?4) \
@@ -68,7 +68,7 @@ impl UrlCursor {
             if self.refresh.is_none() || row.get(1)? {
                 return Ok((number, None));
             }
-            Ok((number, Some(KnownUrl::from_row(row, 2)?)))
+            Ok((number, Some(EarlierFetch::from_row(row, 2)?)))
         })?;
         rows.collect()
     }

@@ -25,7 +25,7 @@ use super::job_archive;
 use super::job_error::{DatabaseResult, database_error};
 use super::stage_values::{self, StageValues};
 use super::url_row::{self, UrlRow, UrlState};
-use crate::job_types::{ArchivedPayload, HeldArchive};
+use crate::job_types::{ArchiveWithHeldRecords, ArchivedPayload};
 
 /// The minimum time between two commits. In a slow run, each row is committed as soon as its output
 /// is written. In a fast run, all rows of this time are committed together, because a commit costs
@@ -99,19 +99,19 @@ impl JobFailure {
 /// chunks.
 #[derive(Default)]
 pub(super) struct ListCopyProgress {
-    chunks: Mutex<HashMap<i64, CopiedList>>,
+    chunks: Mutex<HashMap<i64, CommittedListChunks>>,
     changed: Condvar,
 }
 
 /// The committed chunks of a list that comes from a pipe.
 #[derive(Clone, Copy, Default)]
-pub(super) struct CopiedList {
+pub(super) struct CommittedListChunks {
     pub(super) chunks: u64,
     pub(super) is_complete: bool,
 }
 
 impl ListCopyProgress {
-    pub(super) fn set(&self, source: i64, list: CopiedList) {
+    pub(super) fn set(&self, source: i64, list: CommittedListChunks) {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(source, list);
         self.changed.notify_all();
     }
@@ -149,12 +149,12 @@ pub(super) struct JobShared {
     pub(super) committed: Mutex<DurableState>,
     pub(super) targets: SyncTargets,
     /// The archive of the run; not set if the run has none.
-    pub(super) archive: OnceLock<Arc<dyn HeldArchive>>,
+    pub(super) archive: OnceLock<Arc<dyn ArchiveWithHeldRecords>>,
 }
 
 impl JobShared {
     /// Sets the archive of the run.
-    pub(super) fn set_archive(&self, archive: Arc<dyn HeldArchive>) {
+    pub(super) fn set_archive(&self, archive: Arc<dyn ArchiveWithHeldRecords>) {
         let _ = self.archive.set(archive);
     }
 }
@@ -189,12 +189,12 @@ pub(super) struct JobWriter {
     pub(super) run: i64,
     /// The number of refreshes that have begun.
     pub(super) refresh_round: u64,
-    pub(super) state: WriterState,
+    pub(super) state: UncommittedJobEvents,
 }
 
 /// The events that the writer has received but not committed yet.
 #[derive(Default)]
-pub(super) struct WriterState {
+pub(super) struct UncommittedJobEvents {
     /// The rows of finished transfers whose output has not been passed on yet.
     waiting: HashMap<(usize, u64), Box<UrlRow>>,
     /// The values of each stage that wait for the end of their page.
@@ -268,7 +268,7 @@ impl JobFileChange {
     }
 }
 
-impl WriterState {
+impl UncommittedJobEvents {
     fn is_empty(&self) -> bool {
         self.batch.is_empty() && self.lists.is_empty() && self.total.is_none() && self.durable.is_none()
     }
@@ -426,7 +426,7 @@ impl JobWriter {
         *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         for (source, chunk, text, is_last) in state.lists.drain(..) {
             let chunks = chunk + u64::from(!text.is_empty());
-            self.shared.lists.set(source, CopiedList { chunks, is_complete: is_last });
+            self.shared.lists.set(source, CommittedListChunks { chunks, is_complete: is_last });
         }
         state.batch.clear();
         (state.total, state.durable) = (None, None);
@@ -458,7 +458,7 @@ mod tests {
         JobEvent::Finished { row: Box::new(UrlRow::skipped(0, number)), waits }
     }
 
-    fn batch(state: &mut WriterState) -> Vec<u64> {
+    fn batch(state: &mut UncommittedJobEvents) -> Vec<u64> {
         let number = |entry| match entry {
             JobFileChange::Url(row) => Some(row.number),
             _ => None,
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn job_row_is_committed_after_its_output() {
-        let mut state = WriterState::default();
+        let mut state = UncommittedJobEvents::default();
         for event in [finished(0, true), finished(1, true), finished(2, false)] {
             state.apply(event);
         }
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn job_row_without_output_is_committed_at_once() {
-        let mut state = WriterState::default();
+        let mut state = UncommittedJobEvents::default();
         state.apply(finished(0, true));
         state.apply(JobEvent::PassedOn { stage: 0, number: 0, end: 0 });
         assert_eq!(batch(&mut state), [0]);

@@ -6,10 +6,10 @@
 //! made them ambiguous. A config file (`-K`) is read as if its lines stood on the command line.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFileAccess, parse::parse};
+//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
+//! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
 //! assert!(parsed.global.silent && parsed.global.show_error);
 //! assert!(!parsed.groups[0].stages[0].transfer.options.redirects.follow);
 //! ```
@@ -24,7 +24,7 @@ use std::path::Path;
 
 use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
 use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};
-use crate::file_access::FileAccess;
+use crate::file_access::FilesAndEnvironment;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::given_option::{GivenOption, URL};
@@ -37,7 +37,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 mod stdin_config;
 
 /// Parses the command line with the haul persona. The arguments do not include the program's name.
-pub fn parse<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+pub fn parse<I>(args: I, files: &mut dyn FilesAndEnvironment) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
@@ -46,7 +46,11 @@ where
 
 /// Parses the default config file of the persona (`.curlrc` for curl), and then the command line.
 /// The arguments do not include the program's name.
-pub fn parse_as<I>(persona: ProgramPersona, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+pub fn parse_as<I>(
+    persona: ProgramPersona,
+    args: I,
+    files: &mut dyn FilesAndEnvironment,
+) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
@@ -55,7 +59,7 @@ where
 
 /// Parses the command line with the haul persona, and stores its options as they were given
 /// ([`ParsedArgs::given`]).
-pub fn parse_recorded<I>(args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+pub fn parse_recorded<I>(args: I, files: &mut dyn FilesAndEnvironment) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
@@ -63,7 +67,7 @@ where
     parse_into(ParsedArgs { given: Some(Vec::new()), ..parsed }, args, files)
 }
 
-fn parse_into<I>(parsed: ParsedArgs, args: I, files: &mut dyn FileAccess) -> Result<ParsedArgs, UsageError>
+fn parse_into<I>(parsed: ParsedArgs, args: I, files: &mut dyn FilesAndEnvironment) -> Result<ParsedArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
@@ -99,7 +103,7 @@ fn is_session_option(word: &str) -> bool {
 
 struct CommandLineParser<'f> {
     args: ParsedArgs,
-    files: &'f mut dyn FileAccess,
+    files: &'f mut dyn FilesAndEnvironment,
     /// The nesting depth of the open config files: each of them was named with `-K` in the previous
     /// one.
     depth: usize,

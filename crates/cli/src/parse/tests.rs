@@ -19,7 +19,7 @@ impl MemoryFileAccess {
     }
 }
 
-impl FileAccess for MemoryFileAccess {
+impl FilesAndEnvironment for MemoryFileAccess {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         let text = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(io::Cursor::new(text.clone())))

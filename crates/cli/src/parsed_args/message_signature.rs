@@ -1,10 +1,10 @@
 //! The options of message signatures (RFC 9421): `--httpsig-key` and similar ones.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFileAccess, parse::parse};
+//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["http://h/", "--httpsig-keyid", "mine"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
+//! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
 //! assert_eq!(parsed.groups[0].stages[0].request.httpsig.key_id.as_deref(), Some("mine"));
 //! ```
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use haul::state::auth::Delegation;
-use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
+use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSigner, SigV4Parameters};
 
 /// A token or passphrase. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct AuthArgs {
     pub signature: Option<Arc<SigV4Parameters>>,
     /// `--httpsig-key` and similar options: signs the requests by RFC 9421, in addition to any
     /// authentication scheme.
-    pub message_signature: Option<Arc<MessageSignature>>,
+    pub message_signature: Option<Arc<MessageSigner>>,
     /// `--service-name` and `--delegation`, for Negotiate.
     pub negotiate: NegotiateArgs,
     /// `-n`, `--netrc-optional` and `--netrc-file`.

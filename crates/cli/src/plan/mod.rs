@@ -6,11 +6,11 @@
 //! [`crate::run`] uses only the plan.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFileAccess, parse::parse, build_plan::resolve, plan::OutputArg};
+//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::OutputArg};
 //!
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
-//! let parsed = parse(args, &mut SystemFileAccess).unwrap();
-//! let plan = resolve(parsed, &mut SystemFileAccess).unwrap();
+//! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
+//! let plan = resolve(parsed, &mut SystemFilesAndEnvironment).unwrap();
 //! let operation = &plan.operations[0];
 //! assert_eq!(operation.output_of_source(0), &OutputArg::File("a".into()));
 //! assert_eq!(operation.output_of_source(1), &OutputArg::Stdout);
@@ -50,9 +50,9 @@ use crate::extracted_value_name::ValueName;
 use crate::program_persona::ProgramPersona;
 use output::has_placeholder;
 
-pub use crate::agent::AgentArgs;
+pub use crate::agent::AgentOptionValues;
 pub use crate::checksum::ChecksumArg;
-pub use crate::url_list::{UrlList, UrlSource};
+pub use crate::url_list::{UrlSource, UrlSources};
 pub use crate::write_out::WriteOut;
 pub use allowed_protocols::AllowedProtocols;
 pub use auth::{AuthArgs, NegotiateArgs, NetrcArg, Secret};
@@ -166,7 +166,7 @@ pub struct GlobalArgs {
     /// `--refresh`: requests the URLs of the job again, on the condition that they have changed.
     pub refresh: bool,
     /// `--agent`: the agent that sends the requests it supports. `None` if no agent is used.
-    pub agent: Option<AgentArgs>,
+    pub agent: Option<AgentOptionValues>,
     /// `--agent-idle`: the time without a call after which the agent exits, if this run starts it.
     /// Default 60 s.
     pub agent_idle: Duration,
@@ -254,7 +254,7 @@ pub struct UrlGroup {
     /// file began it or `-Z` is given. False if it runs after the previous group.
     pub is_listed: bool,
     /// The sources of the first stage's URLs (arguments and lists), in order. Never empty.
-    pub urls: UrlList,
+    pub urls: UrlSources,
     /// The format of the lists in `urls` whose lines describe requests; `None` if each line is a
     /// URL.
     pub records: Option<RecordInputArgs>,
@@ -413,7 +413,7 @@ pub struct StageArgs {
     pub proxy: ProxyArgs,
     /// The settings for output other than bodies, such as header fields. A later stage does not
     /// inherit them.
-    pub report: ReportArgs,
+    pub report: HeadAndWriteOutArgs,
     /// The destination of the responses of a stage after `--then`. The first stage uses
     /// [`UrlGroup::outputs`] instead.
     pub output: OutputArg,
@@ -464,7 +464,7 @@ impl StageArgs {
 
 /// The settings of a stage for output other than bodies.
 #[derive(Clone, Debug, Default)]
-pub struct ReportArgs {
+pub struct HeadAndWriteOutArgs {
     /// `-i`: prints header fields before the body.
     pub include: bool,
     /// `-D`: the file to which header fields are written; `-` is standard output.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
-use haul::net::dns::DnsServers;
+use haul::net::dns::ChosenDnsServers;
 use haul::net::tls::{EchPolicy, TlsOptions};
 use haul::request::{RedirectRules, RetryRules, SpeedLimit, StallLimit};
 
@@ -63,7 +63,7 @@ pub struct TransferArgs {
     /// same host and port.
     pub resolve: Vec<ResolveArg>,
     /// `--dns-servers` and similar options: the DNS servers to ask.
-    pub dns: DnsServers,
+    pub dns: ChosenDnsServers,
     /// `--doh-url`: an https URL.
     pub doh_url: Option<String>,
     /// `--doh-insecure`: does not verify the certificate of the `--doh-url` server.
@@ -115,7 +115,7 @@ impl Default for TransferArgs {
             speed_limit: SpeedLimit { bytes_per_second: 0, time: Duration::ZERO },
             http_version: HttpVersion::Any,
             resolve: Vec::new(),
-            dns: DnsServers::default(),
+            dns: ChosenDnsServers::default(),
             doh_url: None,
             doh_insecure: false,
             interface: None,

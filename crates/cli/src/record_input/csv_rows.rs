@@ -178,9 +178,9 @@ mod tests {
     use super::*;
 
     /// A test reader that returns one byte at a time.
-    struct Bytewise<'a>(&'a [u8]);
+    struct OneByteReader<'a>(&'a [u8]);
 
-    impl Read for Bytewise<'_> {
+    impl Read for OneByteReader<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let length = buffer.len().min(1);
             self.0.read(&mut buffer[..length])
@@ -205,7 +205,7 @@ mod tests {
                 .map(|(line, fields)| (line, fields.map(str::to_owned).to_vec()))
                 .to_vec();
         assert_eq!(all(text.as_bytes(), b',').unwrap(), expected);
-        assert_eq!(all(BufReader::with_capacity(1, Bytewise(text.as_bytes())), b',').unwrap(), expected);
+        assert_eq!(all(BufReader::with_capacity(1, OneByteReader(text.as_bytes())), b',').unwrap(), expected);
         for end in 0..text.len() {
             let _ = all(&text.as_bytes()[..end], b',');
         }

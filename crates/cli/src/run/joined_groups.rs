@@ -18,7 +18,7 @@ use crate::plan::{
 use crate::run::engine_options::output_options::{NULL_DEVICE, in_output_dir};
 use crate::run::transfers::reserved_output_names::absolute;
 use crate::run::transfers::url_uploads;
-use crate::write_out::{WriteOutStream, WriteOutToken};
+use crate::write_out::{WriteOutDestination, WriteOutToken};
 
 /// Returns the number of URL groups at the beginning of `operations` that run in parallel. It is 1
 /// if the first one runs alone.
@@ -85,7 +85,7 @@ fn reads_stdin(group: &UrlGroup) -> bool {
 
 /// The files that a group reads while it runs, or the files that it writes.
 #[derive(Default)]
-struct GroupFiles {
+struct FilesReadOrWritten {
     /// The absolute paths of the files whose names are known before the run.
     known: HashSet<PathBuf>,
     /// True if there may be files with names that are not known yet, such as a file named after a
@@ -93,7 +93,7 @@ struct GroupFiles {
     has_others: bool,
 }
 
-impl GroupFiles {
+impl FilesReadOrWritten {
     fn add(&mut self, name: impl AsRef<Path>) {
         self.known.insert(absolute(name.as_ref()));
     }
@@ -102,21 +102,21 @@ impl GroupFiles {
         self.known.is_empty() && !self.has_others
     }
 
-    fn extend(&mut self, other: GroupFiles) {
+    fn extend(&mut self, other: FilesReadOrWritten) {
         self.known.extend(other.known);
         self.has_others |= other.has_others;
     }
 
     /// Returns true if a file may be in both `self` and `other`.
-    fn may_share(&self, other: &GroupFiles) -> bool {
+    fn may_share(&self, other: &FilesReadOrWritten) -> bool {
         let shares = || !self.known.is_disjoint(&other.known);
         !self.is_empty() && !other.is_empty() && (self.has_others || other.has_others || shares())
     }
 }
 
 /// Returns the files that a group reads while it runs.
-fn read_files(group: &UrlGroup) -> GroupFiles {
-    let mut files = GroupFiles::default();
+fn read_files(group: &UrlGroup) -> FilesReadOrWritten {
+    let mut files = FilesReadOrWritten::default();
     for (index, upload) in group.uploads.iter().enumerate() {
         match upload {
             UploadArg::File(_) if url_uploads::is_glob(group, index) => files.has_others = true,
@@ -148,11 +148,11 @@ fn read_files(group: &UrlGroup) -> GroupFiles {
 }
 
 /// Returns the files that a group may write while it runs.
-fn written_files(group: &UrlGroup) -> GroupFiles {
+fn written_files(group: &UrlGroup) -> FilesReadOrWritten {
     // A record may name its output.
-    let mut files = GroupFiles { has_others: group.records.is_some(), ..GroupFiles::default() };
+    let mut files = FilesReadOrWritten { has_others: group.records.is_some(), ..FilesReadOrWritten::default() };
     for token in group.stages[0].report.write_out.iter().flat_map(WriteOut::tokens) {
-        if let WriteOutToken::Stream(WriteOutStream::File(path, _)) = token {
+        if let WriteOutToken::Stream(WriteOutDestination::File(path, _)) = token {
             files.add(path);
         }
     }

@@ -40,12 +40,12 @@ use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::NULL_DEVICE;
 use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
-use report::progress::{ProgressReporter, TerminalOutput};
-use report::reported_group::ReportedGroup;
-use report::reporter::{Reporter, RunState};
+use report::progress::{OutputBesideProgress, ProgressReporter};
+use report::reported_group::UrlGroupRef;
+use report::reporter::{SharedByUrlGroups, UrlGroupReporter};
 use report::{error_message, statistics};
-use transfers::reserved_output_names::OutputNames;
-use transfers::signals::Signals;
+use transfers::reserved_output_names::ReservedOutputNames;
+use transfers::signals::BlockedSignals;
 use transfers::state_stores::StateStores;
 use transfers::{parallel, progress_signal, sequential, single_url, url_uploads};
 
@@ -74,7 +74,7 @@ pub fn run(plan: RunPlan) -> u8 {
     let progress = Arc::new(ProgressReporter::new(&plan.global));
     // Before other threads start, which would otherwise take the signals.
     let signals = (plan.global.job.is_some() || prints_at_end(&plan) || leaves_files(&plan))
-        .then(Signals::install_handlers)
+        .then(BlockedSignals::install_handlers)
         .flatten();
     if prints_progress_on_signal(&plan) {
         progress_signal::start_signal_thread(&plan, &progress);
@@ -121,7 +121,7 @@ pub fn run(plan: RunPlan) -> u8 {
         if exit_code == 0 && !plan.global.persona.is_curl() {
             exit_code = lost;
         }
-        let is_interrupted = signals.as_ref().is_some_and(Signals::has_arrived);
+        let is_interrupted = signals.as_ref().is_some_and(BlockedSignals::has_arrived);
         if outcome.is_break()
             || has_surplus_output(&plan, &plan.operations[groups])
             || is_interrupted
@@ -159,8 +159,8 @@ fn has_surplus_output(plan: &RunPlan, operations: &[UrlGroup]) -> bool {
 /// Returns the function that the engine calls to learn whether it must end its waits: after a
 /// signal, or if the job's file can no longer be written. Returns `None` if the run has neither
 /// signals nor a job.
-fn interrupt_callback(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
-    let Some(job) = job.map(Arc::clone) else { return signals.map(Signals::interrupt_callback) };
+fn interrupt_callback(signals: Option<&BlockedSignals>, job: Option<&Arc<JobRun>>) -> Option<InterruptCallback> {
+    let Some(job) = job.map(Arc::clone) else { return signals.map(BlockedSignals::interrupt_callback) };
     let has_failed = move || job.has_failed();
     Some(match signals {
         Some(signals) => signals.interrupt_callback_or(has_failed),
@@ -169,13 +169,17 @@ fn interrupt_callback(signals: Option<&Signals>, job: Option<&Arc<JobRun>>) -> O
 }
 
 /// Opens the job and the archive of a run.
-fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<EventLog>>) -> haul::Result<RunState> {
+fn open_state(
+    plan: &RunPlan,
+    signals: Option<&BlockedSignals>,
+    events: Option<Arc<EventLog>>,
+) -> haul::Result<SharedByUrlGroups> {
     let global = &plan.global;
-    let names = OutputNames::default();
+    let names = ReservedOutputNames::default();
     let job = global.job.as_ref().map(|args| JobRun::open(args, &plan.operations[0], global.refresh)).transpose()?;
     let archive = open_archive(global, job.as_deref())?;
     reserve_own_files(plan, &names)?;
-    Ok(RunState {
+    Ok(SharedByUrlGroups {
         names,
         interrupt: interrupt_callback(signals, job.as_ref()),
         job,
@@ -184,18 +188,24 @@ fn open_state(plan: &RunPlan, signals: Option<&Signals>, events: Option<Arc<Even
         limit_rate_total: global.limit_rate_total.map(TotalRateLimit::new),
         archive,
         events,
-        ..RunState::default()
+        ..SharedByUrlGroups::default()
     })
 }
 
 /// Ends the run of a job, and prints its result for the user. Returns the exit code.
-fn end_job(plan: &RunPlan, progress: &ProgressReporter, job: &JobRun, exit_code: u8, signals: Option<&Signals>) -> u8 {
+fn end_job(
+    plan: &RunPlan,
+    progress: &ProgressReporter,
+    job: &JobRun,
+    exit_code: u8,
+    signals: Option<&BlockedSignals>,
+) -> u8 {
     let ended = job.end(exit_code);
     let (code, note) = ended.unwrap_or_else(|error| (report_setup_error(plan, progress, &error), None));
     if let Some(note) = note.filter(|_| !plan.global.silent) {
         print_error_line(&format!("Note: {note}"));
     }
-    if !plan.global.silent && signals.is_some_and(Signals::has_arrived) {
+    if !plan.global.silent && signals.is_some_and(BlockedSignals::has_arrived) {
         print_error_line("Note: the job is stopped, and the same command goes on with it");
     }
     code
@@ -248,19 +258,19 @@ fn leaves_files(plan: &RunPlan) -> bool {
 
 /// Returns the output that URL groups print on the terminal while they run. It decides when a
 /// progress line may be drawn.
-fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> TerminalOutput {
+fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> OutputBesideProgress {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
     if trace.form != TraceFormat::Off && trace.file.as_deref().is_none_or(is_standard) {
-        return TerminalOutput::Texts;
+        return OutputBesideProgress::Texts;
     }
     let is_terminal = std::io::stdout().is_terminal();
     match operations {
-        _ if !is_terminal => TerminalOutput::None,
-        _ if operations.iter().any(prints_texts) => TerminalOutput::Texts,
-        _ if !operations.iter().any(prints_content) => TerminalOutput::None,
-        [operation] if only_url(operation).is_some() && plan.global.job.is_none() => TerminalOutput::Body,
-        _ => TerminalOutput::Texts,
+        _ if !is_terminal => OutputBesideProgress::None,
+        _ if operations.iter().any(prints_texts) => OutputBesideProgress::Texts,
+        _ if !operations.iter().any(prints_content) => OutputBesideProgress::None,
+        [operation] if only_url(operation).is_some() && plan.global.job.is_none() => OutputBesideProgress::Body,
+        _ => OutputBesideProgress::Texts,
     }
 }
 
@@ -295,7 +305,7 @@ fn archive_memory(global: &GlobalArgs) -> u64 {
 
 /// Reserves the names of the job's file, of its lists and of the archive, so that no output
 /// replaces them.
-fn reserve_own_files(plan: &RunPlan, names: &OutputNames) -> haul::Result<()> {
+fn reserve_own_files(plan: &RunPlan, names: &ReservedOutputNames) -> haul::Result<()> {
     if let Some(path) = &plan.global.warc.path {
         names.reserve(path, "the archive")?;
     }
@@ -358,19 +368,19 @@ fn run_groups(
     groups: Range<usize>,
     progress: &Arc<ProgressReporter>,
     stores: &mut StateStores,
-    before: RunState,
+    before: SharedByUrlGroups,
 ) -> ControlFlow<u8, u8> {
     let operation = &plan.operations[groups.start];
     stores.begin_group(operation);
     let changed = heads_before_bodies(plan, operation);
     let reported = match &changed {
-        Cow::Borrowed(_) => ReportedGroup::OfPlan(Arc::clone(plan), groups.start),
-        Cow::Owned(group) => ReportedGroup::Changed(Box::new(group.clone())),
+        Cow::Borrowed(_) => UrlGroupRef::OfPlan(Arc::clone(plan), groups.start),
+        Cow::Owned(group) => UrlGroupRef::Changed(Box::new(group.clone())),
     };
     let operation = &*changed;
     let mut is_unopened = false;
     let opened = check_first_globs(plan, &plan.operations[groups.clone()]).and_then(|()| {
-        let reporter = Reporter::new(&plan.global, reported, Arc::clone(progress), before.clone());
+        let reporter = UrlGroupReporter::new(&plan.global, reported, Arc::clone(progress), before.clone());
         reporter.inspect_err(|error| {
             is_unopened = true;
             write_out_unopened(plan, operation, progress, before, error);
@@ -449,7 +459,7 @@ fn write_out_unopened(
     plan: &RunPlan,
     operation: &UrlGroup,
     progress: &Arc<ProgressReporter>,
-    before: RunState,
+    before: SharedByUrlGroups,
     error: &Error,
 ) {
     let Some(UrlSource::Argument(url)) = operation.urls.get(0).filter(|_| plan.global.persona.is_curl()) else {
@@ -457,8 +467,8 @@ fn write_out_unopened(
     };
     let mut without_files = operation.clone();
     without_files.stages.iter_mut().for_each(|stage| stage.report.dump_header = None);
-    let reported = ReportedGroup::Changed(Box::new(without_files));
-    if let Ok(reporter) = Reporter::new(&plan.global, reported, Arc::clone(progress), before) {
+    let reported = UrlGroupRef::Changed(Box::new(without_files));
+    if let Ok(reporter) = UrlGroupReporter::new(&plan.global, reported, Arc::clone(progress), before) {
         // The error of the file is the one to report.
         let _ = reporter.print(reporter.report_unusable_url(url, 0, error));
     }

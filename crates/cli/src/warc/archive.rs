@@ -13,11 +13,11 @@ use super::archive_file::{ArchiveFile, check_new};
 use super::digest::Sha1Digest;
 use super::exchange::WarcExchange;
 use super::file_name::ArchiveName;
-use super::held_records::HeldRecords;
+use super::held_records::UncommittedRecords;
 use super::payload_dedup::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
-use super::recorded_message::{RecordBytes, RecordingResources};
-use crate::job_types::{ArchivePosition, ArchivedPayload, HeldArchive};
+use super::recorded_message::{EncodedRecords, RecordingResources};
+use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 use crate::plan::WarcArgs;
 
 /// The block of a warcinfo record.
@@ -78,7 +78,7 @@ impl WarcArchive {
         };
         let file = file?;
         let writer = ArchiveWriter { file, payloads: RememberedPayloads::new(memory / 2), failure: None };
-        let held = position.map(|_| HeldRecords::new(&store));
+        let held = position.map(|_| UncommittedRecords::new(&store));
         let keeps_secrets = args.keeps_secrets;
         Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, held, writer: Mutex::new(writer) })))
     }
@@ -97,7 +97,7 @@ impl WarcArchive {
     }
 }
 
-impl HeldArchive for WarcArchive {
+impl ArchiveWithHeldRecords for WarcArchive {
     fn append(&self, records: &[u64]) -> Result<Vec<ArchivedPayload>> {
         let mut payloads = Vec::new();
         for records in self.0.held.iter().flat_map(|held| held.take_records(records)) {
@@ -142,7 +142,7 @@ pub(super) struct ArchiveState {
     /// True to keep credentials in request records.
     pub(super) keeps_secrets: bool,
     /// The records that are held back until a job commits their transfers; `None` without a job.
-    held: Option<HeldRecords>,
+    held: Option<UncommittedRecords>,
     writer: Mutex<ArchiveWriter>,
 }
 
@@ -177,7 +177,7 @@ impl ArchiveState {
     /// The archive cannot be written, or an earlier write failed.
     pub(super) fn add(
         &self,
-        records: RecordBytes,
+        records: EncodedRecords,
         payload: Option<(Sha1Digest, EarlierRecord)>,
     ) -> Result<Option<u64>> {
         let Some(held) = &self.held else { return self.append(records, payload).map(|()| None) };
@@ -188,7 +188,7 @@ impl ArchiveState {
         Ok(Some(number))
     }
 
-    fn append(&self, records: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> Result<()> {
+    fn append(&self, records: EncodedRecords, payload: Option<(Sha1Digest, EarlierRecord)>) -> Result<()> {
         let mut writer = self.writer();
         if let Some(failure) = &writer.failure {
             return Err(failure.duplicate());
@@ -210,7 +210,7 @@ impl ArchiveState {
 }
 
 /// Returns the warcinfo record, with which the file at this path begins.
-fn warcinfo(store: &RecordingResources, path: &Path) -> RecordBytes {
+fn warcinfo(store: &RecordingResources, path: &Path) -> EncodedRecords {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let head = RecordHead::new(RecordType::Warcinfo, random_id(), SystemTime::now())
         .with_field("WARC-Filename", name)

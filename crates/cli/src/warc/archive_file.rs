@@ -9,7 +9,7 @@ use std::sync::Arc;
 use haul::{Error, ErrorKind, Result};
 
 use super::file_name::ArchiveName;
-use super::recorded_message::RecordBytes;
+use super::recorded_message::EncodedRecords;
 use crate::job_types::ArchivePosition;
 
 /// The archive file that is being written.
@@ -39,7 +39,7 @@ impl ArchiveFile {
         name: ArchiveName,
         max_size: Option<u64>,
         is_private: bool,
-        opening: impl FnOnce(&Path) -> RecordBytes,
+        opening: impl FnOnce(&Path) -> EncodedRecords,
     ) -> Result<Self> {
         let file = create(&name.file_path(0), is_private, OpenOptions::new().create_new(true))?;
         Self::at_position(name, max_size, is_private, file, ArchivePosition::default()).begin_file(opening)
@@ -55,7 +55,7 @@ impl ArchiveFile {
         max_size: Option<u64>,
         is_private: bool,
         position: ArchivePosition,
-        opening: impl FnOnce(&Path) -> RecordBytes,
+        opening: impl FnOnce(&Path) -> EncodedRecords,
     ) -> Result<Self> {
         let ArchivePosition { number, offset } = position;
         let path = name.file_path(number);
@@ -93,7 +93,7 @@ impl ArchiveFile {
     }
 
     /// Writes the first record if the file is empty.
-    fn begin_file(mut self, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<Self> {
+    fn begin_file(mut self, opening: impl FnOnce(&Path) -> EncodedRecords) -> Result<Self> {
         if self.length == 0 {
             self.write(opening(&self.path()))?;
             self.opening = self.length;
@@ -122,7 +122,11 @@ impl ArchiveFile {
     ///
     /// # Errors
     /// The file cannot be written. It is then truncated to its last complete record.
-    pub(super) fn append(&mut self, records: RecordBytes, opening: impl FnOnce(&Path) -> RecordBytes) -> Result<()> {
+    pub(super) fn append(
+        &mut self,
+        records: EncodedRecords,
+        opening: impl FnOnce(&Path) -> EncodedRecords,
+    ) -> Result<()> {
         let is_full = |limit| self.length > self.opening && self.length + records.length() > limit;
         if self.max_size.is_some_and(is_full) {
             self.number += 1;
@@ -137,7 +141,7 @@ impl ArchiveFile {
         self.write(records)
     }
 
-    fn write(&mut self, records: RecordBytes) -> Result<()> {
+    fn write(&mut self, records: EncodedRecords) -> Result<()> {
         let length = records.length();
         match self.write_parts(records) {
             Ok(()) => {
@@ -158,7 +162,7 @@ impl ArchiveFile {
         }
     }
 
-    fn write_parts(&mut self, records: RecordBytes) -> io::Result<()> {
+    fn write_parts(&mut self, records: EncodedRecords) -> io::Result<()> {
         records.parts.into_iter().try_for_each(|part| part.write_to(&self.file))
     }
 }

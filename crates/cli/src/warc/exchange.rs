@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, ProtocolVersion, Result};
 
 use super::archive::{ArchiveState, random_id};
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, truncation};
-use super::recorded_message::{FinishedMessage, RecordBytes, RecordedMessage};
+use super::recorded_message::{EncodedRecords, FinishedMessage, RecordedMessage};
 use super::strip_credentials::without_credentials;
 
 /// An exchange that is being recorded.
@@ -99,7 +99,7 @@ impl ExchangeRecord for WarcExchange {
             |message: RecordedMessage| message.finish().map_err(|cause| Self::unkept_message_error(&archive, cause));
         let (request, response) = (finished(request)?, finished(response)?);
         let (request_id, response_id) = (random_id(), random_id());
-        let mut records = RecordBytes::default();
+        let mut records = EncodedRecords::default();
         let head = context.head(RecordType::Request, request_id, response_id);
         encode(request, RecordType::Request, head, &mut records);
         // A truncated payload stands for no other, and an empty one needs no reference.
@@ -121,7 +121,7 @@ impl ExchangeRecord for WarcExchange {
 }
 
 /// Appends the WARC record of a message to `records`.
-fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, records: &mut RecordBytes) {
+fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, records: &mut EncodedRecords) {
     let has_payload = record_type == RecordType::Response || message.length > 0;
     let head = head
         .with_optional_field("WARC-Payload-Digest", has_payload.then_some(message.payload))
@@ -131,7 +131,7 @@ fn encode(message: FinishedMessage, record_type: RecordType, head: RecordHead, r
 }
 
 /// Appends a revisit record to `records`. Its block is the head of the response.
-fn encode_revisit(response: &FinishedMessage, head: RecordHead, records: &mut RecordBytes) {
+fn encode_revisit(response: &FinishedMessage, head: RecordHead, records: &mut EncodedRecords) {
     let block = super::digest::Sha1Digest::of(&[response.head()]);
     let head = head
         .with_field("WARC-Payload-Digest", response.payload)

@@ -18,22 +18,22 @@ use rustix::fs::{SeekFrom, seek};
 use super::digest::Sha1Digest;
 use super::memory_budget::ReservedMemory;
 use super::record_head::EarlierRecord;
-use super::recorded_message::{RecordBytes, RecordPart, RecordingResources};
+use super::recorded_message::{EncodedRecords, RecordBytesSource, RecordingResources};
 
 /// The maximum number of held records with a separate temporary file, because each file needs a
 /// descriptor.
 const MAX_FILES: usize = 64;
 
 /// The records that are held back.
-pub(super) struct HeldRecords {
+pub(super) struct UncommittedRecords {
     store: Arc<RecordingResources>,
-    state: Mutex<HeldState>,
+    state: Mutex<UncommittedRecordsState>,
 }
 
 #[derive(Default)]
-struct HeldState {
+struct UncommittedRecordsState {
     next: u64,
-    records: HashMap<u64, HeldExchange>,
+    records: HashMap<u64, UncommittedExchange>,
     /// The number of held records with a separate temporary file.
     files: usize,
     /// The temporary file that several records share, and the offset of the end of its content.
@@ -41,19 +41,19 @@ struct HeldState {
 }
 
 /// The records of an exchange, and the payload to which later records may refer.
-pub(super) struct HeldExchange {
-    pub(super) bytes: RecordBytes,
+pub(super) struct UncommittedExchange {
+    pub(super) bytes: EncodedRecords,
     pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
     has_file: bool,
     _reserved: Option<ReservedMemory>,
 }
 
-impl HeldRecords {
+impl UncommittedRecords {
     pub(super) fn new(store: &Arc<RecordingResources>) -> Self {
         Self { store: Arc::clone(store), state: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HeldState> {
+    fn lock(&self) -> MutexGuard<'_, UncommittedRecordsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -61,10 +61,10 @@ impl HeldRecords {
     ///
     /// # Errors
     /// Neither memory nor disk space is left for the records.
-    pub(super) fn add(&self, bytes: RecordBytes, payload: Option<(Sha1Digest, EarlierRecord)>) -> io::Result<u64> {
-        let in_memory = bytes.parts.iter().filter(|part| matches!(part, RecordPart::Memory(_)));
-        let in_memory: u64 = in_memory.map(RecordPart::length).sum();
-        let has_file = bytes.parts.iter().any(|part| matches!(part, RecordPart::File(..)));
+    pub(super) fn add(&self, bytes: EncodedRecords, payload: Option<(Sha1Digest, EarlierRecord)>) -> io::Result<u64> {
+        let in_memory = bytes.parts.iter().filter(|part| matches!(part, RecordBytesSource::Memory(_)));
+        let in_memory: u64 = in_memory.map(RecordBytesSource::length).sum();
+        let has_file = bytes.parts.iter().any(|part| matches!(part, RecordBytesSource::File(..)));
         let mut state = self.lock();
         let may_stay = !has_file || state.files < MAX_FILES;
         let reserved = match may_stay {
@@ -72,10 +72,10 @@ impl HeldRecords {
             false => None,
         };
         let exchange = match reserved {
-            Some(_) => HeldExchange { bytes, payload, has_file, _reserved: reserved },
+            Some(_) => UncommittedExchange { bytes, payload, has_file, _reserved: reserved },
             None => {
                 let bytes = state.share(bytes, &self.store)?;
-                HeldExchange { bytes, payload, has_file: false, _reserved: None }
+                UncommittedExchange { bytes, payload, has_file: false, _reserved: None }
             }
         };
         state.files += usize::from(exchange.has_file);
@@ -86,7 +86,7 @@ impl HeldRecords {
     }
 
     /// Removes the held records with these ids, and returns them.
-    pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = HeldExchange> + 'a {
+    pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = UncommittedExchange> + 'a {
         numbers.iter().filter_map(|number| {
             let mut state = self.lock();
             let exchange = state.records.remove(number)?;
@@ -96,9 +96,9 @@ impl HeldRecords {
     }
 }
 
-impl HeldState {
+impl UncommittedRecordsState {
     /// Moves records to the shared temporary file.
-    fn share(&mut self, bytes: RecordBytes, store: &RecordingResources) -> io::Result<RecordBytes> {
+    fn share(&mut self, bytes: EncodedRecords, store: &RecordingResources) -> io::Result<EncodedRecords> {
         let (file, from) = match self.shared.take() {
             // Nobody refers to its content any more, so it is used from its beginning.
             Some((file, _)) if Arc::strong_count(&file) == 1 => {
@@ -112,7 +112,7 @@ impl HeldState {
         seek(&file, SeekFrom::Start(from))?;
         bytes.parts.into_iter().try_for_each(|part| part.write_to(&file))?;
         self.shared = Some((Arc::clone(&file), from + length));
-        Ok(RecordBytes { parts: vec![RecordPart::Slice(file, from, length)] })
+        Ok(EncodedRecords { parts: vec![RecordBytesSource::Slice(file, from, length)] })
     }
 }
 
@@ -122,12 +122,12 @@ mod tests {
 
     use super::*;
 
-    fn held(records: &HeldRecords, text: &[u8]) -> u64 {
-        let bytes = RecordBytes { parts: vec![RecordPart::Memory(text.to_vec())] };
+    fn held(records: &UncommittedRecords, text: &[u8]) -> u64 {
+        let bytes = EncodedRecords { parts: vec![RecordBytesSource::Memory(text.to_vec())] };
         records.add(bytes, None).unwrap()
     }
 
-    fn taken(records: &HeldRecords, numbers: &[u64]) -> Vec<u8> {
+    fn taken(records: &UncommittedRecords, numbers: &[u64]) -> Vec<u8> {
         let mut file = tempfile::tempfile().unwrap();
         for exchange in records.take_records(numbers) {
             exchange.bytes.parts.into_iter().for_each(|part| part.write_to(&file).unwrap());
@@ -142,7 +142,7 @@ mod tests {
     fn held_records_beyond_memory_limit_share_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(RecordingResources::new(dir.path(), false, 100));
-        let records = HeldRecords::new(&store);
+        let records = UncommittedRecords::new(&store);
         let texts: Vec<Vec<u8>> = (0..10).map(|number| vec![b'a' + number; 40]).collect();
         for _ in 0..2 {
             let numbers: Vec<u64> = texts.iter().map(|text| held(&records, text)).collect();
@@ -160,12 +160,12 @@ mod tests {
     fn number_of_separate_record_files_is_limited() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(RecordingResources::new(dir.path(), false, 1 << 20));
-        let records = HeldRecords::new(&store);
+        let records = UncommittedRecords::new(&store);
         let numbers: Vec<u64> = (0..2 * MAX_FILES)
             .map(|_| {
                 let file = store.temporary_file().unwrap();
-                RecordPart::Memory(b"content".to_vec()).write_to(&file).unwrap();
-                let bytes = RecordBytes { parts: vec![RecordPart::File(file, 7)] };
+                RecordBytesSource::Memory(b"content".to_vec()).write_to(&file).unwrap();
+                let bytes = EncodedRecords { parts: vec![RecordBytesSource::File(file, 7)] };
                 records.add(bytes, None).unwrap()
             })
             .collect();

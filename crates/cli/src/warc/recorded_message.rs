@@ -66,13 +66,13 @@ impl RecordingResources {
     }
 
     /// Encodes a record whose block is not a recorded message, such as a warcinfo record.
-    pub(super) fn encode_block(&self, head: &[u8], block: &[u8]) -> RecordBytes {
-        let mut bytes = RecordBytes::default();
+    pub(super) fn encode_block(&self, head: &[u8], block: &[u8]) -> EncodedRecords {
+        let mut bytes = EncodedRecords::default();
         self.encode_pieces(&[head, block, RECORD_END], &mut bytes);
         bytes
     }
 
-    fn encode_pieces(&self, pieces: &[&[u8]], bytes: &mut RecordBytes) {
+    fn encode_pieces(&self, pieces: &[&[u8]], bytes: &mut EncodedRecords) {
         match self.is_compressed {
             true => {
                 let mut deflater = self.take_deflater();
@@ -93,11 +93,11 @@ pub(super) struct RecordedMessage {
 
 enum MessageContent {
     Memory(Vec<u8>, ReservedMemory),
-    File(Box<FileContent>),
+    File(Box<TempFileContent>),
 }
 
 /// The content of a message in a temporary file.
-struct FileContent {
+struct TempFileContent {
     file: File,
     length: u64,
     stored: u64,
@@ -135,7 +135,7 @@ impl RecordedMessage {
                 content.extend_from_slice(bytes);
                 return Ok(());
             }
-            let mut file = FileContent::create(&self.store, &self.head)?;
+            let mut file = TempFileContent::create(&self.store, &self.head)?;
             file.push(content)?;
             self.content = MessageContent::File(Box::new(file));
         }
@@ -161,7 +161,7 @@ impl RecordedMessage {
                 head,
             },
             MessageContent::File(file) => {
-                let FileContent { mut file, length, mut stored, block, payload, text, _reserved } = *file;
+                let TempFileContent { mut file, length, mut stored, block, payload, text, _reserved } = *file;
                 let crc = match text {
                     Some(mut text) => {
                         if let Some(deflater) = text.finish(RECORD_END) {
@@ -180,7 +180,7 @@ impl RecordedMessage {
     }
 }
 
-impl FileContent {
+impl TempFileContent {
     fn create(store: &RecordingResources, head: &[u8]) -> io::Result<Self> {
         let file = store.temporary_file()?;
         let mut reserved = ReservedMemory::new(&store.budget);
@@ -250,7 +250,7 @@ impl FinishedMessage {
     }
 
     /// Appends the record of the whole message to `bytes`.
-    pub(super) fn encode(self, record_head: &[u8], bytes: &mut RecordBytes) {
+    pub(super) fn encode(self, record_head: &[u8], bytes: &mut EncodedRecords) {
         let Self { store, head, content, .. } = self;
         match content {
             FinishedContent::Memory(content, _reserved) => {
@@ -273,19 +273,19 @@ impl FinishedMessage {
     }
 
     /// Appends the record of the message's head alone to `bytes`.
-    pub(super) fn encode_head(&self, record_head: &[u8], bytes: &mut RecordBytes) {
+    pub(super) fn encode_head(&self, record_head: &[u8], bytes: &mut EncodedRecords) {
         self.store.encode_pieces(&[record_head, &self.head, RECORD_END], bytes);
     }
 }
 
 /// Encoded records, as they are appended to the archive.
 #[derive(Default)]
-pub(super) struct RecordBytes {
-    pub(super) parts: Vec<RecordPart>,
+pub(super) struct EncodedRecords {
+    pub(super) parts: Vec<RecordBytesSource>,
 }
 
 /// A part of an encoded record.
-pub(super) enum RecordPart {
+pub(super) enum RecordBytesSource {
     /// Bytes in memory.
     Memory(Vec<u8>),
     /// The given number of bytes from the beginning of a file.
@@ -294,27 +294,27 @@ pub(super) enum RecordPart {
     Slice(Arc<File>, u64, u64),
 }
 
-impl RecordPart {
+impl RecordBytesSource {
     /// Returns the number of bytes of this part.
     pub(super) fn length(&self) -> u64 {
         match self {
-            RecordPart::Memory(bytes) => bytes.len() as u64,
-            RecordPart::File(_, bytes) | RecordPart::Slice(_, _, bytes) => *bytes,
+            RecordBytesSource::Memory(bytes) => bytes.len() as u64,
+            RecordBytesSource::File(_, bytes) | RecordBytesSource::Slice(_, _, bytes) => *bytes,
         }
     }
 
     /// Writes the bytes of this part to a file.
     pub(super) fn write_to(self, mut file: &File) -> io::Result<()> {
         match self {
-            RecordPart::Memory(bytes) => file.write_all(&bytes),
-            RecordPart::File(mut content, bytes) => {
+            RecordBytesSource::Memory(bytes) => file.write_all(&bytes),
+            RecordBytesSource::File(mut content, bytes) => {
                 content.rewind()?;
                 match io::copy(&mut content.take(bytes), &mut file)? == bytes {
                     true => Ok(()),
                     false => Err(io::ErrorKind::UnexpectedEof.into()),
                 }
             }
-            RecordPart::Slice(content, mut from, bytes) => {
+            RecordBytesSource::Slice(content, mut from, bytes) => {
                 let end = from + bytes;
                 let mut buffer = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX).min(64 << 10)];
                 while from < end {
@@ -329,21 +329,21 @@ impl RecordPart {
     }
 }
 
-impl RecordBytes {
+impl EncodedRecords {
     fn push(&mut self, bytes: &[u8]) {
         match self.parts.last_mut() {
-            Some(RecordPart::Memory(last)) => last.extend_from_slice(bytes),
-            _ => self.parts.push(RecordPart::Memory(bytes.to_vec())),
+            Some(RecordBytesSource::Memory(last)) => last.extend_from_slice(bytes),
+            _ => self.parts.push(RecordBytesSource::Memory(bytes.to_vec())),
         }
     }
 
     fn push_file(&mut self, file: File, bytes: u64) {
-        self.parts.push(RecordPart::File(file, bytes));
+        self.parts.push(RecordBytesSource::File(file, bytes));
     }
 
     /// Returns the number of bytes of all parts.
     pub(super) fn length(&self) -> u64 {
-        self.parts.iter().map(RecordPart::length).sum()
+        self.parts.iter().map(RecordBytesSource::length).sum()
     }
 }
 
@@ -366,19 +366,19 @@ mod tests {
         assert_eq!(message.length, payload.len() as u64);
         assert_eq!(message.payload, Sha1Digest::of(&[&payload]));
         assert_eq!(message.block, Sha1Digest::of(&[b"HTTP head\r\n\r\n", &payload]));
-        let mut bytes = RecordBytes::default();
+        let mut bytes = EncodedRecords::default();
         message.encode(b"WARC head\r\n\r\n", &mut bytes);
         let length = bytes.length();
         let (mut record, mut has_file) = (Vec::new(), false);
         for part in bytes.parts {
             match part {
-                RecordPart::Memory(bytes) => record.extend_from_slice(&bytes),
-                RecordPart::File(mut file, bytes) => {
+                RecordBytesSource::Memory(bytes) => record.extend_from_slice(&bytes),
+                RecordBytesSource::File(mut file, bytes) => {
                     has_file = true;
                     file.rewind().unwrap();
                     assert_eq!(file.read_to_end(&mut record).unwrap() as u64, bytes);
                 }
-                RecordPart::Slice(..) => panic!("only held records share a file"),
+                RecordBytesSource::Slice(..) => panic!("only held records share a file"),
             }
         }
         assert_eq!(record.len() as u64, length);

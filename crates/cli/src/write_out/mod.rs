@@ -56,14 +56,14 @@ pub enum WriteOutToken {
     /// strftime(3).
     Time(String),
     /// `%{stdout}`, `%{stderr}` or `%output{file}`: the destination of the text after it.
-    Stream(WriteOutStream),
+    Stream(WriteOutDestination),
     /// `%{onerror}`: the rest of the format is printed only if the transfer has failed.
     OnError,
 }
 
 /// The destination of a part of the text that `-w` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WriteOutStream {
+pub enum WriteOutDestination {
     /// The text is printed on standard output.
     Stdout,
     /// The text is printed on standard error.
@@ -86,11 +86,11 @@ pub struct RenderedWriteOut {
 }
 
 impl RenderedWriteOut {
-    fn buffer_for(&mut self, stream: &WriteOutStream) -> &mut Vec<u8> {
+    fn buffer_for(&mut self, stream: &WriteOutDestination) -> &mut Vec<u8> {
         match stream {
-            WriteOutStream::Stdout => &mut self.stdout,
-            WriteOutStream::Stderr => &mut self.stderr,
-            WriteOutStream::File(path, adds) => {
+            WriteOutDestination::Stdout => &mut self.stdout,
+            WriteOutDestination::Stderr => &mut self.stderr,
+            WriteOutDestination::File(path, adds) => {
                 if self.files.last().is_none_or(|(other, ..)| other != path) {
                     self.files.push((path.clone(), *adds, Vec::new()));
                 }
@@ -121,7 +121,7 @@ impl WriteOut {
     }
 
     /// Returns the destinations to which the format of `-w` switches.
-    pub fn streams(&self) -> impl Iterator<Item = &WriteOutStream> {
+    pub fn streams(&self) -> impl Iterator<Item = &WriteOutDestination> {
         self.tokens.iter().filter_map(|token| match token {
             WriteOutToken::Stream(stream) => Some(stream),
             _ => None,
@@ -131,7 +131,7 @@ impl WriteOut {
     /// Parses the value of `-w`. Returns the parsed format, and warnings about unknown variables,
     /// for which nothing is printed.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
-        let mut tokens = WriteOutTokens::default();
+        let mut tokens = WriteOutTokenCollector::default();
         let mut warnings = Vec::new();
         let mut rest = format;
         while let Some((&byte, after)) = rest.split_first() {
@@ -195,7 +195,7 @@ impl WriteOut {
     /// Returns the text that `-w` prints for one transfer, whose values are `facts`.
     pub fn render(&self, facts: &WriteOutValues<'_>, persona: ProgramPersona) -> RenderedWriteOut {
         let mut printed = RenderedWriteOut::default();
-        let mut stream = &WriteOutStream::Stdout;
+        let mut stream = &WriteOutDestination::Stdout;
         for token in &self.tokens {
             let into = printed.buffer_for(stream);
             match token {
@@ -238,8 +238,8 @@ fn parse_token_with_argument(text: &[u8]) -> Option<(WriteOutToken, &[u8])> {
     let (name, rest) = split(rest, rest.iter().position(|&byte| byte == b'}')?)?;
     let token = match (is_time, name.strip_prefix(">>")) {
         (true, _) => WriteOutToken::Time(name.to_owned()),
-        (false, Some(name)) => WriteOutToken::Stream(WriteOutStream::File(name.into(), true)),
-        (false, None) => WriteOutToken::Stream(WriteOutStream::File(name.into(), false)),
+        (false, Some(name)) => WriteOutToken::Stream(WriteOutDestination::File(name.into(), true)),
+        (false, None) => WriteOutToken::Stream(WriteOutDestination::File(name.into(), false)),
     };
     Some((token, rest))
 }
@@ -279,8 +279,8 @@ fn unescaped(text: &str) -> String {
 
 fn parse_named_token(name: &[u8]) -> Option<WriteOutToken> {
     Some(match name {
-        b"stdout" => WriteOutToken::Stream(WriteOutStream::Stdout),
-        b"stderr" => WriteOutToken::Stream(WriteOutStream::Stderr),
+        b"stdout" => WriteOutToken::Stream(WriteOutDestination::Stdout),
+        b"stderr" => WriteOutToken::Stream(WriteOutDestination::Stderr),
         b"onerror" => WriteOutToken::OnError,
         b"json" => WriteOutToken::Json,
         b"header_json" => WriteOutToken::HeaderJson,
@@ -290,11 +290,11 @@ fn parse_named_token(name: &[u8]) -> Option<WriteOutToken> {
 
 /// Collects the elements of the format of `-w`, and joins adjacent texts to one element.
 #[derive(Default)]
-struct WriteOutTokens {
+struct WriteOutTokenCollector {
     all: Vec<WriteOutToken>,
 }
 
-impl WriteOutTokens {
+impl WriteOutTokenCollector {
     fn push_text(&mut self, text: &[u8]) {
         match self.all.last_mut() {
             Some(WriteOutToken::Text(last)) => last.extend_from_slice(text),

@@ -8,15 +8,15 @@ use std::process::Command;
 use super::{CommandOutput, eventually, haul, run};
 
 /// The directory in which an agent listens. Dropping it stops the agent, if one was started.
-pub struct TestAgent {
+pub struct TestAgentDirectory {
     dir: tempfile::TempDir,
 }
 
-impl TestAgent {
-    pub fn new() -> TestAgent {
+impl TestAgentDirectory {
+    pub fn new() -> TestAgentDirectory {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        TestAgent { dir }
+        TestAgentDirectory { dir }
     }
 
     pub fn dir(&self) -> &Path {
@@ -56,7 +56,7 @@ impl TestAgent {
     }
 }
 
-impl Drop for TestAgent {
+impl Drop for TestAgentDirectory {
     fn drop(&mut self) {
         if let Some(pid) = self.pid() {
             self.run(&["--agent-stop"]);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// A function that returns the page for a request target on a day; `None` for a 404.
-type DailyPage = dyn Fn(&str, usize) -> Option<String> + Send + Sync;
+type DailyPageFunction = dyn Fn(&str, usize) -> Option<String> + Send + Sync;
 
 /// A running server whose pages change from day to day. Its threads end with the test.
 pub struct DailySite {
@@ -22,7 +22,7 @@ impl DailySite {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("the port is known");
         let day = Arc::new(AtomicUsize::new(1));
-        let (today, page): (_, Arc<DailyPage>) = (Arc::clone(&day), Arc::new(page));
+        let (today, page): (_, Arc<DailyPageFunction>) = (Arc::clone(&day), Arc::new(page));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (today, page) = (Arc::clone(&today), Arc::clone(&page));
@@ -43,7 +43,7 @@ impl DailySite {
     }
 }
 
-fn serve(stream: &TcpStream, day: &AtomicUsize, page: &DailyPage) -> Option<()> {
+fn serve(stream: &TcpStream, day: &AtomicUsize, page: &DailyPageFunction) -> Option<()> {
     let (mut reader, mut writer) = (BufReader::new(stream), stream);
     let mut head = String::new();
     loop {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 
-use common::agent::{TestAgent, is_zombie};
+use common::agent::{TestAgentDirectory, is_zombie};
 use common::{HAUL, REFUSED, RunningCommand, eventually, haul, origin, program, run, skipped};
 use rustix::process::{Signal, kill_process};
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -17,7 +17,7 @@ use testkit::origin::Origin;
 #[test]
 fn agent_calls_share_one_connection_per_scheme() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca.pem");
     fs::write(&ca, origin.ca_pem()).unwrap();
@@ -43,7 +43,7 @@ fn agent_calls_share_one_connection_per_scheme() {
 #[test]
 fn agent_bodies_arrive_whole_at_every_output() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let dir = tempfile::tempdir().unwrap();
     let body = |bytes: usize| origin.pattern().slice(0, bytes);
     for bytes in [0, 1, 65_536, 147_456, 147_457, 400_000, 5_000_000] {
@@ -70,7 +70,7 @@ fn agent_bodies_arrive_whole_at_every_output() {
 #[test]
 fn agent_keeps_connection_when_validators_are_weak() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for bytes in [100_000, 147_457, 400_000] {
         for _ in 0..3 {
             let body = agent.run(&["-s", &origin.url(&format!("/weak/{bytes}"))]).ok();
@@ -83,7 +83,7 @@ fn agent_keeps_connection_when_validators_are_weak() {
 #[test]
 fn agent_output_and_errors_match_direct_runs() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let format =
         "%{http_code} %{size_download} %{num_redirects} %{url_effective} %{content_type} %{http_version} %{exitcode}\n";
     for path in ["/small", "/status/404", "/chain/3", "/bytes/500000", "/redirect/302?to=/small", "/status/204"] {
@@ -103,7 +103,7 @@ fn agent_output_and_errors_match_direct_runs() {
 
 #[test]
 fn ulimit_of_caller_does_not_limit_the_agent() {
-    let (origin, agent, dir) = (origin(), TestAgent::new(), tempfile::tempdir().unwrap());
+    let (origin, agent, dir) = (origin(), TestAgentDirectory::new(), tempfile::tempdir().unwrap());
     let file = dir.path().join("file");
     let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];
     let limited = |path: &str| {
@@ -121,7 +121,7 @@ fn ulimit_of_caller_does_not_limit_the_agent() {
 #[test]
 fn concurrent_agent_calls_share_one_http2_connection() {
     let origin = Origin::builder().http2(100).start().unwrap();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     // The first makes the connection.
     let url = origin.https_url("/delay/300/small");
     agent.run(&["-s", "-k", &origin.https_url("/small")]).ok();
@@ -137,7 +137,7 @@ fn concurrent_agent_calls_share_one_http2_connection() {
 #[test]
 fn fifty_concurrent_calls_start_one_agent() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let url = origin.url("/small");
     let calls: Vec<RunningCommand> = (0..50).map(|_| RunningCommand::start(&mut agent.haul(&["-s", &url]))).collect();
     for call in calls {
@@ -149,7 +149,7 @@ fn fifty_concurrent_calls_start_one_agent() {
 #[test]
 fn agent_starts_in_an_empty_environment() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for _ in 0..2 {
         let mut command = program("env");
         command.args([
@@ -187,7 +187,7 @@ fn agent_starts_in_an_empty_environment() {
 #[test]
 fn agent_starts_for_haul_called_by_bare_name() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let directory = std::path::Path::new(HAUL).parent().unwrap();
     for _ in 0..2 {
         let mut command = program("env");
@@ -203,7 +203,7 @@ fn agent_starts_for_haul_called_by_bare_name() {
 #[test]
 fn program_called_without_any_environment_starts_the_agent() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let script = "mount --bind \"$1\" /usr/local/bin && shift && exec -c -a haul /usr/local/bin/haul \"$@\"";
     let directory = std::path::Path::new(HAUL).parent().unwrap();
     let in_namespace = |args: &[&str]| {
@@ -225,7 +225,7 @@ fn program_called_without_any_environment_starts_the_agent() {
 /// Runs haul with an agent that it must refuse to use. Asserts that haul prints the reason `why`,
 /// and fetches the URL without the agent.
 #[track_caller]
-fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
+fn is_refused(agent: &TestAgentDirectory, origin: &Origin, why: &str) {
     let before = origin.connections();
     let ran = agent.run(&[&origin.url("/small")]);
     assert_eq!((ran.code, &ran.stdout[..]), (0, &b"small\n"[..]));
@@ -239,7 +239,7 @@ fn is_refused(agent: &TestAgent, origin: &Origin, why: &str) {
 fn agent_refuses_directory_open_to_others() {
     let origin = origin();
     for mode in [0o770, 0o750, 0o701, 0o777] {
-        let agent = TestAgent::new();
+        let agent = TestAgentDirectory::new();
         fs::set_permissions(agent.dir(), Permissions::from_mode(mode)).unwrap();
         is_refused(&agent, &origin, "0700");
     }
@@ -248,7 +248,7 @@ fn agent_refuses_directory_open_to_others() {
 #[test]
 fn agent_refuses_symlinked_directory_or_socket() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let real = tempfile::tempdir_in(agent.dir()).unwrap();
     let link = agent.dir().join("link");
     symlink(real.path(), &link).unwrap();
@@ -268,7 +268,7 @@ fn agent_refuses_symlinked_directory_or_socket() {
 #[test]
 fn agent_refuses_shared_socket_and_replaces_stale_one() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let listener = UnixListener::bind(agent.socket()).unwrap();
     fs::set_permissions(agent.socket(), Permissions::from_mode(0o666)).unwrap();
     is_refused(&agent, &origin, "0600");
@@ -287,7 +287,7 @@ fn agent_refuses_directory_or_socket_of_another_user() {
         return skipped("another user's directory and socket: only root can make them");
     }
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     std::os::unix::fs::chown(agent.dir(), Some(65534), None).unwrap();
     is_refused(&agent, &origin, "belongs to another user");
     std::os::unix::fs::chown(agent.dir(), Some(0), None).unwrap();
@@ -337,7 +337,7 @@ fn agent_refuses_directory_or_socket_of_another_user() {
 #[test]
 fn downloads_complete_when_the_agent_is_killed() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let calls = std::env::var("HAUL_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(60_u32);
     let dir = tempfile::tempdir().unwrap();
     let mut random = testkit::rng::Rng::new(u64::from(calls));
@@ -384,7 +384,7 @@ fn downloads_complete_when_the_agent_is_killed() {
 #[test]
 fn idle_agent_is_small_and_never_wakes() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let dir = tempfile::tempdir().unwrap();
     let ca = dir.path().join("ca.pem");
     fs::write(&ca, origin.ca_pem()).unwrap();
@@ -424,7 +424,7 @@ fn idle_agent_is_small_and_never_wakes() {
 #[test]
 fn killing_the_caller_cancels_its_request() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let mut command = agent.haul(&["-s", &origin.url("/delay/60000/small")]);
     let call = RunningCommand::start(command.stdin(Stdio::null()));
     eventually("it is under way", || agent.status("running") == Some(1) && origin.requests() == 1);
@@ -446,7 +446,7 @@ fn agent_keeps_connection_if_output_closes_within_range() {
     let opening = [ScriptStep::ReadHead, ScriptStep::send(head), ScriptStep::send(vec![b'x'; 70_000])];
     let rest = [ScriptStep::Await(1), ScriptStep::send(vec![b'x'; OPENING - 70_000])];
     let next = [ScriptStep::ReadHead, ScriptStep::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let stop_early = |peer: &H1Peer| {
         let script = "\"$GET\" \"$1\" -s -q -N \"$2\" | head -c 70000 | wc -c";
         let mut command = program("bash");
@@ -480,7 +480,7 @@ fn agent_keeps_connection_if_output_closes_within_range() {
 #[test]
 fn agent_keeps_connection_if_output_closes_early() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for bytes in [100_000, 1_000_000, 20_000_000] {
         let script = "\"$GET\" \"$1\" -s -q -N -L \"$2\" | head -c 70000 | wc -c";
         let mut command = program("bash");
@@ -497,7 +497,7 @@ fn agent_keeps_connection_if_output_closes_early() {
 #[test]
 fn agent_is_used_for_output_to_dev_null() {
     let origin = origin();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for _ in 0..3 {
         let ran =
             agent.run(&["-s", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", &origin.url("/bytes/70000")]);

@@ -17,11 +17,11 @@ const CONFIG: &str = "[req]\ndistinguished_name = name\n[name]\n[ca]\nbasicConst
                       OCSPSigning\n[other]\nextendedKeyUsage = serverAuth\n";
 
 /// A certificate authority, with a server certificate that it has signed and an OCSP responder.
-struct Authority {
+struct OcspAuthority {
     dir: TempDir,
 }
 
-impl Authority {
+impl OcspAuthority {
     fn new() -> Self {
         let authority = Self { dir: tempfile::tempdir().unwrap() };
         fs::write(authority.path("config"), CONFIG).unwrap();
@@ -110,7 +110,7 @@ fn ocsp_response_gives_the_exit_code_of_curl() {
     if installed("openssl", "OCSP responses").is_none() {
         return;
     }
-    let authority = Authority::new();
+    let authority = OcspAuthority::new();
     authority.response("good", GOOD, "ca", "-ndays 7");
     authority.response("delegated", GOOD, "responder", "-ndays 7");
     authority.response("revoked", REVOKED, "ca", "-ndays 7");

@@ -23,15 +23,15 @@ const URLS: usize = 150;
 
 /// A type of job: its options, in which `$site` stands for the server, and the contents of its
 /// list.
-struct JobShape {
+struct KilledJobSetup {
     name: &'static str,
     options: &'static [&'static str],
-    list: JobList,
+    list: UrlListContents,
 }
 
 /// The contents of a job's list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum JobList {
+enum UrlListContents {
     Pages,
     PipedPages,
     /// The list contains pages with links to other pages.
@@ -47,65 +47,85 @@ const LIST: &str = "list";
 /// The name of the job's archive, to whose files numbers may be added.
 const ARCHIVE: &str = "a.warc.gz";
 
-const SHAPES: &[JobShape] = &[
-    JobShape { name: "bodies", options: &[], list: JobList::Pages },
-    JobShape { name: "files", options: &["-o", "f-{name}"], list: JobList::Pages },
-    JobShape { name: "records", options: &["--jsonl"], list: JobList::Pages },
-    JobShape { name: "unordered records", options: &["--jsonl", "--unordered"], list: JobList::Pages },
-    JobShape { name: "records of files", options: &["--jsonl", "-O"], list: JobList::Pages },
-    JobShape { name: "a record file", options: &["--jsonl", "-o", "out"], list: JobList::Pages },
-    JobShape { name: "piped bodies", options: &[], list: JobList::PipedPages },
-    JobShape { name: "values", options: &["--extract", "page [0-9]+"], list: JobList::Pages },
-    JobShape { name: "stages", options: &["--extract", "/page/[0-9]+", "--then", "{}"], list: JobList::Indexes },
-    JobShape {
+const SHAPES: &[KilledJobSetup] = &[
+    KilledJobSetup { name: "bodies", options: &[], list: UrlListContents::Pages },
+    KilledJobSetup { name: "files", options: &["-o", "f-{name}"], list: UrlListContents::Pages },
+    KilledJobSetup { name: "records", options: &["--jsonl"], list: UrlListContents::Pages },
+    KilledJobSetup { name: "unordered records", options: &["--jsonl", "--unordered"], list: UrlListContents::Pages },
+    KilledJobSetup { name: "records of files", options: &["--jsonl", "-O"], list: UrlListContents::Pages },
+    KilledJobSetup { name: "a record file", options: &["--jsonl", "-o", "out"], list: UrlListContents::Pages },
+    KilledJobSetup { name: "piped bodies", options: &[], list: UrlListContents::PipedPages },
+    KilledJobSetup { name: "values", options: &["--extract", "page [0-9]+"], list: UrlListContents::Pages },
+    KilledJobSetup {
+        name: "stages",
+        options: &["--extract", "/page/[0-9]+", "--then", "{}"],
+        list: UrlListContents::Indexes,
+    },
+    KilledJobSetup {
         name: "files of a stage",
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape {
+    KilledJobSetup {
         name: "records of a stage",
         options: &["--unordered", "--jsonl", "--extract", ">([0-9]+)<", "--then", "$site/page/{}"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape { name: "unique values", options: &["--extract", ">([0-9]+)<", "--unique"], list: JobList::Indexes },
-    JobShape {
+    KilledJobSetup {
+        name: "unique values",
+        options: &["--extract", ">([0-9]+)<", "--unique"],
+        list: UrlListContents::Indexes,
+    },
+    KilledJobSetup {
         name: "sorted values",
         options: &["--extract", ">([0-9]+)<", "--unique", "--sort"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape {
+    KilledJobSetup {
         name: "values of a stage",
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "--extract", "[0-9]", "--unique"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape { name: "listings", options: &["--paginate-query", "page"], list: JobList::Listings },
-    JobShape {
+    KilledJobSetup { name: "listings", options: &["--paginate-query", "page"], list: UrlListContents::Listings },
+    KilledJobSetup {
         name: "files of listings",
         options: &["--paginate-query", "page", "-o", "f-{name}-{page}"],
-        list: JobList::Listings,
+        list: UrlListContents::Listings,
     },
-    JobShape { name: "archive of files", options: &["--warc", ARCHIVE, "-o", "f-{name}"], list: JobList::Pages },
-    JobShape { name: "plain archive of records", options: &["--warc", "a.warc", "--jsonl"], list: JobList::Copies },
-    JobShape { name: "archive of copies", options: &["-L", "--warc", ARCHIVE, "--out-null"], list: JobList::Copies },
-    JobShape {
+    KilledJobSetup {
+        name: "archive of files",
+        options: &["--warc", ARCHIVE, "-o", "f-{name}"],
+        list: UrlListContents::Pages,
+    },
+    KilledJobSetup {
+        name: "plain archive of records",
+        options: &["--warc", "a.warc", "--jsonl"],
+        list: UrlListContents::Copies,
+    },
+    KilledJobSetup {
+        name: "archive of copies",
+        options: &["-L", "--warc", ARCHIVE, "--out-null"],
+        list: UrlListContents::Copies,
+    },
+    KilledJobSetup {
         name: "numbered archive",
         options: &["-L", "--warc", ARCHIVE, "--warc-max-size", "8K", "-o", "f-{name}"],
-        list: JobList::Copies,
+        list: UrlListContents::Copies,
     },
-    JobShape {
+    KilledJobSetup {
         name: "numbered archive of bodies from a pipe",
         options: &["--warc", "a.warc", "--warc-max-size", "8K"],
-        list: JobList::PipedPages,
+        list: UrlListContents::PipedPages,
     },
-    JobShape {
+    KilledJobSetup {
         name: "archive of stages",
         options: &["--warc", ARCHIVE, "--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape {
+    KilledJobSetup {
         name: "archive of listings",
         options: &["--warc", ARCHIVE, "--paginate-query", "page"],
-        list: JobList::Listings,
+        list: UrlListContents::Listings,
     },
 ];
 
@@ -136,12 +156,12 @@ fn site() -> SmallSite {
 }
 
 /// Returns the lines of a job's list.
-fn lines(site: &SmallSite, list: JobList) -> String {
+fn lines(site: &SmallSite, list: UrlListContents) -> String {
     let (count, path): (usize, fn(usize) -> String) = match list {
-        JobList::Pages | JobList::PipedPages => (URLS, |number| format!("/page/{number}")),
-        JobList::Indexes => (20, |number| format!("/index/{number}")),
-        JobList::Listings => (40, |number| format!("/listing/{number}?page=1")),
-        JobList::Copies => (URLS, |number| format!("/copy/{number}")),
+        UrlListContents::Pages | UrlListContents::PipedPages => (URLS, |number| format!("/page/{number}")),
+        UrlListContents::Indexes => (20, |number| format!("/index/{number}")),
+        UrlListContents::Listings => (40, |number| format!("/listing/{number}?page=1")),
+        UrlListContents::Copies => (URLS, |number| format!("/copy/{number}")),
     };
     (0..count).map(|number| site.url(&path(number)) + "\n").collect()
 }
@@ -151,8 +171,8 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 /// Starts a run of the job in `dir`.
-fn start(dir: &Path, shape: &JobShape, site: &SmallSite, lines: &str) -> Child {
-    let is_piped = shape.list == JobList::PipedPages;
+fn start(dir: &Path, shape: &KilledJobSetup, site: &SmallSite, lines: &str) -> Child {
+    let is_piped = shape.list == UrlListContents::PipedPages;
     let mut command: Command = haul(["--job", "j", "-s", "--parallel-max", "16", "--max-memory", "1M"]);
     command.args(["--input-file", if is_piped { "-" } else { LIST }]);
     let options = shape.options.iter().map(|option| option.replace("$site", &site.url("")));
@@ -172,7 +192,7 @@ fn start(dir: &Path, shape: &JobShape, site: &SmallSite, lines: &str) -> Child {
 
 /// Returns the results of the job without anything that depends on time: the lines of the output
 /// (sorted if the output is unordered), the exchanges in the archive, and the files sorted by name.
-fn left(dir: &Path, shape: &JobShape) -> Vec<String> {
+fn left(dir: &Path, shape: &KilledJobSetup) -> Vec<String> {
     let text = fs::read_to_string(dir.join("out")).unwrap_or_default();
     let is_json = shape.options.contains(&"--jsonl");
     let line = |line: &str| {
@@ -272,23 +292,23 @@ fn killed_jobs_have_same_results_as_uninterrupted_ones() {
 }
 
 /// The types of jobs that are refreshed. Their lists contain the indexes of [`daily_site`].
-const REFRESHED: &[JobShape] = &[
-    JobShape { name: "refreshed files", options: &["-o", "f-{name}"], list: JobList::Indexes },
-    JobShape { name: "refreshed records", options: &["--jsonl"], list: JobList::Indexes },
-    JobShape {
+const REFRESHED: &[KilledJobSetup] = &[
+    KilledJobSetup { name: "refreshed files", options: &["-o", "f-{name}"], list: UrlListContents::Indexes },
+    KilledJobSetup { name: "refreshed records", options: &["--jsonl"], list: UrlListContents::Indexes },
+    KilledJobSetup {
         name: "refreshed files of a stage",
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape {
+    KilledJobSetup {
         name: "refreshed values of a stage",
         options: &["--extract", ">([0-9]+)<", "--then", "$site/page/{}", "--extract", "page.*", "--unique"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
-    JobShape {
+    KilledJobSetup {
         name: "refreshed archive",
         options: &["--warc", ARCHIVE, "--extract", ">([0-9]+)<", "--then", "$site/page/{}", "-o", "f-#1"],
-        list: JobList::Indexes,
+        list: UrlListContents::Indexes,
     },
 ];
 
@@ -311,7 +331,7 @@ fn daily_site() -> DailySite {
 }
 
 /// Starts a run of one of the jobs in [`REFRESHED`], in `dir`.
-fn start_refreshed(dir: &Path, shape: &JobShape, site: &DailySite, refreshes: bool) -> Child {
+fn start_refreshed(dir: &Path, shape: &KilledJobSetup, site: &DailySite, refreshes: bool) -> Child {
     let mut command: Command = haul(["--job", "j", "-s", "--parallel-max", "16", "--input-file", LIST]);
     command.args(shape.options.iter().map(|option| option.replace("$site", &site.url(""))));
     command.args(refreshes.then_some("--refresh")).current_dir(dir).stderr(Stdio::piped());

@@ -15,7 +15,7 @@ use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// A test site whose pages have versions. Pages with an even number have entity tags, the other
 /// pages have dates.
-struct VersionedSite {
+struct ChangingSite {
     address: String,
     state: Arc<(Mutex<SiteState>, Condvar)>,
 }
@@ -30,8 +30,8 @@ struct SiteState {
     waits_from: Option<usize>,
 }
 
-impl VersionedSite {
-    fn start(pages: usize) -> VersionedSite {
+impl ChangingSite {
+    fn start(pages: usize) -> ChangingSite {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let state = SiteState { versions: vec![1; pages], ..SiteState::default() };
@@ -43,7 +43,7 @@ impl VersionedSite {
                 thread::spawn(move || serve(&stream, &shared));
             }
         });
-        VersionedSite { address, state }
+        ChangingSite { address, state }
     }
 
     fn change(&self, change: impl FnOnce(&mut SiteState)) {
@@ -107,7 +107,7 @@ const ARGS: [&str; 6] = ["--job", "j", "-O", "--remote-name-all", "--input-file"
 
 #[test]
 fn refresh_fetches_only_what_has_changed() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), VersionedSite::start(6));
+    let (dir, site) = (tempfile::tempdir().unwrap(), ChangingSite::start(6));
     let dir = dir.path();
     site.list(dir);
     run_in(dir, HAUL, &ARGS).ok();
@@ -151,7 +151,7 @@ fn refresh_fetches_only_what_has_changed() {
 
 #[test]
 fn refresh_fetches_missing_or_altered_files_completely() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), VersionedSite::start(4));
+    let (dir, site) = (tempfile::tempdir().unwrap(), ChangingSite::start(4));
     let dir = dir.path();
     site.list(dir);
     run_in(dir, HAUL, &ARGS).ok();
@@ -167,7 +167,7 @@ fn refresh_fetches_missing_or_altered_files_completely() {
 
 #[test]
 fn killed_refresh_is_continued_by_next_run() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), VersionedSite::start(8));
+    let (dir, site) = (tempfile::tempdir().unwrap(), ChangingSite::start(8));
     let dir = dir.path();
     site.list(dir);
     run_in(dir, HAUL, &ARGS).ok();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use common::agent::TestAgent;
+use common::agent::TestAgentDirectory;
 use common::{REFUSED, list, run_haul};
 use serde_json::Value;
 use testkit::h1_peer::{H1Peer, ScriptStep};
@@ -319,7 +319,7 @@ fn options_that_print_between_records_are_refused() {
 
 #[test]
 fn records_do_not_use_the_agent() {
-    let (agent, server) = (TestAgent::new(), Origin::builder().start().unwrap());
+    let (agent, server) = (TestAgentDirectory::new(), Origin::builder().start().unwrap());
     let (code, records) = jsonl(&[&agent.option(), &server.url("/bytes/3")]);
     assert_eq!((code, records.len()), (0, 1));
 }

@@ -8,11 +8,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use common::agent::TestAgent;
+use common::agent::TestAgentDirectory;
 use common::{HAUL, REFUSED, haul, installed, program, run};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::packages::{Package, PackageCatalogue, PackageMirror, PackageReader, PackageReaderCost};
+use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, PackageReaderCost, SignedGzipPackage};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
@@ -69,7 +69,7 @@ fn package_reads_with_agent_use_one_connection() {
         // On a busy machine a call can come before the last one has given its connection back: not
         // three times over.
         let mut passes = (0..3).map(|_| {
-            let agent = TestAgent::new();
+            let agent = TestAgentDirectory::new();
             pass(&[HAUL, "ftp", &agent.option()], 70, tls, true)
         });
         let pass = passes.find(|pass| pass.mirror.connections() == 1).expect("a run by one connection");
@@ -96,11 +96,11 @@ fn signify_verifies_streamed_packages_without_waste() {
         fs::write(dir.path().join("body"), testkit::byte_pattern::BytePattern::new(*size).slice(0, *size as usize))
             .unwrap();
         script("gzip -n1 < body > body.gz && signify-openbsd -zS -s key.sec -m body.gz -x signed.tgz", &[]);
-        Package::from_bytes(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
+        SignedGzipPackage::from_bytes(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
     });
     let catalogue = PackageCatalogue::from_packages(packages.collect());
     let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for option in [agent.option(), "-V".to_owned()] {
         mirror.reset_counts();
         for package in catalogue.packages() {
@@ -171,7 +171,7 @@ fn ftp_error_messages_match_openbsds() {
 
 #[test]
 fn broken_connection_is_retried_for_packages() {
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
         let broken = H1Peer::start(vec![
             vec![ScriptStep::ReadHead, ScriptStep::Close],
@@ -194,7 +194,7 @@ fn rest_of_package_comes_from_the_first_mirror() {
         ScriptStep::Send([head.as_bytes(), &package[from..to]].concat())
     };
     let opening = 147_456;
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     for words in [&["ftp"][..], &["ftp", &agent.option()]] {
         let rest = part(opening, package.len());
         let mirror = H1Peer::start(vec![vec![ScriptStep::ReadHead, part(0, opening), ScriptStep::ReadHead, rest]]);

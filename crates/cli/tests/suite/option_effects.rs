@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::agent::TestAgent;
+use common::agent::TestAgentDirectory;
 use common::{HAUL, program, run};
 use haul_cli::flags::FLAGS;
 
@@ -35,7 +35,7 @@ enum FetchMode {
 const EACH: &[FetchMode] = &[FetchMode::One, FetchMode::List, FetchMode::Stage, FetchMode::Serial, FetchMode::Agent];
 
 /// The method by which these tests show the effect of an option.
-enum OptionEffect {
+enum OptionEffectProof {
     /// The result of fetching a URL with the path `path` changes if `options` are added to the
     /// options `beside`.
     Seen { options: &'static str, beside: &'static str, path: &'static str, modes: &'static [FetchMode] },
@@ -45,12 +45,12 @@ enum OptionEffect {
     Anyway { words: &'static str },
 }
 
-const fn seen(options: &'static str) -> OptionEffect {
+const fn seen(options: &'static str) -> OptionEffectProof {
     with(options, "", "plain")
 }
 
-const fn with(options: &'static str, beside: &'static str, path: &'static str) -> OptionEffect {
-    OptionEffect::Seen { options, beside, path, modes: EACH }
+const fn with(options: &'static str, beside: &'static str, path: &'static str) -> OptionEffectProof {
+    OptionEffectProof::Seen { options, beside, path, modes: EACH }
 }
 
 const fn only(
@@ -58,16 +58,16 @@ const fn only(
     options: &'static str,
     beside: &'static str,
     path: &'static str,
-) -> OptionEffect {
-    OptionEffect::Seen { options, beside, path, modes }
+) -> OptionEffectProof {
+    OptionEffectProof::Seen { options, beside, path, modes }
 }
 
-const fn tested(text: &'static str, files: &'static [&'static str]) -> OptionEffect {
-    OptionEffect::Tested { text, files }
+const fn tested(text: &'static str, files: &'static [&'static str]) -> OptionEffectProof {
+    OptionEffectProof::Tested { text, files }
 }
 
-const fn anyway(words: &'static str) -> OptionEffect {
-    OptionEffect::Anyway { words }
+const fn anyway(words: &'static str) -> OptionEffectProof {
+    OptionEffectProof::Anyway { words }
 }
 
 /// The options, and the methods by which their effects are shown. Each run begins with the files
@@ -75,7 +75,7 @@ const fn anyway(words: &'static str) -> OptionEffect {
 /// directory `sub`. `ADDRESS` stands for the server's address and port, and `SERVER` for its URL. A
 /// path after `tls:` is requested by https, after `local:` from the host `localhost`, and after
 /// `bare:` by a URL without a scheme.
-const EFFECTS: &[(&str, OptionEffect)] = &[
+const EFFECTS: &[(&str, OptionEffectProof)] = &[
     ("abstract-unix-socket", seen("--abstract-unix-socket nonesuch --retry 0")),
     ("agent", tested("status(\"calls\")", &["agent.rs"])),
     ("agent-idle", tested("--agent-idle", &["agent.rs"])),
@@ -346,7 +346,7 @@ const NO_EFFECT: &str = "No effect, accepted for compatibility with curl";
 
 #[test]
 fn every_option_has_an_effect_or_documents_none() {
-    let known: BTreeMap<&str, &OptionEffect> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
+    let known: BTreeMap<&str, &OptionEffectProof> = EFFECTS.iter().map(|(name, effect)| (*name, effect)).collect();
     assert_eq!(known.len(), EFFECTS.len(), "each once");
     for flag in FLAGS {
         let spec = flag.spec();
@@ -358,15 +358,15 @@ fn every_option_has_an_effect_or_documents_none() {
     for (name, effect) in EFFECTS {
         assert!(FLAGS.iter().any(|flag| flag.spec().long == *name), "there is no --{name}");
         match effect {
-            OptionEffect::Tested { text, files } => {
+            OptionEffectProof::Tested { text, files } => {
                 let has_it = |file: &&str| fs::read_to_string(tests.join(file)).is_ok_and(|test| test.contains(text));
                 assert!(files.iter().any(has_it), "--{name}: {text} is not in {files:?}");
             }
-            OptionEffect::Anyway { words } => {
+            OptionEffectProof::Anyway { words } => {
                 let mut flags = FLAGS.iter().map(|flag| flag.spec());
                 assert!(flags.any(|spec| spec.long == *name && spec.doc.contains(words)), "--{name}: {words}");
             }
-            OptionEffect::Seen { .. } => {}
+            OptionEffectProof::Seen { .. } => {}
         }
     }
 }
@@ -374,10 +374,10 @@ fn every_option_has_an_effect_or_documents_none() {
 #[test]
 fn options_make_a_difference_in_every_mode() {
     let only = std::env::var("HAUL_OPTION").ok();
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let mut unused = Vec::new();
     for (name, effect) in EFFECTS.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
-        let OptionEffect::Seen { options, beside, path, modes } = effect else { continue };
+        let OptionEffectProof::Seen { options, beside, path, modes } = effect else { continue };
         for mode in *modes {
             let without = observe(*mode, beside, path, &agent);
             let with = observe(*mode, &format!("{beside} {options}"), path, &agent);
@@ -400,7 +400,7 @@ struct ObservedRun {
     files: BTreeMap<String, (Vec<u8>, u32, bool)>,
 }
 
-fn observe(mode: FetchMode, options: &str, path: &str, agent: &TestAgent) -> ObservedRun {
+fn observe(mode: FetchMode, options: &str, path: &str, agent: &TestAgentDirectory) -> ObservedRun {
     let (server, index) = (RecordingServer::start(), common::page("<x> <y>"));
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path());

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use common::agent::TestAgent;
+use common::agent::TestAgentDirectory;
 use common::{CommandOutput, HAUL, RunningCommand, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
@@ -96,7 +96,7 @@ fn transfers_succeed_without_optional_system_calls() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
     let content = origin.pattern().slice(0, 2_000_000);
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     agent.run(&[&origin.url("/small")]).ok();
     for (call, error) in
         [("splice", "EPERM"), ("splice", "ENOSYS"), ("splice", "EFAULT"), ("pwritev2", "EPERM"), ("pwritev2", "ENOSYS")]

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::fs;
 
-use common::agent::TestAgent;
+use common::agent::TestAgentDirectory;
 use common::{REFUSED, page, run_haul, short_body};
 use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
@@ -116,7 +116,7 @@ fn write_out_certs_is_equal_with_and_without_agent() {
     let shown = identity.chain_pem().replace('\r', "");
     let origin = Origin::builder().identity(identity).start().unwrap();
     let url = origin.https_url("/small");
-    let agent = TestAgent::new();
+    let agent = TestAgentDirectory::new();
     let format = ["-s", "-k", "-o", "/dev/null", "-w", "%{num_certs}\n%{certs}"];
     for said in [run_haul(format.iter().chain([&&*url])).text(), agent.run(&[&format[..], &[&url]].concat()).text()] {
         assert!(said.starts_with("1\nSubject:") && said.ends_with(&shown), "{said}");

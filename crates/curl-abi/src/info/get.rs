@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_void};
 use std::time::Duration;
 
-use super::{AddressInfo, TransferInfo};
+use super::{SocketAddressText, TransferInfo};
 use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_UNKNOWN_OPTION, CURLcode};
 use crate::easy::{EASY, EasyState};
@@ -109,8 +109,8 @@ impl TransferInfo {
             // Programs never get a socket.
             29 => -1,
             35 => self.condition_unmet.into(),
-            40 => self.peer.as_ref().map_or(0, AddressInfo::port),
-            42 => self.local.as_ref().map_or(0, AddressInfo::port),
+            40 => self.peer.as_ref().map_or(0, SocketAddressText::port),
+            42 => self.local.as_ref().map_or(0, SocketAddressText::port),
             46 => self.http_version,
             // Items of RTSP, FTP and other protocols.
             37 | 38 | 39 | 47 | 59 | 69 | 70 => 0,
@@ -133,8 +133,8 @@ impl TransferInfo {
             18 => pointer(self.content_type.as_deref()),
             30 | 36 => std::ptr::null(),
             31 => pointer(self.redirect_url.as_deref()),
-            32 => pointer(Some(self.peer.as_ref().map_or(c"", AddressInfo::ip))),
-            41 => pointer(Some(self.local.as_ref().map_or(c"", AddressInfo::ip))),
+            32 => pointer(Some(self.peer.as_ref().map_or(c"", SocketAddressText::ip))),
+            41 => pointer(Some(self.local.as_ref().map_or(c"", SocketAddressText::ip))),
             49 => pointer(self.scheme.as_deref()),
             60 => pointer(self.referer.as_deref()),
             _ => return None,

@@ -35,8 +35,8 @@ pub(crate) struct TransferInfo {
     referer: Option<CString>,
     method: Option<CString>,
     scheme: Option<CString>,
-    peer: Option<AddressInfo>,
-    local: Option<AddressInfo>,
+    peer: Option<SocketAddressText>,
+    local: Option<SocketAddressText>,
     times: InfoTimes,
     uploaded: u64,
     downloaded: u64,
@@ -63,12 +63,12 @@ pub(crate) struct TransferInfo {
 }
 
 /// The address of a socket. Its text is made when a program requests it.
-struct AddressInfo {
+struct SocketAddressText {
     address: SocketAddr,
     text: OnceCell<CString>,
 }
 
-impl AddressInfo {
+impl SocketAddressText {
     fn new(address: SocketAddr) -> Self {
         Self { address, text: OnceCell::new() }
     }
@@ -226,8 +226,8 @@ impl TransferInfo {
         self.request_size = facts.request_bytes;
         self.redirects = facts.redirects.into();
         self.connects = facts.connects.into();
-        self.peer = facts.peer.map(AddressInfo::new);
-        self.local = facts.local.map(AddressInfo::new);
+        self.peer = facts.peer.map(SocketAddressText::new);
+        self.local = facts.local.map(SocketAddressText::new);
         self.used_proxy = facts.proxy_used;
         self.connection = facts.connection;
         self.http_version = match facts.version {

@@ -10,9 +10,9 @@ use haul_policy::multipart::{
     content_type_by_extension,
 };
 
-use super::{MimeContentCopy, MimeCopy, MimePartCopy, PartEncoder};
+use super::{CopiedPartContent, MimeCopy, MimePartCopy, PartEncoder};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
-use crate::transfer::content::{ContentCallback, ContentRead, ContentSource, Segment};
+use crate::transfer::content::{ContentRead, ContentSegment, ContentSource, RequestContentCallback};
 
 /// The media type of a file whose name does not suggest another one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
@@ -40,22 +40,22 @@ pub(crate) fn form_content(
         None => layout.content_type.clone(),
     };
     let segment = |piece: MultipartPiece| match piece {
-        MultipartPiece::Literal(bytes) => Some(Segment::Bytes(bytes.into())),
+        MultipartPiece::Literal(bytes) => Some(ContentSegment::Bytes(bytes.into())),
         MultipartPiece::Source { index, .. } => sources.get(index).cloned(),
     };
     let segments = layout.pieces.into_iter().filter_map(segment).collect();
     Ok((ContentSource::new(segments), content_type))
 }
 
-fn form_part(part: &MimePartCopy, sources: &mut Vec<Segment>) -> Result<FormPart, CURLcode> {
+fn form_part(part: &MimePartCopy, sources: &mut Vec<ContentSegment>) -> Result<FormPart, CURLcode> {
     let mut headers: Vec<Vec<u8>> = part.headers.iter().map(|line| line.to_vec()).collect();
     if let Some(encoder) = part.encoder {
         headers.push(format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
     }
     let encoder = part.encoder.filter(|encoder| !encoder.is_identity());
     let content = match &part.content {
-        MimeContentCopy::Empty => FormPartContent::Bytes(Vec::new()),
-        MimeContentCopy::Form(form) => {
+        CopiedPartContent::Empty => FormPartContent::Bytes(Vec::new()),
+        CopiedPartContent::Form(form) => {
             FormPartContent::Mixed(form.parts.iter().map(|part| form_part(part, sources)).collect::<Result<_, _>>()?)
         }
         source => {
@@ -80,8 +80,8 @@ fn guessed_type(part: &MimePartCopy) -> Option<String> {
     let known = |name: &[u8]| Some(content_type_by_extension(name)).filter(|kind| *kind != UNKNOWN_TYPE);
     let name = part.filename.as_deref();
     let guess = match &part.content {
-        MimeContentCopy::Form(_) => return None,
-        MimeContentCopy::File(path) => name
+        CopiedPartContent::Form(_) => return None,
+        CopiedPartContent::File(path) => name
             .and_then(known)
             .or_else(|| known(path.as_os_str().as_encoded_bytes()))
             .or_else(|| name.map(|_| UNKNOWN_TYPE)),
@@ -91,12 +91,12 @@ fn guessed_type(part: &MimePartCopy) -> Option<String> {
     guess.filter(|kind| *kind != "text/plain" || name.is_some()).map(str::to_owned)
 }
 
-fn segment_of(content: &MimeContentCopy, encoder: Option<PartEncoder>) -> Result<Segment, CURLcode> {
+fn segment_of(content: &CopiedPartContent, encoder: Option<PartEncoder>) -> Result<ContentSegment, CURLcode> {
     let plain = match content {
-        MimeContentCopy::Bytes(bytes) => Segment::Bytes(Arc::clone(bytes)),
-        MimeContentCopy::File(path) => file_segment(path)?,
-        MimeContentCopy::Callback(callback) => Segment::Callback(ContentCallback::from_part(*callback)),
-        MimeContentCopy::Empty | MimeContentCopy::Form(_) => Segment::Bytes(Arc::from([])),
+        CopiedPartContent::Bytes(bytes) => ContentSegment::Bytes(Arc::clone(bytes)),
+        CopiedPartContent::File(path) => file_segment(path)?,
+        CopiedPartContent::Callback(callback) => ContentSegment::Callback(RequestContentCallback::from_part(*callback)),
+        CopiedPartContent::Empty | CopiedPartContent::Form(_) => ContentSegment::Bytes(Arc::from([])),
     };
     let Some(encoder) = encoder else { return Ok(plain) };
     // Encoded content has another length, which must be known.
@@ -109,12 +109,12 @@ fn segment_of(content: &MimeContentCopy, encoder: Option<PartEncoder>) -> Result
             _ => return Err(CURLE_READ_ERROR),
         }
     }
-    encoder.encode(bytes).map(|encoded| Segment::Bytes(encoded.into())).ok_or(CURLE_READ_ERROR)
+    encoder.encode(bytes).map(|encoded| ContentSegment::Bytes(encoded.into())).ok_or(CURLE_READ_ERROR)
 }
 
-fn file_segment(path: &Path) -> Result<Segment, CURLcode> {
+fn file_segment(path: &Path) -> Result<ContentSegment, CURLcode> {
     let about = fs::metadata(path).map_err(|_| CURLE_READ_ERROR)?;
-    Ok(Segment::File { path: path.to_owned(), length: about.is_file().then_some(about.len()) })
+    Ok(ContentSegment::File { path: path.to_owned(), length: about.is_file().then_some(about.len()) })
 }
 
 /// Returns random bytes for the boundary between the parts.

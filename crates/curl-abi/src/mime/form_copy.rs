@@ -23,12 +23,12 @@ pub(crate) struct MimePartCopy {
     pub(crate) content_type: Option<String>,
     pub(crate) encoder: Option<PartEncoder>,
     pub(crate) headers: Vec<Box<[u8]>>,
-    pub(crate) content: MimeContentCopy,
+    pub(crate) content: CopiedPartContent,
 }
 
 /// A copy of the content of a form part.
 #[derive(Clone, Default)]
-pub(crate) enum MimeContentCopy {
+pub(crate) enum CopiedPartContent {
     #[default]
     Empty,
     Bytes(Arc<[u8]>),
@@ -52,11 +52,11 @@ impl MimeCopy {
     fn call_free_callbacks(&self) {
         for part in &self.parts {
             match &part.content {
-                MimeContentCopy::Callback(PartCallback { free: Some(free), data, .. }) => {
+                CopiedPartContent::Callback(PartCallback { free: Some(free), data, .. }) => {
                     // SAFETY: the program's function with its pointer.
                     unsafe { free(data.0) };
                 }
-                MimeContentCopy::Form(form) => form.call_free_callbacks(),
+                CopiedPartContent::Form(form) => form.call_free_callbacks(),
                 _ => {}
             }
         }
@@ -74,11 +74,11 @@ impl MimeCopy {
             let part = PARTS.get(part)?;
             let part = lock(&part);
             let (content, inner) = match &part.content {
-                PartContent::Empty => (MimeContentCopy::Empty, None),
-                PartContent::Bytes(bytes) => (MimeContentCopy::Bytes(Arc::clone(bytes)), None),
-                PartContent::File(path) => (MimeContentCopy::File(path.clone()), None),
-                PartContent::Callback(callback) => (MimeContentCopy::Callback(*callback), None),
-                PartContent::Form(form) => (MimeContentCopy::Empty, Some(form.0.addr())),
+                PartContent::Empty => (CopiedPartContent::Empty, None),
+                PartContent::Bytes(bytes) => (CopiedPartContent::Bytes(Arc::clone(bytes)), None),
+                PartContent::File(path) => (CopiedPartContent::File(path.clone()), None),
+                PartContent::Callback(callback) => (CopiedPartContent::Callback(*callback), None),
+                PartContent::Form(form) => (CopiedPartContent::Empty, Some(form.0.addr())),
             };
             let mut copy = MimePartCopy {
                 name: part.name.clone(),
@@ -90,7 +90,7 @@ impl MimeCopy {
             };
             drop(part);
             if let Some(inner) = inner {
-                copy.content = MimeContentCopy::Form(Self::copy_to_depth(inner, depth + 1));
+                copy.content = CopiedPartContent::Form(Self::copy_to_depth(inner, depth + 1));
             }
             Some(copy)
         };

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) use content::form_content;
 pub(crate) use encoder::PartEncoder;
-pub(crate) use form_copy::{FormCopy, MimeContentCopy, MimeCopy, MimePartCopy};
+pub(crate) use form_copy::{CopiedPartContent, FormCopy, MimeCopy, MimePartCopy};
 
 use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};

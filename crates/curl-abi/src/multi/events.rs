@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haul::buffer_pool::{BULK_BUFFER_SIZE, BufferLease, Chunk};
-use haul::sink::{BodyInfo, Sink, TransferWaker};
+use haul::sink::{ResponseForSink, Sink, TransferWaker};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 
-use super::notifier::Notifier;
+use super::notifier::WakeupDescriptor;
 use crate::handles::lock;
 use crate::headers::HeaderMessageKind;
 use crate::transfer::running::is_connect;
@@ -60,7 +60,7 @@ pub(super) struct BodyBegin {
 }
 
 #[derive(Default)]
-struct EventState {
+struct TransferEventQueueState {
     events: VecDeque<TransferEvent>,
     /// The number of body bytes in the queue.
     bytes: u64,
@@ -77,15 +77,15 @@ struct EventState {
 }
 
 /// The queue of events of one transfer.
-pub(super) struct EventQueue {
-    state: Mutex<EventState>,
+pub(super) struct TransferEventQueue {
+    state: Mutex<TransferEventQueueState>,
     /// True if the program's thread has work to do for this transfer.
     is_ready: AtomicBool,
-    notifier: Arc<Notifier>,
+    notifier: Arc<WakeupDescriptor>,
 }
 
-impl EventQueue {
-    pub(super) fn new(notifier: Arc<Notifier>) -> Arc<Self> {
+impl TransferEventQueue {
+    pub(super) fn new(notifier: Arc<WakeupDescriptor>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), is_ready: AtomicBool::new(false), notifier })
     }
 
@@ -167,7 +167,7 @@ fn wake(driver: DriverToken) {
     }
 }
 
-impl EventState {
+impl TransferEventQueueState {
     /// Returns the driver if it was waiting to receive and may now continue; otherwise `None`.
     fn waiting_driver(&mut self) -> DriverToken {
         if !self.is_full || self.is_paused {
@@ -179,10 +179,10 @@ impl EventState {
 }
 
 /// The sink that puts the bytes of a body into the queue.
-pub(super) struct QueueSink(pub(super) Arc<EventQueue>);
+pub(super) struct QueueSink(pub(super) Arc<TransferEventQueue>);
 
 impl Sink for QueueSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.0.push(TransferEvent::Begin(Box::new(BodyBegin {
             facts: begin.facts.clone(),
             head: begin.head.clone(),
@@ -234,7 +234,7 @@ impl Sink for QueueSink {
 
 /// The observer that puts response heads and debug events into the queue.
 pub(super) struct QueueingObserver {
-    pub(super) queue: Arc<EventQueue>,
+    pub(super) queue: Arc<TransferEventQueue>,
     pub(super) is_verbose: bool,
     pub(super) wants_content: bool,
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  the engine's thread                          a thread of the program
-//!  sockets ─▶ QueueSink, QueueingObserver ─▶ EventQueue ─▶ curl_multi_perform ─▶ RunningTransfer ─▶ callbacks
-//!                                └─▶ Notifier (a descriptor) ─▶ curl_multi_poll, select, epoll
+//!  sockets ─▶ QueueSink, QueueingObserver ─▶ TransferEventQueue ─▶ curl_multi_perform ─▶ RunningTransfer ─▶ callbacks
+//!                                └─▶ WakeupDescriptor (a descriptor) ─▶ curl_multi_poll, select, epoll
 //! ```
 //!
 //! A thread of the engine does the network I/O. It never calls a function of the program and never

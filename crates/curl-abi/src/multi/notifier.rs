@@ -6,14 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A notification for which a program can wait with `poll` and similar functions.
-pub(crate) struct Notifier {
+pub(crate) struct WakeupDescriptor {
     reader: UnixStream,
     writer: UnixStream,
     /// True if the descriptor is already readable, so that another notification writes nothing.
     is_set: AtomicBool,
 }
 
-impl Notifier {
+impl WakeupDescriptor {
     /// Makes a notifier. Returns `None` if there are no descriptors left.
     pub(crate) fn new() -> Option<Self> {
         let (reader, writer) = UnixStream::pair().ok()?;
@@ -56,13 +56,13 @@ mod tests {
 
     use super::*;
 
-    fn is_readable(notifier: &Notifier) -> bool {
+    fn is_readable(notifier: &WakeupDescriptor) -> bool {
         poll(&mut [PollFd::new(&notifier.reader, PollFlags::IN)], Some(&Timespec::default())).unwrap() > 0
     }
 
     #[test]
     fn notifier_is_readable_until_it_is_cleared() {
-        let notifier = Notifier::new().unwrap();
+        let notifier = WakeupDescriptor::new().unwrap();
         assert!(!is_readable(&notifier));
         for _ in 0..100 {
             notifier.notify();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::engine::MultiEngine;
-use super::notifier::Notifier;
+use super::notifier::WakeupDescriptor;
 use super::transfer::{MultiTransfer, PROGRESS_TICK};
 use super::{MULTIS, locked};
 use crate::codes::{
@@ -113,17 +113,17 @@ pub(crate) struct MultiState {
 pub(crate) struct Multi {
     number: usize,
     /// The notifier that is set when the program's thread has to process events.
-    pub(super) notifier: Arc<Notifier>,
+    pub(super) notifier: Arc<WakeupDescriptor>,
     /// The notifier that ends a `curl_multi_poll`.
-    pub(super) wakeup: Notifier,
+    pub(super) wakeup: WakeupDescriptor,
     pub(super) state: Mutex<MultiState>,
     /// True while `curl_multi_perform` runs, so that callbacks cannot call it recursively.
     busy: AtomicBool,
 }
 
 /// Makes the two notifiers of a multi handle. Returns `None` if there are no descriptors left.
-pub(super) fn new_notifiers() -> Option<(Notifier, Notifier)> {
-    Some((Notifier::new()?, Notifier::new()?))
+pub(super) fn new_notifiers() -> Option<(WakeupDescriptor, WakeupDescriptor)> {
+    Some((WakeupDescriptor::new()?, WakeupDescriptor::new()?))
 }
 
 /// Removes an easy handle from the multi handle with this id, because the easy handle is being
@@ -136,7 +136,7 @@ pub(crate) fn remove(multi: usize, easy: usize) {
 }
 
 impl Multi {
-    pub(super) fn new(number: usize, (notifier, wakeup): (Notifier, Notifier)) -> Self {
+    pub(super) fn new(number: usize, (notifier, wakeup): (WakeupDescriptor, WakeupDescriptor)) -> Self {
         let notifier = Arc::new(notifier);
         Self { number, notifier, wakeup, state: Mutex::default(), busy: AtomicBool::new(false) }
     }

@@ -11,8 +11,8 @@ use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Request, RequestOptions, Target};
 
 use super::engine::MultiEngine;
-use super::events::{EventQueue, QueueSink, QueueingObserver, TransferEvent};
-use super::notifier::Notifier;
+use super::events::{QueueSink, QueueingObserver, TransferEvent, TransferEventQueue};
+use super::notifier::WakeupDescriptor;
 use super::upload::{UploadQueue, UploadStream};
 use crate::codes::CURLcode;
 use crate::easy::Easy;
@@ -35,7 +35,7 @@ pub(super) const PROGRESS_TICK: Duration = Duration::from_millis(200);
 pub(super) struct MultiTransfer {
     pub(super) id: u64,
     running: Arc<RunningTransfer>,
-    events: Arc<EventQueue>,
+    events: Arc<TransferEventQueue>,
     url: String,
     /// Body bytes that the program has not accepted yet, and the offset of the first one in the
     /// chunk.
@@ -54,7 +54,11 @@ impl MultiTransfer {
     ///
     /// # Errors
     /// The result of a transfer that cannot begin.
-    pub(super) fn begin(easy: &Arc<Easy>, engine: &MultiEngine, notifier: &Arc<Notifier>) -> Result<Self, CURLcode> {
+    pub(super) fn begin(
+        easy: &Arc<Easy>,
+        engine: &MultiEngine,
+        notifier: &Arc<WakeupDescriptor>,
+    ) -> Result<Self, CURLcode> {
         let mut state = lock(&easy.state);
         state.begin_transfer();
         let prepared = request::prepare(&mut state, easy.number).map_err(|failure| state.fail_transfer(&failure))?;
@@ -66,7 +70,7 @@ impl MultiTransfer {
         let closes = state.options.is_on(opt::FORBID_REUSE);
         drop(state);
         let PreparedRequest { target, mut options, content, url, time_limit } = prepared;
-        let events = EventQueue::new(Arc::clone(notifier));
+        let events = TransferEventQueue::new(Arc::clone(notifier));
         if callbacks.wants_heads() {
             Arc::make_mut(&mut options).trace = Some(Arc::new(QueueingObserver {
                 queue: Arc::clone(&events),

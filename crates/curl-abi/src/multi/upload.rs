@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
-use super::events::EventQueue;
+use super::events::TransferEventQueue;
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
 use crate::handles::lock;
 use crate::transfer::content::{ContentRead, ContentSource};
@@ -25,7 +25,7 @@ const PIECE: usize = 64 << 10;
 type TrailerField = (String, Vec<u8>);
 
 #[derive(Default)]
-struct UploadState {
+struct UploadQueueState {
     pieces: VecDeque<Vec<u8>>,
     bytes: usize,
     /// The end of the content, once the program has reached it; `Err` if the program could not
@@ -39,12 +39,12 @@ struct UploadState {
 
 /// The queue of request content between the two threads.
 pub(super) struct UploadQueue {
-    state: Mutex<UploadState>,
-    events: Arc<EventQueue>,
+    state: Mutex<UploadQueueState>,
+    events: Arc<TransferEventQueue>,
 }
 
 impl UploadQueue {
-    pub(super) fn new(events: Arc<EventQueue>) -> Arc<Self> {
+    pub(super) fn new(events: Arc<TransferEventQueue>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), events })
     }
 
@@ -58,7 +58,7 @@ impl UploadQueue {
         state.is_wanted && state.end.is_none() && state.bytes < MAX_UNSENT
     }
 
-    fn change(&self, change: impl FnOnce(&mut UploadState)) {
+    fn change(&self, change: impl FnOnce(&mut UploadQueueState)) {
         let mut state = lock(&self.state);
         change(&mut state);
         let waker = state.waker.take();

@@ -7,10 +7,10 @@ use super::TransferFailure;
 use crate::c_strings;
 use crate::form::FORMS;
 use crate::handles::lock;
-use crate::mime::{MimeContentCopy, MimeCopy, PartCallback, form_content};
+use crate::mime::{CopiedPartContent, MimeCopy, PartCallback, form_content};
 use crate::options::{EasyOptions, RequestKind, numbers as opt};
 use crate::transfer::callbacks::Callbacks;
-use crate::transfer::content::{ContentCallback, ContentSource, Segment};
+use crate::transfer::content::{ContentSegment, ContentSource, RequestContentCallback};
 
 /// The default media type of a POST request.
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
@@ -73,8 +73,8 @@ fn upload(options: &EasyOptions, request: &mut RequestOptions, easy: usize) -> R
 }
 
 fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u64) -> ContentSource {
-    let callback = ContentCallback::from_callbacks(Callbacks::from_options(options), easy, length, from);
-    ContentSource::new(vec![Segment::Callback(callback)])
+    let callback = RequestContentCallback::from_callbacks(Callbacks::from_options(options), easy, length, from);
+    ContentSource::new(vec![ContentSegment::Callback(callback)])
 }
 
 /// Returns the content of `CURLOPT_POST`: the bytes that the program set, or the output of the read
@@ -137,7 +137,7 @@ pub(crate) fn form_tree(options: &EasyOptions) -> MimeCopy {
             // over.
             unsafe {
                 lock(&form)
-                    .to_mime_tree(|data, length| MimeContentCopy::Callback(PartCallback { data, length, ..read }))
+                    .to_mime_tree(|data, length| CopiedPartContent::Callback(PartCallback { data, length, ..read }))
             }
         }
         _ => MimeCopy::default(),

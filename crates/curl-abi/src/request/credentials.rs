@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haul::RequestOptions;
 use haul::state::auth::{
-    AllowedAuthSchemes, AuthOptions, Credentials, Delegation, NegotiateOptions, NetrcText, SigV4Parameters,
+    AllowedAuthSchemes, AuthOptions, Credentials, Delegation, NegotiateOptions, NetrcFileUse, SigV4Parameters,
 };
 
 use super::TransferFailure;
@@ -76,11 +76,11 @@ pub(super) fn negotiate(options: &EasyOptions, service: u32) -> NegotiateOptions
 }
 
 /// Reads the netrc file if the options select it. A missing file has no entries.
-fn netrc(options: &EasyOptions) -> NetrcText {
+fn netrc(options: &EasyOptions) -> NetrcFileUse {
     const OPTIONAL: i64 = 1;
-    let Some(use_of_it) = options.number(opt::NETRC).filter(|number| *number > 0) else { return NetrcText::Off };
+    let Some(use_of_it) = options.number(opt::NETRC).filter(|number| *number > 0) else { return NetrcFileUse::Off };
     let given = options.bytes(opt::NETRC_FILE).map(|path| PathBuf::from(OsStr::from_bytes(path)));
     let path = given.or_else(|| haul::environment::variable("HOME").map(|home| PathBuf::from(home).join(".netrc")));
-    let Some(text) = path.and_then(|path| std::fs::read(path).ok()) else { return NetrcText::Off };
-    if use_of_it == OPTIONAL { NetrcText::Optional(text.into()) } else { NetrcText::Required(text.into()) }
+    let Some(text) = path.and_then(|path| std::fs::read(path).ok()) else { return NetrcFileUse::Off };
+    if use_of_it == OPTIONAL { NetrcFileUse::Optional(text.into()) } else { NetrcFileUse::Required(text.into()) }
 }

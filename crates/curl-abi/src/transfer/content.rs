@@ -15,18 +15,18 @@ const MAX_READ: usize = 64 << 10;
 
 /// A piece of request content.
 #[derive(Clone)]
-pub(crate) enum Segment {
+pub(crate) enum ContentSegment {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
     /// A file, with its length if it is a regular file.
     File { path: PathBuf, length: Option<u64> },
     /// The output of a callback.
-    Callback(ContentCallback),
+    Callback(RequestContentCallback),
 }
 
 /// A callback that supplies content.
 #[derive(Clone)]
-pub(crate) struct ContentCallback {
+pub(crate) struct RequestContentCallback {
     source: CallbackSource,
     /// The number of bytes; `None` if it is unknown.
     length: Option<u64>,
@@ -57,7 +57,7 @@ pub(crate) enum ContentRead {
     Failed,
 }
 
-impl ContentCallback {
+impl RequestContentCallback {
     /// Returns the content that the read callback of a handle supplies.
     pub(crate) fn from_callbacks(callbacks: Callbacks, easy: usize, length: Option<u64>, start: u64) -> Self {
         Self { source: CallbackSource::Handle(Box::new(callbacks), easy), length, start }
@@ -118,7 +118,7 @@ impl ContentCallback {
     }
 }
 
-impl Segment {
+impl ContentSegment {
     /// Returns the number of content bytes; `None` if it is unknown.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
@@ -132,7 +132,7 @@ impl Segment {
 /// Request content that is read from its beginning to its end. It is read again if the request is
 /// repeated.
 pub(crate) struct ContentSource {
-    segments: Vec<Segment>,
+    segments: Vec<ContentSegment>,
     /// The index of the segment that is being read.
     at: usize,
     /// The number of bytes of that segment that were already read.
@@ -141,7 +141,7 @@ pub(crate) struct ContentSource {
 }
 
 impl ContentSource {
-    pub(crate) fn new(segments: Vec<Segment>) -> Self {
+    pub(crate) fn new(segments: Vec<ContentSegment>) -> Self {
         Self { segments, at: 0, offset: 0, file: None }
     }
 
@@ -154,7 +154,7 @@ impl ContentSource {
     pub(crate) fn in_memory(&self) -> Option<Vec<u8>> {
         let mut all = Vec::new();
         for segment in &self.segments {
-            let Segment::Bytes(bytes) = segment else { return None };
+            let ContentSegment::Bytes(bytes) = segment else { return None };
             all.extend_from_slice(bytes);
         }
         Some(all)
@@ -186,19 +186,19 @@ impl ContentSource {
 
     fn read_segment(&mut self, buffer: &mut [u8]) -> ContentRead {
         match &self.segments[self.at] {
-            Segment::Bytes(bytes) => {
+            ContentSegment::Bytes(bytes) => {
                 let rest = &bytes[usize::try_from(self.offset).unwrap_or(usize::MAX).min(bytes.len())..];
                 let n = rest.len().min(buffer.len());
                 buffer[..n].copy_from_slice(&rest[..n]);
                 ContentRead::Bytes(n)
             }
-            Segment::Callback(callback) => {
+            ContentSegment::Callback(callback) => {
                 if self.offset == 0 && !callback.skip_start() {
                     return ContentRead::Failed;
                 }
                 callback.read(buffer)
             }
-            Segment::File { path, .. } => {
+            ContentSegment::File { path, .. } => {
                 if self.file.is_none() {
                     match File::open(path) {
                         Ok(file) => self.file = Some(file),
@@ -223,7 +223,7 @@ impl ContentSource {
         let is_begun = self.at > 0 || self.offset > 0;
         let begun = self.segments.iter().take(self.at + usize::from(self.offset > 0));
         let callbacks = begun.filter_map(|segment| match segment {
-            Segment::Callback(callback) => Some(callback),
+            ContentSegment::Callback(callback) => Some(callback),
             _ => None,
         });
         for callback in callbacks {
@@ -257,12 +257,12 @@ mod tests {
     fn segments_are_read_in_order_and_can_be_reread() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), b"from a file").unwrap();
-        let segment = |text: &[u8]| Segment::Bytes(text.into());
+        let segment = |text: &[u8]| ContentSegment::Bytes(text.into());
         let path = file.path().to_owned();
         let mut source = ContentSource::new(vec![
             segment(b"a"),
             segment(b""),
-            Segment::File { path, length: Some(6) },
+            ContentSegment::File { path, length: Some(6) },
             segment(b"!"),
         ]);
         assert_eq!((source.length(), source.in_memory()), (Some(8), None));
@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn upload_of_file_shorter_than_announced_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut source = ContentSource::new(vec![Segment::File { path: file.path().to_owned(), length: Some(1) }]);
+        let mut source =
+            ContentSource::new(vec![ContentSegment::File { path: file.path().to_owned(), length: Some(1) }]);
         assert_eq!(source.read(&mut [0; 8]), ContentRead::Failed);
     }
 }

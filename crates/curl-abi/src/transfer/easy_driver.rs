@@ -11,7 +11,7 @@ use haul::body::upload::{BodyPiece, RepeatableSource, RequestBody};
 use haul::buffer_pool::BufferLease;
 use haul::interrupt::InterruptCallback;
 use haul::request::RequestOverrides;
-use haul::sink::{BodyInfo, Sink};
+use haul::sink::{ResponseForSink, Sink};
 use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Request, Result};
@@ -104,7 +104,7 @@ struct EasySink {
 }
 
 impl Sink for EasySink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.running.change_progress(|progress| {
             progress.down_total = begin.length.or(begin.total).unwrap_or(0);
         });

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  curl_easy_perform    engine ── EasySink, EasyObserver, EasyReader ──▶ RunningTransfer ──▶ callbacks
-//!  curl_multi_perform   engine's thread ──▶ EventQueue ──▶ the program's thread ──▶ RunningTransfer ──▶ callbacks
+//!  curl_multi_perform   engine's thread ──▶ TransferEventQueue ──▶ the program's thread ──▶ RunningTransfer ──▶ callbacks
 //! ```
 //!
 //! `RunningTransfer` calls the callbacks, always on a thread of the program.

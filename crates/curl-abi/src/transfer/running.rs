@@ -65,7 +65,7 @@ struct RunningState {
     heads: Vec<StoredHead>,
     /// The index of the current request, from 0; -1 before the first request.
     request: c_int,
-    progress: Progress,
+    progress: TransferProgress,
     deadline: Option<Instant>,
     /// Called when a pause begins or ends, for a transfer of a multi handle.
     on_pause: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -73,7 +73,7 @@ struct RunningState {
 
 /// The progress of a transfer in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
+pub(crate) struct TransferProgress {
     pub(crate) down_total: u64,
     pub(crate) down: u64,
     pub(crate) up_total: u64,
@@ -131,7 +131,7 @@ impl RunningTransfer {
         std::mem::take(&mut lock(&self.state).heads)
     }
 
-    pub(crate) fn change_progress(&self, change: impl FnOnce(&mut Progress)) {
+    pub(crate) fn change_progress(&self, change: impl FnOnce(&mut TransferProgress)) {
         change(&mut lock(&self.state).progress);
     }
 
@@ -298,7 +298,8 @@ impl RunningTransfer {
             return true;
         }
         let state = lock(&self.state);
-        let (Progress { down_total, down, up_total, up }, has_failed) = (state.progress, state.failure.is_some());
+        let (TransferProgress { down_total, down, up_total, up }, has_failed) =
+            (state.progress, state.failure.is_some());
         drop(state);
         if has_failed {
             return false;

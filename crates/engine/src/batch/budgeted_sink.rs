@@ -9,7 +9,7 @@ use haul_policy::target::Target;
 use super::memory_budget::MemoryBudget;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::sink::{BodyInfo, ExistingPartialContent, Sink, TransferWaker};
+use crate::sink::{ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 
 /// A wrapper of a sink. The body bytes that the sink keeps in memory count towards the memory
 /// budget of the batch.
@@ -62,7 +62,7 @@ impl Sink for BudgetedSink {
         self.sink.takes_encoded(coding)
     }
 
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.sink.begin(begin)
     }
 

@@ -16,9 +16,9 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::budgeted_sink::BudgetedSink;
-use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress};
+use super::executor::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary};
 use super::memory_budget::MemoryBudget;
-use super::notifier::Notifier;
+use super::notifier::ResultsDescriptor;
 use super::task_waker::{TaskWaker, WokenTasks};
 use super::{BatchOrder, FinishedRequest};
 use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
@@ -59,7 +59,7 @@ pub(super) struct CompletionState {
     /// The time since which the queue has results that the program was not notified of. `None` if
     /// the program was notified of all results.
     unannounced_since: Option<Instant>,
-    notifier: Option<Notifier>,
+    notifier: Option<ResultsDescriptor>,
     /// The tasks of the program that were woken and that `Batch::woken_tasks` has not returned yet.
     woken: Vec<Arc<TaskWaker<CompletionQueue>>>,
 }
@@ -177,7 +177,7 @@ impl CompletionQueue {
     pub(super) fn notifier_fd(&self) -> io::Result<OwnedFd> {
         let mut state = self.lock();
         if state.notifier.is_none() {
-            let mut notifier = Notifier::new()?;
+            let mut notifier = ResultsDescriptor::new()?;
             notifier.set(!state.ready.is_empty() || !state.woken.is_empty());
             state.notifier = Some(notifier);
         }
@@ -219,8 +219,8 @@ impl AdmissionControl for CompletionQueue {
         self.budget.admission_rule()
     }
 
-    fn set_in_progress(&self, requests: RequestsInProgress) {
-        let RequestsInProgress { first_running, first_retrying, retrying } = requests;
+    fn set_in_progress(&self, requests: InProgressSummary) {
+        let InProgressSummary { first_running, first_retrying, retrying } = requests;
         self.retrying.store(retrying, Ordering::Relaxed);
         // In the order of the input, the bodies of later requests are kept until the first one has
         // been tried again. Only that one may exceed the budget.

@@ -5,14 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The descriptor: an `eventfd` counter, or a pipe on systems without `eventfd`.
 #[derive(Debug)]
-pub(super) struct Notifier {
+pub(super) struct ResultsDescriptor {
     read: OwnedFd,
     #[cfg(not(any(linux_calls, target_os = "android", target_os = "freebsd")))]
     write: OwnedFd,
     is_readable: bool,
 }
 
-impl Notifier {
+impl ResultsDescriptor {
     #[cfg(any(linux_calls, target_os = "android", target_os = "freebsd"))]
     pub(super) fn new() -> io::Result<Self> {
         use rustix::event::{EventfdFlags, eventfd};
@@ -60,7 +60,7 @@ impl Notifier {
     }
 }
 
-impl AsFd for Notifier {
+impl AsFd for ResultsDescriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
     }

@@ -10,7 +10,7 @@ pub(super) const PRESCAN_BYTES: usize = 1024;
 
 /// The part of a body that may declare its charset. It depends on the media type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeclarationPlace {
+pub(super) enum CharsetDeclarationRule {
     /// HTML: a `<meta>` tag anywhere in the first bytes may declare the charset.
     Anywhere,
     /// XML, or a body without a media type: the body may declare its charset only if its first byte
@@ -20,7 +20,7 @@ pub(super) enum DeclarationPlace {
     Nowhere,
 }
 
-impl DeclarationPlace {
+impl CharsetDeclarationRule {
     /// Returns the value for bodies of this media type. `media_type` is in lower case and has no
     /// parameters.
     pub(super) fn for_media_type(media_type: &[u8]) -> Self {

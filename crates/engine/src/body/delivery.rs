@@ -22,9 +22,9 @@ use crate::buffer_pool::BufferLease;
 use crate::extraction::{OnValue, PageInfo, PageSearch};
 use crate::fleet::RecordContent;
 use crate::pagination::PageObserver;
-use crate::sink::match_list::MatchList;
+use crate::sink::match_list::ExtractedValues;
 use crate::sink::partial::PartialFile;
-use crate::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink, TransferWaker};
+use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 
 /// The number of bytes that the search and the page observer of one body may keep without counting
 /// towards the memory limit for all bodies.
@@ -70,13 +70,13 @@ impl BodyDelivery {
     /// `search_in` says whether the text of the body, converted to UTF-8, or its unchanged bytes
     /// are searched.
     #[must_use]
-    pub fn with_search(mut self, search: PageSearch, search_in: SearchInputKind) -> Self {
+    pub fn with_search(mut self, search: PageSearch, search_in: RegexInputKind) -> Self {
         self.search = Some(Box::new(BodySearch {
             search,
             search_in,
             text: None,
             has_values: false,
-            records: MatchList::default(),
+            records: ExtractedValues::default(),
         }));
         self
     }
@@ -119,7 +119,7 @@ impl BodyDelivery {
     }
 
     /// Removes and returns the content that a sink keeps for a record
-    /// ([`RecordSink`](crate::fleet::RecordSink)). Returns `None` for other sinks.
+    /// ([`RecordContentSink`](crate::fleet::RecordContentSink)). Returns `None` for other sinks.
     pub fn take_record(&mut self) -> Option<RecordContent> {
         self.sink.take_record()
     }
@@ -141,7 +141,13 @@ impl BodyDelivery {
     ///
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
-    pub fn begin(&mut self, begin: &BodyInfo<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
+    pub fn begin(
+        &mut self,
+        begin: &ResponseForSink<'_>,
+        before: &[u8],
+        coding: &[u8],
+        limits: DecodeLimits,
+    ) -> Result<()> {
         let decoder = match coding {
             b"" => Ok(None),
             coding if self.search.is_none() && self.page.is_none() && self.sink.takes_encoded(coding) => Ok(None),
@@ -160,7 +166,7 @@ impl BodyDelivery {
             page.begin(&info);
             page.set_length(begin.length.filter(|_| matches!(decoder, Ok(None))));
         }
-        self.sink.begin(&BodyInfo { length: begin.length.filter(|_| plain), validator, ..*begin })?;
+        self.sink.begin(&ResponseForSink { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if !before.is_empty() {
             self.sink.bytes(BufferLease::borrowed(before))?;
         }
@@ -215,7 +221,7 @@ impl BodyDelivery {
 
     /// Returns the sink's counter of body bytes that are written to the sink's file directly, not
     /// through the sink. Returns `None` if the sink has no such counter.
-    pub fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
+    pub fn counter(&mut self) -> Option<Arc<dyn DirectWriteCounter>> {
         self.sink.counter()
     }
 
@@ -422,7 +428,7 @@ impl BodyDelivery {
 
 /// The form of the body in which an extractor searches for matches: text or bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SearchInputKind {
+pub enum RegexInputKind {
     /// The body's text as UTF-8, converted from its charset.
     #[default]
     Text,
@@ -434,19 +440,19 @@ pub enum SearchInputKind {
 /// UTF-8.
 struct BodySearch {
     search: PageSearch,
-    search_in: SearchInputKind,
+    search_in: RegexInputKind,
     /// The converter of the body to UTF-8; `None` if the unchanged bytes are searched.
     text: Option<Utf8ConvertingReader>,
     /// True if a value was found in the body.
     has_values: bool,
     /// The values that are not delivered yet.
-    records: MatchList,
+    records: ExtractedValues,
 }
 
 impl BodySearch {
     fn begin(&mut self, page: &PageInfo<'_>) {
         self.search.begin(page);
-        self.text = (self.search_in == SearchInputKind::Text).then(|| self.search.text_reader(page));
+        self.text = (self.search_in == RegexInputKind::Text).then(|| self.search.text_reader(page));
     }
 
     fn push(&mut self, piece: &[u8], sink: &mut dyn Sink) -> Result<()> {
@@ -486,7 +492,7 @@ const MAX_MATCHES_PER_BATCH: usize = 1024;
 /// The total size of the collected matches, in bytes, at which they are delivered to the sink.
 const MAX_BATCH_BYTES: usize = 64 << 10;
 
-fn add_match(expression: usize, found: &[u8], records: &mut MatchList, sink: &mut dyn Sink) -> Result<()> {
+fn add_match(expression: usize, found: &[u8], records: &mut ExtractedValues, sink: &mut dyn Sink) -> Result<()> {
     records.push_found(expression, found);
     let is_full = records.len() >= MAX_MATCHES_PER_BATCH || records.value_bytes() >= MAX_BATCH_BYTES;
     if is_full { sink.records(records) } else { Ok(()) }

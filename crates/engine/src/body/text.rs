@@ -15,7 +15,7 @@
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
-use super::charset_prescan::DeclarationPlace;
+use super::charset_prescan::CharsetDeclarationRule;
 use super::utf8_conversion::{choose_encoding, encoding_in_content_type, media_type};
 
 /// The number of bytes of a body that are converted to one piece of text.
@@ -46,7 +46,7 @@ impl BodyText {
     /// The body itself, if it is not valid text in its charset.
     pub fn new(body: Vec<u8>, content_type: Option<&[u8]>) -> Result<Self, Vec<u8>> {
         let media_type = media_type(content_type);
-        let declares = DeclarationPlace::for_media_type(&media_type);
+        let declares = CharsetDeclarationRule::for_media_type(&media_type);
         let encoding = choose_encoding(&body, encoding_in_content_type(content_type), declares);
         match encoding {
             Some(encoding) if encoding != UTF_8 => Self::in_charset(body, encoding),
@@ -56,7 +56,7 @@ impl BodyText {
                     Ok(Self { content: BodyTextContent::Utf8(text), at })
                 }
                 Err(error) => {
-                    let is_markup = declares != DeclarationPlace::Nowhere;
+                    let is_markup = declares != CharsetDeclarationRule::Nowhere;
                     let is_text = !media_type.is_empty() && (is_markup || media_type.starts_with(b"text/"));
                     match encoding {
                         None if is_text => Self::in_charset(error.into_bytes(), WINDOWS_1252),

@@ -16,7 +16,7 @@
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, WINDOWS_1252};
 
-use super::charset_prescan::{DeclarationPlace, PRESCAN_BYTES, encoding_by_label, find_declared_encoding};
+use super::charset_prescan::{CharsetDeclarationRule, PRESCAN_BYTES, encoding_by_label, find_declared_encoding};
 use crate::Result;
 use crate::response::charset;
 
@@ -32,7 +32,7 @@ type OnText<'f> = dyn FnMut(&[u8], &'static Encoding) -> Result<()> + 'f;
 /// A reader that converts one body to UTF-8.
 pub(crate) struct Utf8ConvertingReader {
     declared: Option<&'static Encoding>,
-    declares: DeclarationPlace,
+    declares: CharsetDeclarationRule,
     state: CharsetState,
     /// Received bytes that cannot be converted before further bytes arrive.
     held: Vec<u8>,
@@ -57,7 +57,7 @@ impl Utf8ConvertingReader {
     pub(crate) fn new(content_type: Option<&[u8]>) -> Self {
         let media_type = media_type(content_type);
         let declared = encoding_in_content_type(content_type);
-        let declares = DeclarationPlace::for_media_type(&media_type);
+        let declares = CharsetDeclarationRule::for_media_type(&media_type);
         Self { declared, declares, state: CharsetState::Opening, held: Vec::new() }
     }
 
@@ -278,7 +278,7 @@ pub(super) fn encoding_in_content_type(content_type: Option<&[u8]>) -> Option<&'
 pub(super) fn choose_encoding(
     start: &[u8],
     declared: Option<&'static Encoding>,
-    declares: DeclarationPlace,
+    declares: CharsetDeclarationRule,
 ) -> Option<&'static Encoding> {
     let in_page = || declares.is_in(start).then(|| find_declared_encoding(start)).flatten();
     encoding_by_byte_order_mark(start).or(declared).or_else(in_page)

@@ -43,7 +43,7 @@ use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::dns::Resolver;
 use crate::net::pool::{ConnectionKey, ConnectionPool, PoolLimits};
 #[cfg(feature = "http3")]
-use crate::net::quic::{DatagramBufferPool, QuicResources};
+use crate::net::quic::{DatagramBufferPool, QuicReceiveMemory};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
 use crate::response::{self, BufferedResponse, Response, ResponseFuture};
@@ -387,9 +387,9 @@ impl Client {
     /// Returns the parts of the client that a new QUIC connection needs. `transfers` is the number
     /// of transfers that wait for the connection.
     #[cfg(feature = "http3")]
-    pub(crate) fn quic_resources(&self, transfers: usize) -> QuicResources<'_> {
+    pub(crate) fn quic_resources(&self, transfers: usize) -> QuicReceiveMemory<'_> {
         let parts = self.process_state();
-        QuicResources { buffers: &parts.datagram_buffers, recv_memory: &parts.recv_memory, transfers }
+        QuicReceiveMemory { buffers: &parts.datagram_buffers, recv_memory: &parts.recv_memory, transfers }
     }
 
     pub(crate) fn take_idle_connection(&self, key: &ConnectionKey, now: Instant) -> Option<HttpConnection> {

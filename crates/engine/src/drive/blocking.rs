@@ -30,8 +30,8 @@ use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnectio
 use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::interrupt::InterruptTimer;
 use crate::request::SplitDownloadOptions;
-use crate::split::{self, SplitMonitor, SplitOutcome};
-use crate::transfer::{ExchangeFailure, Transfer, TransferOutcome, TransferStep};
+use crate::split::{self, SplitOutcome, SplitRateMonitor};
+use crate::transfer::{ExchangeFailurePoint, Transfer, TransferOutcome, TransferStep};
 use crate::{Error, ErrorKind, Result};
 use opening::open_connection_for;
 
@@ -103,7 +103,7 @@ struct ActiveExchange {
     /// The time when the exchange began, until [`ActiveExchange::drive`] first uses it; then
     /// `None`.
     began: Option<Instant>,
-    split_monitor: SplitMonitor,
+    split_monitor: SplitRateMonitor,
     mover: ZeroCopyMover,
     waits: WaitMode,
     is_drained: bool,
@@ -247,7 +247,7 @@ impl BlockingTransfer {
                 None
             }
             Err(connection) => {
-                self.state = BlockingState::Live(ActiveExchange::new(*connection, SplitMonitor::Disabled));
+                self.state = BlockingState::Live(ActiveExchange::new(*connection, SplitRateMonitor::Disabled));
                 None
             }
         }
@@ -289,7 +289,7 @@ fn begin_exchange(
                 return Err((transfer, TransferStep::Done(Err(error))));
             }
             Err(error) => {
-                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, Instant::now());
+                let after = transfer.on_failure(error, ExchangeFailurePoint::BeforeSending, Instant::now());
                 return Err((transfer, after));
             }
         },
@@ -302,12 +302,14 @@ fn begin_exchange(
             client.put_idle_connection(connection, now);
             Err(over)
         }
-        None => Ok(ActiveExchange { began: Some(now), ..ActiveExchange::new(connection, SplitMonitor::new(split)) }),
+        None => {
+            Ok(ActiveExchange { began: Some(now), ..ActiveExchange::new(connection, SplitRateMonitor::new(split)) })
+        }
     }
 }
 
 impl ActiveExchange {
-    fn new(connection: HttpConnection, split_monitor: SplitMonitor) -> Self {
+    fn new(connection: HttpConnection, split_monitor: SplitRateMonitor) -> Self {
         let (deadline, silent) =
             connection.front_transfer().map_or((None, None), |front| (front.deadline(), front.silence_deadline()));
         let plain = [deadline, silent].into_iter().flatten().min();

@@ -118,8 +118,8 @@ impl Distinct {
     ///
     /// # Errors
     /// [`ErrorKind::Write`](crate::ErrorKind::Write) if a temporary file cannot be written or read.
-    pub fn finish(self) -> Result<DeferredValues> {
-        let Some(deferred) = self.deferred else { return Ok(DeferredValues { sorted: None }) };
+    pub fn finish(self) -> Result<DistinctOverflowValues> {
+        let Some(deferred) = self.deferred else { return Ok(DistinctOverflowValues { sorted: None }) };
         drop(self.known);
         let mut by_value = deferred.finish()?;
         let mut by_number = Sorter::new(self.memory / 2, self.dir, false);
@@ -136,7 +136,7 @@ impl Distinct {
             }
         }
         drop(by_value);
-        Ok(DeferredValues { sorted: Some(by_number.finish()?) })
+        Ok(DistinctOverflowValues { sorted: Some(by_number.finish()?) })
     }
 
     fn fingerprint(&self, value: &[u8]) -> u128 {
@@ -181,11 +181,11 @@ impl fmt::Debug for Distinct {
 /// The new values for which a [`Distinct`] had no room in its table. [`Distinct::finish`] returns
 /// them.
 #[derive(Debug)]
-pub struct DeferredValues {
+pub struct DistinctOverflowValues {
     sorted: Option<SortedValues>,
 }
 
-impl DeferredValues {
+impl DistinctOverflowValues {
     /// Makes a reader of the values in these sorted records. Each record is an 8-byte sequence
     /// number and a value.
     pub(crate) fn numbered(records: SortedValues) -> Self {

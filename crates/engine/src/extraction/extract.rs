@@ -18,7 +18,7 @@ use regex_automata::meta::{Cache, Regex};
 use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 
 use super::{
-    lookahead::{ASSERTION_CONTEXT, LookaheadRule},
+    lookahead::{ASSERTION_CONTEXT, SettledMatchRule},
     match_finder::{MatchFinder, SearchScratch, ValueMatch},
     page_search::OnValue,
 };
@@ -35,7 +35,7 @@ const MAX_GATHERED: usize = 256 << 10;
 /// The syntax is that of the `regex` crate over bytes: Unicode is on (turn it off with `(?-u)`),
 /// and bodies need not be UTF-8.
 #[derive(Clone)]
-pub struct ExtractPattern {
+pub struct ExtractRegexes {
     inner: Arc<[CompiledExpression]>,
     /// True to pass on the empty values of matches in which group 1 is empty or takes no part.
     keeps_empty: bool,
@@ -45,10 +45,10 @@ pub struct ExtractPattern {
 struct CompiledExpression {
     source: String,
     finder: MatchFinder,
-    lookahead: LookaheadRule,
+    lookahead: SettledMatchRule,
 }
 
-impl ExtractPattern {
+impl ExtractRegexes {
     /// Compiles an expression. The value of a match is the text of group 1 or, if the expression
     /// has no groups, of the whole match.
     ///
@@ -63,7 +63,7 @@ impl ExtractPattern {
     /// position, the order of the expressions decides.
     ///
     /// # Errors
-    /// The errors of [`ExtractPattern::new`].
+    /// The errors of [`ExtractRegexes::new`].
     pub fn all_of(expressions: &[impl AsRef<str>]) -> Result<Self> {
         let inner = expressions.iter().map(|expression| compile(expression.as_ref()));
         Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
@@ -100,11 +100,11 @@ fn compile(expression: &str) -> Result<CompiledExpression> {
     Ok(CompiledExpression {
         source: expression.to_owned(),
         finder: MatchFinder::new(regex, &hir),
-        lookahead: LookaheadRule::for_expression(&hir),
+        lookahead: SettledMatchRule::for_expression(&hir),
     })
 }
 
-impl fmt::Debug for ExtractPattern {
+impl fmt::Debug for ExtractRegexes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.expressions()).finish()
     }
@@ -119,7 +119,7 @@ impl fmt::Debug for ExtractPattern {
 /// expression without a length limit counts as 1 MiB, and a longer one may be cut there. With
 /// several expressions, the extractor also keeps their values from the unsettled end.
 pub struct Extractor {
-    searches: Vec<ExpressionSearch>,
+    searches: Vec<RegexSearch>,
     /// The values that were found but not passed on yet, because another expression may still find
     /// a value that begins earlier in the body.
     found: Vec<ExtractedValue>,
@@ -136,8 +136,8 @@ struct ExtractedValue {
 impl Extractor {
     /// Makes an extractor that searches a new body for this pattern.
     #[must_use]
-    pub fn new(pattern: ExtractPattern) -> Self {
-        let searches = (0..pattern.inner.len()).map(|index| ExpressionSearch::new(pattern.clone(), index)).collect();
+    pub fn new(pattern: ExtractRegexes) -> Self {
+        let searches = (0..pattern.inner.len()).map(|index| RegexSearch::new(pattern.clone(), index)).collect();
         Self { searches, found: Vec::new() }
     }
 
@@ -151,7 +151,7 @@ impl Extractor {
     /// Discards the state of the body that is being searched, so that the extractor can search
     /// another body.
     pub fn reset(&mut self) {
-        self.searches.iter_mut().for_each(ExpressionSearch::reset);
+        self.searches.iter_mut().for_each(RegexSearch::reset);
         self.found.clear();
     }
 
@@ -179,7 +179,7 @@ impl Extractor {
                 Ok(())
             })?;
         }
-        let settled = searches.iter().map(ExpressionSearch::settled).min().unwrap_or(0);
+        let settled = searches.iter().map(RegexSearch::settled).min().unwrap_or(0);
         pass_settled_values(found, settled, on_value)
     }
 
@@ -255,8 +255,8 @@ impl fmt::Debug for Extractor {
 type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
 
 /// The search for one expression in a body.
-struct ExpressionSearch {
-    pattern: ExtractPattern,
+struct RegexSearch {
+    pattern: ExtractRegexes,
     index: usize,
     scratch: SearchScratch,
     reach_cache: Option<Cache>,
@@ -272,8 +272,8 @@ struct ExpressionSearch {
     gather: usize,
 }
 
-impl ExpressionSearch {
-    fn new(pattern: ExtractPattern, index: usize) -> Self {
+impl RegexSearch {
+    fn new(pattern: ExtractRegexes, index: usize) -> Self {
         let inner = &pattern.inner[index];
         let (scratch, reach_cache) = (inner.finder.scratch(), inner.lookahead.cache());
         Self {

@@ -33,7 +33,7 @@ const MAX_SHORT_MATCH: usize = 4 << 10;
 /// The rule for deciding up to which start position in a window the matches are settled, i.e.
 /// cannot be changed by later input.
 #[derive(Debug)]
-pub(super) enum LookaheadRule {
+pub(super) enum SettledMatchRule {
     /// Every match is at most this many bytes long, so later input cannot change a match that
     /// starts further from the end.
     Within(usize),
@@ -42,7 +42,7 @@ pub(super) enum LookaheadRule {
     Open(Box<Regex>),
 }
 
-impl LookaheadRule {
+impl SettledMatchRule {
     pub(super) fn for_expression(hir: &Hir) -> Self {
         let bound = hir.properties().maximum_len().unwrap_or(MAX_UNBOUNDED_MATCH).min(MAX_UNBOUNDED_MATCH);
         if bound <= MAX_SHORT_MATCH {

@@ -10,9 +10,9 @@
 //! [`Distinct`] and [`Sorter`] use the disk, and only for data beyond their memory budget.
 //!
 //! ```
-//! use haul::extraction::{Extractor, ExtractPattern};
+//! use haul::extraction::{Extractor, ExtractRegexes};
 //!
-//! let mut extractor = Extractor::new(ExtractPattern::new("AS([0-9]{1,9})")?);
+//! let mut extractor = Extractor::new(ExtractRegexes::new("AS([0-9]{1,9})")?);
 //! let mut found = Vec::new();
 //! for piece in ["see AS1", "5169, AS32934"] {
 //!     extractor.push(piece.as_bytes(), &mut |value| Ok(found.push(value.to_vec())))?;
@@ -46,8 +46,8 @@ mod value_filter;
 
 #[cfg(feature = "select")]
 pub use css::CssQuery;
-pub use distinct::{DeferredValues, Distinct, DistinctResult};
-pub use extract::{ExtractPattern, Extractor};
+pub use distinct::{Distinct, DistinctOverflowValues, DistinctResult};
+pub use extract::{ExtractRegexes, Extractor};
 #[cfg(feature = "select")]
 pub use json::JsonPathQuery;
 #[cfg(feature = "select")]

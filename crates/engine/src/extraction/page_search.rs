@@ -23,10 +23,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use encoding_rs::{Encoding, UTF_8};
-use haul_policy::page_reference::{PageBase, PageLink};
+use haul_policy::page_reference::{PageBase, ResolvedPageLink};
 use haul_policy::target::Target;
 
-use super::extract::{ExtractPattern, Extractor};
+use super::extract::{ExtractRegexes, Extractor};
 use super::query_charset::with_encoded_query;
 #[cfg(feature = "select")]
 use super::{
@@ -48,7 +48,7 @@ pub struct PageQuery {
     source: ValueSource,
     /// The regular expressions that are searched for in each selected value; `None` to pass on the
     /// values themselves.
-    filter: Option<ExtractPattern>,
+    filter: Option<ExtractRegexes>,
     /// True to pass on empty values.
     keeps_empty: bool,
 }
@@ -57,7 +57,7 @@ pub struct PageQuery {
 #[derive(Clone)]
 enum ValueSource {
     /// Matches of regular expressions in the page's text.
-    Matches(ExtractPattern),
+    Matches(ExtractRegexes),
     /// Texts and attributes of HTML elements.
     #[cfg(feature = "select")]
     Elements(Arc<HtmlQueries>),
@@ -69,7 +69,7 @@ enum ValueSource {
 impl PageQuery {
     /// Makes a query for the matches of regular expressions.
     #[must_use]
-    pub fn matches(pattern: ExtractPattern) -> Self {
+    pub fn matches(pattern: ExtractRegexes) -> Self {
         Self { source: ValueSource::Matches(pattern), filter: None, keeps_empty: false }
     }
 
@@ -117,13 +117,13 @@ impl PageQuery {
             #[cfg(feature = "select")]
             elements @ ValueSource::Elements(_) => elements,
         };
-        Self { source, filter: self.filter.map(ExtractPattern::keeping_empty), keeps_empty: true }
+        Self { source, filter: self.filter.map(ExtractRegexes::keeping_empty), keeps_empty: true }
     }
 
     /// Searches each selected value for these regular expressions, and returns the matches instead
     /// of the value.
     #[must_use]
-    pub fn filtered(self, pattern: ExtractPattern) -> Self {
+    pub fn filtered(self, pattern: ExtractRegexes) -> Self {
         let pattern = if self.keeps_empty { pattern.keeping_empty() } else { pattern };
         Self { filter: Some(pattern), ..self }
     }
@@ -163,7 +163,7 @@ impl PageQuery {
             #[cfg(feature = "select")]
             ValueSource::Elements(_) | ValueSource::Json(_) => self.filter.as_ref(),
         };
-        pattern.into_iter().flat_map(ExtractPattern::value_names)
+        pattern.into_iter().flat_map(ExtractRegexes::value_names)
     }
 
     /// Returns the texts of the queries, as they were given. The index of a query in this list is
@@ -179,8 +179,8 @@ impl PageQuery {
     }
 }
 
-impl From<ExtractPattern> for PageQuery {
-    fn from(pattern: ExtractPattern) -> Self {
+impl From<ExtractRegexes> for PageQuery {
+    fn from(pattern: ExtractRegexes) -> Self {
         Self::matches(pattern)
     }
 }
@@ -532,8 +532,8 @@ impl PageLinkResolver<'_> {
         // Bytes that are not UTF-8 are refused where the URL is made.
         let (Some(base), Ok(text)) = (base, std::str::from_utf8(bytes)) else { return on_value(query, bytes) };
         match base.link(&with_encoded_query(text, self.encoding)) {
-            PageLink::Url(url) => on_value(query, url.as_bytes()),
-            PageLink::NotFetchable => {
+            ResolvedPageLink::Url(url) => on_value(query, url.as_bytes()),
+            ResolvedPageLink::NotFetchable => {
                 self.links.skipped.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }

@@ -124,7 +124,7 @@ impl SortedValues {
 struct SortArena {
     bytes: Vec<u8>,
     entries: Vec<ArenaEntry>,
-    known: HashTable<HashedValueIndex>,
+    known: HashTable<ValueHashEntry>,
     /// The hash function for the values. Its key is random, so that pages cannot choose values
     /// whose hashes collide.
     hasher: RandomState,
@@ -141,12 +141,12 @@ struct ArenaEntry {
 
 /// An entry of the hash table: the index of a value in `entries`, and the value's hash. Because of
 /// the hash, the table can grow and compare values without reading most of them.
-struct HashedValueIndex {
+struct ValueHashEntry {
     index: u32,
     hash: u32,
 }
 
-impl HashedValueIndex {
+impl ValueHashEntry {
     /// Extends a hash to the 64 bits that the table needs. The table selects the bucket by the low
     /// bits, and distinguishes entries by the highest seven bits.
     fn mix_hash(hash: u32) -> u64 {
@@ -167,8 +167,8 @@ impl SortArena {
 
     fn contains(&self, hash: u32, value: &[u8]) -> bool {
         let is_it =
-            |known: &HashedValueIndex| known.hash == hash && self.value(&self.entries[known.index as usize]) == value;
-        self.known.find(HashedValueIndex::mix_hash(hash), is_it).is_some()
+            |known: &ValueHashEntry| known.hash == hash && self.value(&self.entries[known.index as usize]) == value;
+        self.known.find(ValueHashEntry::mix_hash(hash), is_it).is_some()
     }
 
     /// Returns true if another value of `length` bytes fits into the memory budget of `memory`
@@ -189,9 +189,9 @@ impl SortArena {
         let entry = ArenaEntry { prefix: prefix(value), offset: self.bytes.len(), length };
         self.bytes.extend_from_slice(value);
         if let Some(hash) = hash {
-            let known = HashedValueIndex { index: self.entries.len() as u32, hash };
+            let known = ValueHashEntry { index: self.entries.len() as u32, hash };
             self.known
-                .insert_unique(HashedValueIndex::mix_hash(hash), known, |known| HashedValueIndex::mix_hash(known.hash));
+                .insert_unique(ValueHashEntry::mix_hash(hash), known, |known| ValueHashEntry::mix_hash(known.hash));
         }
         self.entries.push(entry);
         Ok(())

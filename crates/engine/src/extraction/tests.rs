@@ -40,7 +40,7 @@ fn split<'a>(body: &'a [u8], at: &[usize]) -> Vec<&'a [u8]> {
 
 #[track_caller]
 fn check(expression: &str, body: &[u8], cuts: &[usize]) {
-    let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
+    let mut extractor = Extractor::new(ExtractRegexes::new(expression).unwrap());
     extractor.gather_at_least(1);
     let expected = naive(expression, body);
     let show = || format!("{expression:?} in {:?} at {cuts:?}", body.escape_ascii().to_string());
@@ -208,7 +208,7 @@ fn long_bodies_match_in_pieces_of_any_size() {
     ];
     for expression in expressions {
         let expected = naive(expression, &body);
-        let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
+        let mut extractor = Extractor::new(ExtractRegexes::new(expression).unwrap());
         for size in [body.len(), 256 << 10, 16_384, 1_448, 77] {
             let found = extract(&mut extractor, &body.chunks(size).collect::<Vec<_>>());
             assert!(found == expected, "{expression} by {size}: {} of {}", found.len(), expected.len());
@@ -219,7 +219,7 @@ fn long_bodies_match_in_pieces_of_any_size() {
 #[test]
 fn values_are_passed_on_before_the_body_ends() {
     for expression in ["AS[0-9]{1,9}", "AS[0-9]+", "href=\"([^\"]+)\""] {
-        let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
+        let mut extractor = Extractor::new(ExtractRegexes::new(expression).unwrap());
         let row = "<a href=\"x\">AS64512</a>".repeat(100);
         let mut found = 0;
         for piece in 1..=200_usize {
@@ -241,7 +241,7 @@ fn false_prefilter_hits_keep_the_search_linear() {
     let bodies = ["1/".repeat(2 << 20), format!("a{}", "a".repeat(4 << 20)), "\"a/".repeat(1 << 20)];
     for body in &bodies {
         for expression in ["[0-9.]{7,15}/[0-9]{1,2}", "a[^b]*b", "1/[^\"]*\"", "(?:a|b)?/1[^x]{0,200}x"] {
-            let mut extractor = Extractor::new(ExtractPattern::new(expression).unwrap());
+            let mut extractor = Extractor::new(ExtractRegexes::new(expression).unwrap());
             let expected = naive(expression, body.as_bytes());
             assert_eq!(
                 extract(&mut extractor, &body.as_bytes().chunks(64 << 10).collect::<Vec<_>>()).len(),
@@ -253,7 +253,7 @@ fn false_prefilter_hits_keep_the_search_linear() {
 
 #[test]
 fn extractor_is_reusable_for_the_next_body() {
-    let mut extractor = Extractor::new(ExtractPattern::new("^a+").unwrap());
+    let mut extractor = Extractor::new(ExtractRegexes::new("^a+").unwrap());
     extractor.push(b"aa", &mut |_| Ok(())).unwrap();
     extractor.reset();
     assert_eq!(extract(&mut extractor, &[b"aaa"]), [b"aaa"]);
@@ -269,11 +269,11 @@ fn extractor_is_reusable_for_the_next_body() {
 #[test]
 fn invalid_expression_is_a_setup_error() {
     for expression in ["(", "a{2,1}", "[z-a]", r"(?<", r"\p{nope}"] {
-        let error = ExtractPattern::new(expression).unwrap_err();
+        let error = ExtractRegexes::new(expression).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("cannot be used"), "{error}");
     }
-    assert_eq!(ExtractPattern::new("(a){1000}{1000}{1000}").unwrap_err().kind(), ErrorKind::Setup);
+    assert_eq!(ExtractRegexes::new("(a){1000}{1000}{1000}").unwrap_err().kind(), ErrorKind::Setup);
 }
 
 fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
@@ -394,7 +394,7 @@ fn regex_syntax_errors_name_position_and_remedy() {
         ("(a)\\1", "write the group out once more"),
         ("a\\", "write \\\\ for a backslash"),
     ] {
-        let error = ExtractPattern::new(expression).unwrap_err().to_string();
+        let error = ExtractRegexes::new(expression).unwrap_err().to_string();
         assert!(error.contains(told) && !error.contains('\n'), "{expression}: {error}");
     }
 }
@@ -402,7 +402,7 @@ fn regex_syntax_errors_name_position_and_remedy() {
 #[test]
 fn values_of_several_regexes_keep_page_order() {
     let body = format!("b2 a1 {} x(a3)(b4)y b5{}", "a0 ".repeat(40), "c".repeat(9));
-    let pattern = ExtractPattern::all_of(&["a([0-9])", "b[0-9]", r"x\((a[^c]*)", "(a3)"]).unwrap();
+    let pattern = ExtractRegexes::all_of(&["a([0-9])", "b[0-9]", r"x\((a[^c]*)", "(a3)"]).unwrap();
     let mut expected = vec!["b2".to_owned(), "1".to_owned()];
     expected.extend(std::iter::repeat_n("0".to_owned(), 40));
     expected.extend(["a3)(b4)y b5", "3", "a3", "b4", "b5"].map(str::to_owned));
@@ -420,7 +420,7 @@ fn values_of_several_regexes_keep_page_order() {
 
 #[test]
 fn value_name_is_the_name_of_group_1() {
-    let pattern = ExtractPattern::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
+    let pattern = ExtractRegexes::all_of(&["(?<id>a)(?<other>b)", "(c)", "d", "(?P<n>e)"]).unwrap();
     assert_eq!(pattern.value_names().collect::<Vec<_>>(), ["id", "n"]);
 }
 
@@ -428,7 +428,7 @@ fn value_name_is_the_name_of_group_1() {
 /// media type.
 fn links(content_type: &str, page: &str) -> Vec<String> {
     let url = crate::Target::parse("http://h/dir/page").unwrap();
-    let pattern = ExtractPattern::new("href=\"([^\"]+)\"").unwrap();
+    let pattern = ExtractRegexes::new("href=\"([^\"]+)\"").unwrap();
     let mut search = PageSearch::new(pattern.into()).with_link_resolution(std::sync::Arc::default());
     search.begin(&PageInfo { url: Some(&url), content_type: Some(content_type.as_bytes()) });
     let mut found = Vec::new();

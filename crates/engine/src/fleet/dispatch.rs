@@ -18,10 +18,10 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use slab::Slab;
 
-use later_stage_transfers::ValueOrigin;
+use later_stage_transfers::StageOutputPosition;
 pub(super) use listing_pages::FleetListing;
 use queued_job::QueuedJob;
-pub(super) use queued_job::{DispatchedJob, InvalidJob, NextJob, StartedJob};
+pub(super) use queued_job::{DispatchedJob, InvalidJob, NewJobOrRetry, TransferInputs};
 
 use super::fleet_item::FleetItem;
 use super::fleet_job::{BodyDestination, FleetJob};
@@ -29,8 +29,8 @@ use super::item_source::{ItemSource, NextItem};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
-use super::stage_output_sinks::FinalValues;
-use super::stage_value_store::{StageMemory, UnfinishedTransfers};
+use super::stage_output_sinks::StageEndValues;
+use super::stage_value_store::{StageValueStore, UnfinishedTransferIterator};
 use super::start_rate::StartLimits;
 use super::{FleetOptions, FleetStage};
 use crate::clock;
@@ -60,7 +60,7 @@ pub(super) struct Dispatcher {
     state: Mutex<DispatchState>,
     stages: usize,
     limits: StartLimits,
-    memory: Option<Arc<dyn StageMemory>>,
+    memory: Option<Arc<dyn StageValueStore>>,
 }
 
 /// The state of a dispatcher, under its lock.
@@ -70,10 +70,10 @@ pub(super) struct DispatchState {
     source: Option<Box<dyn ItemSource>>,
     /// For each stage, the values that the stage passes on only at its end. `None` before the
     /// stage's end, and once all values are used.
-    final_values: Vec<Option<FinalValues>>,
+    final_values: Vec<Option<StageEndValues>>,
     /// The transfers that earlier runs did not finish, with the index of their stage. The last
     /// stage comes last.
-    unfinished: Vec<(usize, Box<dyn UnfinishedTransfers>)>,
+    unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
     /// The number of new transfers in the queue, for each stage.
     waiting: Vec<usize>,
     /// The number of transfers that are not finished, for each stage: waiting, running, or invalid
@@ -127,7 +127,7 @@ impl Dispatcher {
             queue.adapt_caps(MAX_LIMIT);
         }
         let memory = options.stage_memory.clone();
-        let of_stages = |memory: &Arc<dyn StageMemory>| {
+        let of_stages = |memory: &Arc<dyn StageValueStore>| {
             (1..stages).map(|stage| (stage, memory.unfinished_transfers(stage))).collect()
         };
         let number = |stage: usize| memory.as_ref().filter(|_| stage > 0).map_or(0, |memory| memory.next_number(stage));
@@ -243,7 +243,12 @@ impl Dispatcher {
                     // These values come after all that the stage passed on immediately.
                     let order = [u64::MAX, state.numbers[stage + 1]].into();
                     let window = &view.windows[stage + 1];
-                    self.add_value(state, ValueOrigin { number: stage + 1, stage: next, window, order }, &value, None);
+                    self.add_value(
+                        state,
+                        StageOutputPosition { number: stage + 1, stage: next, window, order },
+                        &value,
+                        None,
+                    );
                 }
                 continue;
             }
@@ -303,7 +308,7 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
-    pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, NextJob)>> {
+    pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, NewJobOrRetry)>> {
         let mut state = self.lock();
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
         state.queue.end_expired_pauses(clock::to_monotonic_time(now));
@@ -333,7 +338,12 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The error of [`Dispatcher::fill_queue`].
-    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<NextJob>> {
+    pub(super) fn next_for(
+        &self,
+        host: HostId,
+        now: Instant,
+        view: &DispatcherStages<'_>,
+    ) -> Result<Option<NewJobOrRetry>> {
         let mut state = self.lock();
         self.fill_queue(&mut state, QUEUE_TARGET, view)?;
         let found = match self.start_permission(&state, view) {
@@ -491,12 +501,12 @@ impl DispatchState {
         has_room.then_some(*self.held_since.get_or_insert(now) + READ_FURTHER_AFTER)
     }
 
-    fn start_job(&mut self, waiting: QueuedJob) -> NextJob {
+    fn start_job(&mut self, waiting: QueuedJob) -> NewJobOrRetry {
         let mut started = match waiting {
             QueuedJob::New(waiting) => waiting,
             QueuedJob::Retry(key) => {
                 self.retrying[self.running[key].job.stage] -= 1;
-                return NextJob::Retry(key);
+                return NewJobOrRetry::Retry(key);
             }
         };
         let target = started.target.take().expect("a job that has not started has a target");
@@ -510,7 +520,7 @@ impl DispatchState {
         let job = &started.job;
         let (order, destination, listing) = (Arc::clone(&job.order), job.destination.clone(), job.listing.clone());
         let key = self.running.insert(started);
-        NextJob::New(StartedJob { key, stage, slot, order, destination, target, value, request, listing })
+        NewJobOrRetry::New(TransferInputs { key, stage, slot, order, destination, target, value, request, listing })
     }
 
     /// Returns the URL of a job in progress.
@@ -529,7 +539,7 @@ impl DispatchState {
         self.outstanding[stage] -= 1;
     }
 
-    pub(super) fn set_final_values(&mut self, stage: usize, tail: FinalValues) {
+    pub(super) fn set_final_values(&mut self, stage: usize, tail: StageEndValues) {
         self.final_values[stage] = Some(tail);
     }
 

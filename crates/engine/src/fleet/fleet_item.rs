@@ -1,12 +1,12 @@
 //! An item of a fleet's input: a URL, the destination of its body, and the settings of its request.
 //!
 //! ```
-//! use haul::fleet::{BodyDestination, FleetItem, ItemRequest};
+//! use haul::fleet::{BodyDestination, FleetItem, PerItemRequestOptions};
 //! use haul::request::RequestOverrides;
 //!
 //! let overrides = RequestOverrides { method: Some("POST".into()), body: Some("a=1".into()), ..RequestOverrides::default() };
 //! let mut item = FleetItem::new("http://127.0.0.1/form", BodyDestination::Output);
-//! item.request = Some(Box::new(ItemRequest { overrides, ..ItemRequest::default() }));
+//! item.request = Some(Box::new(PerItemRequestOptions { overrides, ..PerItemRequestOptions::default() }));
 //! item.id = Some("7".into());
 //! ```
 
@@ -31,11 +31,11 @@ pub struct FleetItem {
     pub destination: BodyDestination,
     /// The settings of this request that differ from the settings of the first stage. Default: no
     /// difference.
-    pub request: Option<Box<ItemRequest>>,
+    pub request: Option<Box<PerItemRequestOptions>>,
     /// The identifier of the item as JSON text, which reports repeat unchanged. Default: none.
     pub id: Option<Box<str>>,
     /// A value of the caller, which is passed to the reports about the transfer. Default: none.
-    pub context: Option<ItemContext>,
+    pub context: Option<ItemUserData>,
     /// True if the user wrote the origin of the URL. The first origin that the user wrote may also
     /// receive the credentials of later stages. False for a URL from a list that somebody else
     /// wrote. Default: true.
@@ -79,14 +79,14 @@ impl FleetItem {
 
     /// Returns the number of bytes in memory that the item's texts and content take.
     pub(super) fn kept_bytes(&self) -> usize {
-        let request = self.request.as_deref().map_or(0, ItemRequest::kept_bytes);
+        let request = self.request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
         self.url.len() + self.id.as_deref().map_or(0, str::len) + request
     }
 }
 
 /// The settings of one request of a fleet that differ from the settings of its stage.
 #[derive(Debug, Clone, Default)]
-pub struct ItemRequest {
+pub struct PerItemRequestOptions {
     /// The options of this request; `None` for the options of the first stage. Many items may share
     /// one value.
     pub options: Option<Arc<RequestOptions>>,
@@ -94,7 +94,7 @@ pub struct ItemRequest {
     pub overrides: RequestOverrides,
 }
 
-impl ItemRequest {
+impl PerItemRequestOptions {
     /// Returns a copy without credentials, for a URL that comes from a page.
     pub(super) fn without_secrets(&self) -> Self {
         let mut overrides = self.overrides.clone();
@@ -112,9 +112,9 @@ impl ItemRequest {
 
 /// A value of the caller that belongs to an item. `Debug` does not show the value.
 #[derive(Clone)]
-pub struct ItemContext(Arc<dyn Any + Send + Sync>);
+pub struct ItemUserData(Arc<dyn Any + Send + Sync>);
 
-impl ItemContext {
+impl ItemUserData {
     /// Makes the context of an item. Several items may share the value.
     pub fn new<T: Send + Sync + 'static>(value: Arc<T>) -> Self {
         Self(value)
@@ -127,9 +127,9 @@ impl ItemContext {
     }
 }
 
-impl fmt::Debug for ItemContext {
+impl fmt::Debug for ItemUserData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ItemContext(..)")
+        f.write_str("ItemUserData(..)")
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn item_context_is_returned_only_for_its_type() {
-        let context = ItemContext::new(Arc::new(7_u32));
+        let context = ItemUserData::new(Arc::new(7_u32));
         assert_eq!(context.get::<u32>(), Some(&7));
         assert_eq!(context.get::<u64>(), None);
     }
@@ -153,7 +153,7 @@ mod tests {
             fields: vec![("a".into(), b"bc".to_vec())],
             ..RequestOverrides::default()
         };
-        item.request = Some(Box::new(ItemRequest { overrides, ..ItemRequest::default() }));
+        item.request = Some(Box::new(PerItemRequestOptions { overrides, ..PerItemRequestOptions::default() }));
         item.id = Some("\"x\"".into());
         assert_eq!(item.kept_bytes(), 9 + 10 + 3 + 3);
     }

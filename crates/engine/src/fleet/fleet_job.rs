@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::dispatch::FleetListing;
-use super::fleet_item::ItemContext;
+use super::fleet_item::ItemUserData;
 use crate::sink::file::FileOptions;
 
 /// The destination of a transfer's body.
@@ -40,13 +40,13 @@ pub struct FleetJob {
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
     /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
     pub destination: BodyDestination,
-    /// The method of this request, if its [`ItemRequest`](super::ItemRequest) sets one; otherwise
+    /// The method of this request, if its [`PerItemRequestOptions`](super::PerItemRequestOptions) sets one; otherwise
     /// `None`.
     pub method: Option<Cow<'static, str>>,
     /// The [identifier](super::FleetItem::id) of the item from which the transfer comes.
     pub id: Option<Box<str>>,
     /// The [context](super::FleetItem::context) of the item from which the transfer comes.
-    pub context: Option<ItemContext>,
+    pub context: Option<ItemUserData>,
     pub(super) slot: u64,
     /// The listing to which the page belongs; `None` without a listing.
     pub(super) listing: Option<Arc<FleetListing>>,

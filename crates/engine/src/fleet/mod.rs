@@ -51,18 +51,18 @@ use haul_policy::queue::QueueCaps;
 use haul_policy::target::{Origin, Target};
 use haul_policy::url_template::UrlTemplate;
 
-pub use fleet_item::{FleetItem, ItemContext, ItemRequest};
+pub use fleet_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use fleet_job::{BodyDestination, FleetJob};
 pub use item_source::FleetItems;
 pub use output_observer::OutputObserver;
 pub use page_destination::PageDestination;
-pub use record::{RecordContent, RecordOptions, RecordPieces, RecordSink, RecordText};
-pub use stage_value_store::{RecalledKind, RecalledTransfer, StageMemory, UnfinishedTransfers};
+pub use record::{RecordContent, RecordContentSink, RecordOptions, RecordPieces, WholeOrPiecewiseText};
+pub use stage_value_store::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_to_request::ExtractedValueMapper;
 
-use crate::body::delivery::SearchInputKind;
+use crate::body::delivery::RegexInputKind;
 use crate::drive::worker::{self, WorkerOptions};
 use crate::extraction::PageQuery;
 use crate::interrupt::InterruptCallback;
@@ -83,7 +83,7 @@ pub struct FleetStage {
     pub extract: Option<PageQuery>,
     /// The input of regular expressions: the page's text or its bytes. Other queries always use
     /// text. Default: text.
-    pub search_in: SearchInputKind,
+    pub search_in: RegexInputKind,
     /// The template that makes a URL of this stage from a value of the previous stage. Every stage
     /// except the first needs a template.
     pub template: Option<Arc<UrlTemplate>>,
@@ -161,7 +161,7 @@ pub struct FleetOptions {
     pub output_observer: Option<Arc<dyn OutputObserver>>,
     /// The store for the values that the stages have extracted in this run and in earlier runs. The
     /// links of a stage that has a [`depth`](FleetStage::depth) are not stored. Default: none.
-    pub stage_memory: Option<Arc<dyn StageMemory>>,
+    pub stage_memory: Option<Arc<dyn StageValueStore>>,
     /// The origin of the first URL, if an earlier run has already fetched that URL. This origin may
     /// also receive the credentials of later stages. Default: the origin of the first item.
     pub first_origin: Option<Origin>,
@@ -210,8 +210,8 @@ pub trait TransferReporter: Send + Sync {
     /// returns the record. If no record can be made from the content, the method replaces the
     /// result in `_outcome` by an error, so that the transfer counts as failed. Default: an empty
     /// text.
-    fn record(&self, _job: &FleetJob, _outcome: &mut TransferOutcome, _content: RecordContent) -> RecordText {
-        RecordText::Whole(Vec::new())
+    fn record(&self, _job: &FleetJob, _outcome: &mut TransferOutcome, _content: RecordContent) -> WholeOrPiecewiseText {
+        WholeOrPiecewiseText::Whole(Vec::new())
     }
     /// Reports that a listing has ended after this page. `_url` is the final URL of the page.
     /// Default: does nothing.

@@ -10,8 +10,8 @@ use super::ordered_window::OrderedWindow;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::sink::file::FileSink;
-use crate::sink::match_list::{MatchList, MatchPosition};
-use crate::sink::{BodyInfo, Sink, TransferWaker};
+use crate::sink::match_list::{ExtractedValues, ValueInputOrder};
+use crate::sink::{ResponseForSink, Sink, TransferWaker};
 
 /// A sink that puts a body into its slot of a window.
 pub(super) struct OrderedWindowSink {
@@ -52,11 +52,11 @@ impl Sink for OrderedWindowSink {
         self.window.add_bytes(self.slot, lease)
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<()> {
-        records.place = Some(MatchPosition { order: Arc::clone(&self.order), before: self.found });
+    fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
+        records.place = Some(ValueInputOrder { order: Arc::clone(&self.order), before: self.found });
         self.found += records.len() as u64;
         let Some(prefix) = &self.prefix else { return self.window.add_records(self.slot, records) };
-        let mut lines = MatchList::default();
+        let mut lines = ExtractedValues::default();
         lines.place = records.place.take();
         for value in records.iter() {
             lines.push(&[prefix, value].concat());
@@ -85,7 +85,7 @@ impl PageFileSink {
 }
 
 impl Sink for PageFileSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.file.begin(begin)
     }
 
@@ -109,7 +109,7 @@ impl Sink for PageFileSink {
         self.file.bytes(BufferLease::borrowed(bytes))
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+    fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
         self.values.records(records)
     }
 

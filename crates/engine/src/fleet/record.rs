@@ -2,15 +2,15 @@
 //! can make one text from the content and the facts about the transfer.
 //!
 //! ```text
-//!  body ─▶ RecordSink ─▶ RecordContent ─▶ TransferReporter::record ─▶ RecordText ─▶ window ─▶ output
+//!  body ─▶ RecordContentSink ─▶ RecordContent ─▶ TransferReporter::record ─▶ WholeOrPiecewiseText ─▶ window ─▶ output
 //!            │ counts in the window's memory                             a record leaves as a whole
 //! ```
 //!
 //! ```
-//! use haul::fleet::{RecordOptions, RecordSink};
+//! use haul::fleet::{RecordOptions, RecordContentSink};
 //! use haul::sink::Sink;
 //! let options = RecordOptions { max_content: 1 << 20, keeps_body: true, file_checksum: None };
-//! let mut sink = RecordSink::new(options);
+//! let mut sink = RecordContentSink::new(options);
 //! assert!(!sink.take_record().unwrap().is_complete);
 //! ```
 
@@ -24,9 +24,9 @@ use super::ordered_window::OrderedWindow;
 use crate::buffer_pool::BufferLease;
 use crate::sink::checksum::HashAlgorithm;
 use crate::sink::file::FileSink;
-use crate::sink::match_list::MatchList;
+use crate::sink::match_list::ExtractedValues;
 use crate::sink::memory::MemorySink;
-use crate::sink::{BodyInfo, Sink, TransferWaker};
+use crate::sink::{ResponseForSink, Sink, TransferWaker};
 use crate::{Error, ErrorKind, Result};
 
 /// The limits and contents of records.
@@ -49,7 +49,7 @@ pub struct RecordContent {
     /// searched for values.
     pub body: Vec<u8>,
     /// The values that were extracted from the body.
-    pub values: MatchList,
+    pub values: ExtractedValues,
     /// The checksum of the regular file to which the body was written. `None` if there is no such
     /// file, if it cannot be read, or if [`RecordOptions::file_checksum`] is `None`.
     pub file_checksum: Option<Vec<u8>>,
@@ -59,14 +59,14 @@ pub struct RecordContent {
 }
 
 /// The text of a record.
-pub enum RecordText {
+pub enum WholeOrPiecewiseText {
     /// The whole text of the record, or an empty vector to output nothing.
     Whole(Vec<u8>),
     /// The text of a record that is produced piece by piece while it is output.
     Pieces(RecordPieces),
     /// The lines of the record without their line feeds. They can be sorted, and repeated lines can
     /// be dropped.
-    Lines(MatchList),
+    Lines(ExtractedValues),
 }
 
 /// The text of a record that is produced piece by piece.
@@ -85,10 +85,10 @@ impl fmt::Debug for RecordPieces {
 
 /// A sink that keeps the content of one transfer in memory. In a fleet, this memory is taken from
 /// the budget of the stage's window.
-pub struct RecordSink {
+pub struct RecordContentSink {
     options: RecordOptions,
     body: MemorySink,
-    values: MatchList,
+    values: ExtractedValues,
     is_complete: bool,
     /// The file of a page whose values are extracted; `None` if the page is not stored.
     file: Option<FileSink>,
@@ -99,20 +99,20 @@ pub struct RecordSink {
     counted: usize,
 }
 
-impl fmt::Debug for RecordSink {
+impl fmt::Debug for RecordContentSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordSink").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("RecordContentSink").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
-impl RecordSink {
+impl RecordContentSink {
     /// Makes a sink for one transfer, outside of a fleet.
     #[must_use]
     pub fn new(options: RecordOptions) -> Self {
         Self {
             options,
             body: MemorySink::default(),
-            values: MatchList::default(),
+            values: ExtractedValues::default(),
             is_complete: false,
             file: None,
             place: None,
@@ -153,8 +153,8 @@ impl RecordSink {
     }
 }
 
-impl Sink for RecordSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+impl Sink for RecordContentSink {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         match &mut self.file {
             Some(file) => file.begin(begin),
             None if self.options.keeps_body => {
@@ -201,7 +201,7 @@ impl Sink for RecordSink {
         self.file.as_mut().map_or(Ok(()), |file| file.bytes(BufferLease::borrowed(bytes)))
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+    fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
         self.check_size(self.values.memory_size(), records.memory_size() as u64)?;
         self.values.append(records);
         self.count_memory();

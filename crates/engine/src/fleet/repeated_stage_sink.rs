@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use super::known_urls::KnownUrls;
 use super::ordered_window::{OrderedWindow, StageSink};
-use super::stage_output_sinks::FinalValues;
+use super::stage_output_sinks::StageEndValues;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::extraction::{DeferredValues, Sorter};
+use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::sink::match_list::MatchList;
+use crate::sink::match_list::ExtractedValues;
 
 /// A sink that outputs each new URL, and keeps it for the next repetition of its stage.
 pub(super) struct LevelSink {
@@ -33,7 +33,7 @@ pub(super) struct LevelSink {
     /// which sorts them.
     is_sorted: bool,
     next: Box<dyn StageSink>,
-    passing: MatchList,
+    passing: ExtractedValues,
     record: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ impl LevelSink {
             output: Arc::clone(output.expect("a stage follows")),
             is_sorted,
             next,
-            passing: MatchList::default(),
+            passing: ExtractedValues::default(),
             record: Vec::new(),
         }
     }
@@ -82,7 +82,7 @@ impl StageSink for LevelSink {
         self.next.write_bytes(bytes)
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         for value in records.iter() {
             let Some(kept) = self.kept.as_mut().filter(|_| !value.is_empty()) else { continue };
             if self.known.is_new(value)? {
@@ -107,9 +107,9 @@ impl StageSink for LevelSink {
         self.next.flush()
     }
 
-    fn finish(&mut self, _tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, _tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         let Some(kept) = self.kept.take() else { return self.next.finish(None) };
-        let urls = DeferredValues::numbered(kept.finish()?);
-        self.next.finish(Some(FinalValues::Deferred(urls)))
+        let urls = DistinctOverflowValues::numbered(kept.finish()?);
+        self.next.finish(Some(StageEndValues::Deferred(urls)))
     }
 }

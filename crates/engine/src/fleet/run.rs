@@ -18,18 +18,18 @@ use checksum_queue::ChecksumQueue;
 use finished_jobs::{FinishedJob, FleetTally};
 use next_page::ListingContinuation;
 
-use super::dispatch::{Dispatcher, DispatcherStages, NextJob};
+use super::dispatch::{Dispatcher, DispatcherStages, NewJobOrRetry};
 use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
-use super::record::RecordText;
+use super::record::WholeOrPiecewiseText;
 use super::stage_output_sinks::new_windows;
 use super::{FleetOptions, FleetStage, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::clock;
 use crate::drive::retry_waiting::WaitingRetries;
-use crate::drive::worker::{HostSlotDecision, Scheduler};
+use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::extraction::PageSearch;
 use crate::ignore_poison::IgnorePoison;
@@ -62,7 +62,7 @@ pub(super) struct FleetRun {
     interrupt: Option<InterruptCallback>,
     running: Option<Arc<AtomicUsize>>,
     heavy: bool,
-    peers: Mutex<Vec<PeerWorker>>,
+    peers: Mutex<Vec<WorkerInboxAndLoad>>,
     searches: Vec<Mutex<Vec<PageSearch>>>,
     /// The memory in bytes that the search of one page may use.
     search_memory: u64,
@@ -79,7 +79,7 @@ pub(super) struct FleetRun {
 }
 
 /// The state of a worker that other workers examine.
-struct PeerWorker {
+struct WorkerInboxAndLoad {
     inbox: Arc<WorkerInbox>,
     running: usize,
 }
@@ -155,11 +155,11 @@ impl FleetRun {
         }
     }
 
-    fn lock_peers(&self) -> MutexGuard<'_, Vec<PeerWorker>> {
+    fn lock_peers(&self) -> MutexGuard<'_, Vec<WorkerInboxAndLoad>> {
         self.peers.lock().ignore_poison()
     }
 
-    fn with_peer(&self, worker: usize, change: impl FnOnce(&mut PeerWorker)) {
+    fn with_peer(&self, worker: usize, change: impl FnOnce(&mut WorkerInboxAndLoad)) {
         let mut peers = self.lock_peers();
         if let Some(peer) = peers.get_mut(worker) {
             change(peer);
@@ -197,10 +197,10 @@ impl FleetRun {
     }
 
     /// Returns the transfer of a job that may start or continue, and counts it for its worker.
-    fn start_transfer(&self, worker: usize, job: NextJob, host: HostId, now: Instant) -> Option<Box<Transfer>> {
+    fn start_transfer(&self, worker: usize, job: NewJobOrRetry, host: HostId, now: Instant) -> Option<Box<Transfer>> {
         let transfer = match job {
-            NextJob::New(started) => self.new_transfer(started, host, now),
-            NextJob::Retry(key) => {
+            NewJobOrRetry::New(started) => self.new_transfer(started, host, now),
+            NewJobOrRetry::Retry(key) => {
                 let mut transfer = self.lock_retries().remove(key as u64)?;
                 transfer.resume_with_slot(host, true, now);
                 transfer
@@ -232,23 +232,23 @@ impl Scheduler for FleetRun {
         }
     }
 
-    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
+    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> FreeHostSlotUse {
         if self.over.load(Ordering::SeqCst) {
             self.dispatch.release_host_slot(slot);
-            return HostSlotDecision::Nothing;
+            return FreeHostSlotUse::Nothing;
         }
         if self.has_idle_peer(worker) && self.backlog() > 0 {
-            return HostSlotDecision::GiveAway;
+            return FreeHostSlotUse::GiveAway;
         }
         let found = self.stop_on_error(self.dispatch.next_for(slot, now, &self.stage_view())).flatten();
         self.report_invalid_jobs();
         match found.map(|job| self.start_transfer(worker, job, slot, now)) {
-            Some(Some(transfer)) => HostSlotDecision::Transfer(transfer),
+            Some(Some(transfer)) => FreeHostSlotUse::Transfer(transfer),
             Some(None) => {
                 self.dispatch.release_host_slot(slot);
-                HostSlotDecision::Nothing
+                FreeHostSlotUse::Nothing
             }
-            None => HostSlotDecision::Nothing,
+            None => FreeHostSlotUse::Nothing,
         }
     }
 
@@ -374,7 +374,7 @@ impl Scheduler for FleetRun {
         }
         // A skipped file is not this transfer's, so it is not reported.
         if is_skipped || matches!(end, ListingContinuation::Beyond) {
-            self.finish_job(job, &outcome, RecordText::Whole(Vec::new()), end);
+            self.finish_job(job, &outcome, WholeOrPiecewiseText::Whole(Vec::new()), end);
         } else {
             self.report_with_checksum(FinishedJob { dispatched, outcome, content: content.unwrap_or_default(), end });
         }
@@ -447,7 +447,7 @@ impl Scheduler for FleetRun {
     }
 
     fn on_worker_started(&self, inbox: &Arc<WorkerInbox>) {
-        self.lock_peers().push(PeerWorker { inbox: Arc::clone(inbox), running: 0 });
+        self.lock_peers().push(WorkerInboxAndLoad { inbox: Arc::clone(inbox), running: 0 });
     }
 }
 

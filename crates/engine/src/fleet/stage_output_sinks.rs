@@ -2,7 +2,7 @@
 //! it, filters it, or makes requests of the next stage from it.
 //!
 //! ```text
-//!  last stage:    window ─▶ [UniqueSortSink] ─▶ PrintSink ─▶ standard output or a file
+//!  last stage:    window ─▶ [UniqueSortSink] ─▶ FleetOutputSink ─▶ standard output or a file
 //!  other stages:  window ─▶ UniqueSortSink ─▶ NextStageSink ─▶ the next stage's queue
 //! ```
 
@@ -16,14 +16,14 @@ use super::known_urls::KnownUrls;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::output_observer::OutputProgress;
 use super::repeated_stage_sink::LevelSink;
-use super::stage_value_store::{RecalledKind, StageMemory};
+use super::stage_value_store::{StageValueKind, StageValueStore};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer_pool::BufferLease;
-use crate::extraction::{DeferredValues, Distinct, DistinctResult, SortedValues, Sorter};
+use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, SortedValues, Sorter};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
-use crate::sink::match_list::MatchList;
+use crate::sink::match_list::ExtractedValues;
 
 /// Makes the windows of all stages. The last window is made first, because each stage's sink needs
 /// the next stage's window.
@@ -49,7 +49,7 @@ pub(super) fn new_windows(
                 window: Arc::clone(window),
                 number: number + 1,
             }),
-            (None, Some(output)) => Box::new(PrintSink::new(output, Arc::clone(&progress))),
+            (None, Some(output)) => Box::new(FleetOutputSink::new(output, Arc::clone(&progress))),
             (None, None) => unreachable!("the output is taken once, by the last stage"),
         };
         let feeds = !windows.is_empty();
@@ -90,7 +90,7 @@ pub(super) fn new_windows(
 }
 
 /// The last sink of a fleet. It writes bodies or values to the output.
-pub(super) struct PrintSink {
+pub(super) struct FleetOutputSink {
     output: DescriptorWriter,
     /// True if the output is a terminal. Control characters are then removed from values.
     is_terminal: bool,
@@ -99,7 +99,7 @@ pub(super) struct PrintSink {
     progress: Arc<OutputProgress>,
 }
 
-impl PrintSink {
+impl FleetOutputSink {
     pub(super) fn new(output: DescriptorWriter, progress: Arc<OutputProgress>) -> Self {
         Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
     }
@@ -111,7 +111,7 @@ impl PrintSink {
     }
 }
 
-impl StageSink for PrintSink {
+impl StageSink for FleetOutputSink {
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.passed += bytes.len() as u64;
         let room = self.output.write(bytes);
@@ -119,7 +119,7 @@ impl StageSink for PrintSink {
         room
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         let lines = if self.is_terminal { records.for_terminal().to_lines() } else { records.to_lines() };
         let room = self.write_bytes(&lines);
         records.clear();
@@ -132,7 +132,7 @@ impl StageSink for PrintSink {
         room
     }
 
-    fn finish(&mut self, mut tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, mut tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         // Everything else is finished, so this may wait for a slow reader.
         if let Some(tail) = &mut tail {
             let mut line = Vec::new();
@@ -161,10 +161,10 @@ pub(super) struct UniqueSortSink {
     known_urls: Option<KnownUrls>,
     sorter: Option<Sorter>,
     next: Box<dyn StageSink>,
-    passing: MatchList,
+    passing: ExtractedValues,
     /// The store for the values, the index of the stage, and a flag that is true if the values of
     /// the stage are output.
-    memory: Option<(Arc<dyn StageMemory>, usize, bool)>,
+    memory: Option<(Arc<dyn StageValueStore>, usize, bool)>,
 }
 
 impl UniqueSortSink {
@@ -178,24 +178,24 @@ impl UniqueSortSink {
             known_urls: None,
             sorter: sort.then(|| Sorter::new(memory, dir, unique)),
             next,
-            passing: MatchList::default(),
+            passing: ExtractedValues::default(),
             memory: None,
         }
     }
 
     /// Makes the sink record the values of the stage, and drop the values that earlier runs have
     /// already passed on. `feeds` is true if the values feed the next stage.
-    fn with_memory(mut self, memory: &Arc<dyn StageMemory>, stage: usize, feeds: bool) -> Result<Self> {
-        let (of, kind) = if feeds { (stage + 1, RecalledKind::Queued) } else { (stage, RecalledKind::Printed) };
+    fn with_memory(mut self, memory: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
+        let (of, kind) = if feeds { (stage + 1, StageValueKind::Queued) } else { (stage, StageValueKind::Printed) };
         if let Some(distinct) = &mut self.distinct {
             memory.recall_values(of, kind, &mut |value| {
                 distinct.recall_known(value);
                 Ok(())
             })?;
-            memory.recall_values(stage, RecalledKind::Kept, &mut |value| distinct.recall_deferred(value))?;
+            memory.recall_values(stage, StageValueKind::Kept, &mut |value| distinct.recall_deferred(value))?;
         }
         if let Some(sorter) = &mut self.sorter {
-            memory.recall_values(stage, RecalledKind::Kept, &mut |value| sorter.push(value))?;
+            memory.recall_values(stage, StageValueKind::Kept, &mut |value| sorter.push(value))?;
         }
         self.memory = Some((Arc::clone(memory), stage, !feeds));
         Ok(self)
@@ -229,7 +229,7 @@ impl StageSink for UniqueSortSink {
         self.next.write_bytes(bytes)
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         if let Some(sorter) = &mut self.sorter {
             // Values that another repetition of the stage prints have no place, and are known.
             let known_urls = self.known_urls.as_ref().filter(|_| records.place.is_some());
@@ -266,10 +266,10 @@ impl StageSink for UniqueSortSink {
         self.next.flush()
     }
 
-    fn finish(&mut self, _tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, _tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         let tail = match (self.sorter.take(), self.distinct.take()) {
-            (Some(sorter), _) => Some(FinalValues::Sorted(sorter.finish()?)),
-            (None, Some(distinct)) => Some(FinalValues::Deferred(distinct.finish()?)),
+            (Some(sorter), _) => Some(StageEndValues::Sorted(sorter.finish()?)),
+            (None, Some(distinct)) => Some(StageEndValues::Deferred(distinct.finish()?)),
             (None, None) => None,
         };
         self.next.finish(tail)
@@ -277,14 +277,14 @@ impl StageSink for UniqueSortSink {
 }
 
 /// The values that a stage passes to the next stage only when it ends.
-pub(super) enum FinalValues {
+pub(super) enum StageEndValues {
     /// All values of a stage, in bytewise order.
     Sorted(SortedValues),
     /// The values that did not fit into memory, in the order in which they were first seen.
-    Deferred(DeferredValues),
+    Deferred(DistinctOverflowValues),
 }
 
-impl FinalValues {
+impl StageEndValues {
     pub(super) fn next_value(&mut self) -> Result<Option<&[u8]>> {
         match self {
             Self::Sorted(sorted) => sorted.next_value(),
@@ -315,7 +315,7 @@ impl StageSink for NextStageSink {
         self.flush()
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         let place = records.place.take();
         for (i, value) in records.iter().enumerate() {
             let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of_match(i));
@@ -335,7 +335,7 @@ impl StageSink for NextStageSink {
         true
     }
 
-    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         Ok(tail)
     }
 }

@@ -17,7 +17,7 @@ use crate::Result;
 /// ([`FleetOptions::stage_memory`](super::FleetOptions)), which returns the values of earlier runs.
 /// Workers call the first four methods while they hold locks of the fleet, so these methods must
 /// not wait for the fleet.
-pub trait StageMemory: Send + Sync {
+pub trait StageValueStore: Send + Sync {
     /// Records that a transfer was made from a new value. `number` is the number of the transfer.
     /// `stage` is the index of the transfer's stage, which is not the first stage.
     fn on_queued(&self, stage: usize, number: u64, value: &[u8]);
@@ -37,32 +37,36 @@ pub trait StageMemory: Send + Sync {
     ///
     /// # Errors
     /// The memory cannot be read.
-    fn recall_values(&self, stage: usize, kind: RecalledKind, value: &mut dyn FnMut(&[u8]) -> Result<()>)
-    -> Result<()>;
+    fn recall_values(
+        &self,
+        stage: usize,
+        kind: StageValueKind,
+        value: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()>;
 
     /// Returns the transfers of a stage that earlier runs queued and did not finish. `stage` is not
     /// the first stage. If the program wants to request all pages again, returns the finished
     /// transfers, too.
-    fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransfers>;
+    fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator>;
 
     /// Returns the number of the first new transfer of a stage. `stage` is not the first stage.
     fn next_number(&self, stage: usize) -> u64;
 }
 
-/// The kind of values that [`StageMemory::recall_values`] returns.
+/// The kind of values that [`StageValueStore::recall_values`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecalledKind {
-    /// Values that became transfers of a later stage ([`StageMemory::on_queued`]).
+pub enum StageValueKind {
+    /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
     Queued,
-    /// Values that a stage keeps until its end ([`StageMemory::on_kept`]).
+    /// Values that a stage keeps until its end ([`StageValueStore::on_kept`]).
     Kept,
-    /// Values that the last stage has output ([`StageMemory::on_printed`]).
+    /// Values that the last stage has output ([`StageValueStore::on_printed`]).
     Printed,
 }
 
 /// An iterator over the transfers of a stage that earlier runs queued and did not finish, in the
 /// order of their numbers.
-pub trait UnfinishedTransfers: Send {
+pub trait UnfinishedTransferIterator: Send {
     /// Returns the next transfer; `None` if there are no more.
     ///
     /// # Errors
@@ -84,8 +88,8 @@ pub struct RecalledTransfer {
     pub replaces_file: bool,
 }
 
-impl fmt::Debug for dyn StageMemory {
+impl fmt::Debug for dyn StageValueStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StageMemory(..)")
+        f.write_str("StageValueStore(..)")
     }
 }

@@ -215,7 +215,7 @@ struct IdleConnection<C> {
 /// The idle connections of one client.
 #[derive(Debug)]
 pub struct ConnectionPool<C> {
-    idle: Mutex<IdleConnections<C>>,
+    idle: Mutex<PooledConnectionTable<C>>,
     /// The number of connections in `idle`.
     len: AtomicUsize,
     limits: PoolLimits,
@@ -224,20 +224,20 @@ pub struct ConnectionPool<C> {
 /// The connections of a pool. They are found by a hash of host and port, which is faster to compute
 /// than a hash of the whole key. Most servers have only one key.
 #[derive(Debug)]
-struct IdleConnections<C> {
+struct PooledConnectionTable<C> {
     entries: Slab<IdleConnection<C>>,
     /// The index of the most recently added connection for each mark (hash of host and port).
     newest: FxHashMap<u64, usize>,
     order: RecencyList,
 }
 
-impl<C> Default for IdleConnections<C> {
+impl<C> Default for PooledConnectionTable<C> {
     fn default() -> Self {
         Self { entries: Slab::new(), newest: FxHashMap::default(), order: RecencyList::default() }
     }
 }
 
-impl<C> IdleConnections<C> {
+impl<C> PooledConnectionTable<C> {
     /// Returns the connections with this mark, beginning with the most recently used connection.
     fn with_hash(&self, mark: u64) -> impl Iterator<Item = (usize, &IdleConnection<C>)> {
         let entry = |index: usize| Some((index, self.entries.get(index)?));
@@ -298,7 +298,7 @@ impl<C> ConnectionPool<C> {
         self.idle.try_lock().map(|idle| self.drain_locked(idle)).unwrap_or_default()
     }
 
-    fn drain_locked(&self, mut idle: MutexGuard<'_, IdleConnections<C>>) -> Vec<C> {
+    fn drain_locked(&self, mut idle: MutexGuard<'_, PooledConnectionTable<C>>) -> Vec<C> {
         self.len.store(0, Ordering::Relaxed);
         std::mem::take(&mut *idle).entries.into_iter().map(|(_, idle)| idle.connection).collect()
     }
@@ -338,7 +338,7 @@ impl<C> ConnectionPool<C> {
         oldest
     }
 
-    fn lock(&self) -> MutexGuard<'_, IdleConnections<C>> {
+    fn lock(&self) -> MutexGuard<'_, PooledConnectionTable<C>> {
         self.idle.lock().ignore_poison()
     }
 }

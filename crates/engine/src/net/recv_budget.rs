@@ -55,24 +55,24 @@ impl Default for SharedRecvMemory {
 impl SharedRecvMemory {
     /// Reserves the budget of a connection. Dropping the budget returns the memory.
     #[must_use]
-    pub fn reserve(&self) -> RecvBudget {
+    pub fn reserve(&self) -> ReceiveMemoryBudget {
         let mut left = self.left.lock().ignore_poison();
         let window = (*left / 4 * 3).max(MIN_CONNECTION_BUDGET);
         let taken = window.min(*left);
         *left -= taken;
-        RecvBudget { memory: self.clone(), window, taken }
+        ReceiveMemoryBudget { memory: self.clone(), window, taken }
     }
 }
 
 /// The receive budget of one connection, which limits the received bytes that wait for sinks.
 #[derive(Debug)]
-pub struct RecvBudget {
+pub struct ReceiveMemoryBudget {
     memory: SharedRecvMemory,
     window: u32,
     taken: u32,
 }
 
-impl RecvBudget {
+impl ReceiveMemoryBudget {
     /// Returns the flow-control window of the connection, in bytes.
     #[must_use]
     pub fn connection_window(&self) -> u32 {
@@ -101,7 +101,7 @@ impl RecvBudget {
     }
 }
 
-impl Drop for RecvBudget {
+impl Drop for ReceiveMemoryBudget {
     fn drop(&mut self) {
         *self.memory.left.lock().ignore_poison() += self.taken;
     }

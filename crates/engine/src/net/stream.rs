@@ -14,14 +14,14 @@ use super::http2_tunnel::Http2Tunnel;
 use super::lingering_close;
 use super::socket::Socket;
 use super::tls::{HandshakeStatus, NegotiatedSession, TlsConnection};
-use super::transport::{TlsLayer, Transport};
+use super::transport::{SocketOrProxyTls, TlsLayer};
 use crate::transfer_facts::TlsFacts;
 use crate::{Error, ErrorKind, Result, fork};
 
 /// The byte stream of a connection: a socket, with TLS or a tunnel if the route needs them.
 #[derive(Debug)]
 pub struct ConnectionStream {
-    transport: Transport,
+    transport: SocketOrProxyTls,
     tls: Option<Box<TlsLayer>>,
     /// The address of the peer, or of the proxy if there is one. `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
@@ -66,7 +66,7 @@ impl ConnectionStream {
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
         let number = next_connection_number();
         let generation = fork::fork_count();
-        Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
+        Self { transport: SocketOrProxyTls::new(socket), tls: None, peer, local: None, number, generation }
     }
 
     /// Adds a TLS layer. Call [`ConnectionStream::handshake`] next.

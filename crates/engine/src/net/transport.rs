@@ -2,7 +2,7 @@
 //! proxy's TLS and HTTP/2 connection. The layers above use it like a socket.
 //!
 //! ```text
-//!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
+//!  Stream:  plain text ◀─ [TLS with the origin] ◀─ SocketOrProxyTls: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
 //! ```
 //!
 //! The record layer decrypts in place, so one layer of TLS costs no copy. With two layers, the
@@ -81,7 +81,7 @@ impl TlsLayer {
 
 /// The byte stream below the stream's own TLS layer: a socket, or a tunnel through an https proxy.
 #[derive(Debug)]
-pub(super) struct Transport {
+pub(super) struct SocketOrProxyTls {
     pub(super) socket: Socket,
     /// The bytes of the tunnel that were received together with a proxy's response, and the number
     /// of them that were already read.
@@ -105,11 +105,11 @@ struct ProxyTls {
     plain: Range<usize>,
     /// The reason why the input ended: the proxy closed its direction, or its bytes could not be
     /// decrypted. `None` while the input continues.
-    over: Option<ProxyTlsEnd>,
+    over: Option<ProxyTlsInputEnd>,
 }
 
 #[derive(Debug)]
-enum ProxyTlsEnd {
+enum ProxyTlsInputEnd {
     /// The input has ended. `is_said` is true if a `close_notify` or the end of the tunnel's stream
     /// announced the end, and false if the connection was only closed.
     Ended {
@@ -118,7 +118,7 @@ enum ProxyTlsEnd {
     Broken(String),
 }
 
-impl Transport {
+impl SocketOrProxyTls {
     pub(super) fn new(socket: Socket) -> Self {
         Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
@@ -169,7 +169,7 @@ impl Transport {
 
     /// Returns true if the peer of the outer layer announced the end of the stream.
     pub(super) fn ended_properly(&self) -> bool {
-        self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsEnd::Ended { is_said: true })))
+        self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsInputEnd::Ended { is_said: true })))
     }
 
     /// Returns true if a tunnel accepts no output before the proxy extends its flow-control window.
@@ -271,8 +271,10 @@ impl ProxyTls {
             match &self.over {
                 Some(_) if filled > 0 => break,
                 // The end is not cleared, so that it is reported again.
-                Some(ProxyTlsEnd::Ended { .. }) => return Ok(0),
-                Some(ProxyTlsEnd::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
+                Some(ProxyTlsInputEnd::Ended { .. }) => return Ok(0),
+                Some(ProxyTlsInputEnd::Broken(why)) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone()));
+                }
                 None => {}
             }
             if self.pass_to_tunnel() || self.decrypt_next() {
@@ -286,7 +288,7 @@ impl ProxyTls {
             self.sealed = 0..self.sealed.len();
             match socket.recv(&mut self.wire[self.sealed.end..])? {
                 // The stream inside must decide whether that was the end or a truncation.
-                0 => self.over = Some(ProxyTlsEnd::Ended { is_said: false }),
+                0 => self.over = Some(ProxyTlsInputEnd::Ended { is_said: false }),
                 n => self.sealed.end += n,
             }
             *is_drained = self.sealed.end < self.wire.len();
@@ -329,8 +331,8 @@ impl ProxyTls {
                 self.opened = 0..0;
                 return false;
             }
-            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsEnd::Ended { is_said: true }),
-            Err(error) => self.over = Some(ProxyTlsEnd::Broken(error.to_string())),
+            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsInputEnd::Ended { is_said: true }),
+            Err(error) => self.over = Some(ProxyTlsInputEnd::Broken(error.to_string())),
         }
         true
     }
@@ -353,13 +355,13 @@ impl ProxyTls {
                     TlsStreamState::Open => true,
                     TlsStreamState::NeedMore => has_any,
                     TlsStreamState::PeerClosed => {
-                        self.over = Some(ProxyTlsEnd::Ended { is_said: true });
+                        self.over = Some(ProxyTlsInputEnd::Ended { is_said: true });
                         true
                     }
                 }
             }
             Err(error) => {
-                self.over = Some(ProxyTlsEnd::Broken(error.cause()));
+                self.over = Some(ProxyTlsInputEnd::Broken(error.cause()));
                 self.secured.tls.take_control_output(&mut self.secured.outgoing);
                 true
             }

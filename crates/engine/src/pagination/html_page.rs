@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use haul_policy::pagination::PageValue;
+use haul_policy::pagination::NextPageValue;
 
 use crate::body::utf8_conversion::Utf8ConvertingReader;
 use crate::extraction::{CssQuery, PageInfo, PageQuery, PageSearch};
@@ -41,7 +41,7 @@ impl HtmlPageQuery {
 }
 
 /// The search in one page.
-pub(super) struct HtmlPage {
+pub(super) struct NextPageSearch {
     query: HtmlPageQuery,
     /// The search, and the conversion of the page to UTF-8. `None` before the page begins, and from
     /// the first value on.
@@ -50,7 +50,7 @@ pub(super) struct HtmlPage {
     found: Option<Result<String>>,
 }
 
-impl HtmlPage {
+impl NextPageSearch {
     pub(super) fn new(query: &HtmlPageQuery) -> Self {
         Self { query: query.clone(), search: None, found: None }
     }
@@ -88,14 +88,14 @@ impl HtmlPage {
     ///
     /// # Errors
     /// The search would have to keep too much of the page.
-    pub(super) fn finish(mut self) -> Result<PageValue> {
+    pub(super) fn finish(mut self) -> Result<NextPageValue> {
         self.search_part(|search, text, found| {
             text.finish(&mut |text, encoding| {
                 search.push_converted(text, encoding, &mut |_, value| store_first(found, value))
             })?;
             search.finish(&mut |_, value| store_first(found, value))
         });
-        Ok(self.found.transpose()?.map_or(PageValue::None, PageValue::Text))
+        Ok(self.found.transpose()?.map_or(NextPageValue::None, NextPageValue::Text))
     }
 
     /// Searches a part of the page, unless a value was already found.
@@ -115,9 +115,9 @@ impl HtmlPage {
     }
 }
 
-impl fmt::Debug for HtmlPage {
+impl fmt::Debug for NextPageSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HtmlPage").field("query", &self.query).field("found", &self.found).finish_non_exhaustive()
+        f.debug_struct("NextPageSearch").field("query", &self.query).field("found", &self.found).finish_non_exhaustive()
     }
 }
 

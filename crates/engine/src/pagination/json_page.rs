@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haul_policy::pagination::PageValue;
+use haul_policy::pagination::NextPageValue;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -32,15 +32,15 @@ impl JsonPageQuery {
 
 /// The content of one page that has been received so far.
 #[derive(Debug)]
-pub(super) struct JsonPageContent {
+pub(super) struct ReceivedJsonPage {
     query: JsonPageQuery,
     content: Vec<u8>,
     is_too_large: bool,
     /// The value found in the page; `None` before the page is complete.
-    found: Option<Result<PageValue>>,
+    found: Option<Result<NextPageValue>>,
 }
 
-impl JsonPageContent {
+impl ReceivedJsonPage {
     pub(super) fn new(query: &JsonPageQuery) -> Self {
         Self { query: query.clone(), content: Vec::new(), is_too_large: false, found: None }
     }
@@ -81,21 +81,21 @@ impl JsonPageContent {
     ///
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.
-    pub(super) fn finish(mut self) -> Result<PageValue> {
+    pub(super) fn finish(mut self) -> Result<NextPageValue> {
         self.finish_content();
-        self.found.unwrap_or(Ok(PageValue::None))
+        self.found.unwrap_or(Ok(NextPageValue::None))
     }
 
-    fn value(&self, content: &[u8]) -> Result<PageValue> {
+    fn value(&self, content: &[u8]) -> Result<NextPageValue> {
         if self.is_too_large {
             return Err(too_large("the page has more than 16 MiB"));
         }
         let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
         if content.trim_ascii().is_empty() {
-            return Ok(PageValue::None);
+            return Ok(NextPageValue::None);
         }
         let first = with_first(content, MAX_VALUES, &self.query.path, |page, found| {
-            found.map_or(PageValue::None, |found| page_value(page, found, content))
+            found.map_or(NextPageValue::None, |found| page_value(page, found, content))
         });
         first.map_err(|failure| match failure {
             ParseFailure::TooLarge => too_large("its values take more than 48 MiB"),
@@ -111,18 +111,18 @@ impl JsonPageContent {
 
 /// Converts `found`, a value in `page`, to the value for the listing. `content` is the text of
 /// `page`.
-fn page_value(page: &Value, found: &Value, content: &[u8]) -> PageValue {
+fn page_value(page: &Value, found: &Value, content: &[u8]) -> NextPageValue {
     match found {
-        Value::Null | Value::Bool(false) => PageValue::None,
-        Value::String(text) if text.is_empty() => PageValue::None,
-        Value::String(text) => PageValue::Text(text.clone()),
+        Value::Null | Value::Bool(false) => NextPageValue::None,
+        Value::String(text) if text.is_empty() => NextPageValue::None,
+        Value::String(text) => NextPageValue::Text(text.clone()),
         Value::Number(number) => {
             let text = text_at(page, found, content);
-            PageValue::Number(text.map_or_else(|| number.to_string(), str::to_owned))
+            NextPageValue::Number(text.map_or_else(|| number.to_string(), str::to_owned))
         }
-        Value::Bool(true) => PageValue::True,
-        Value::Array(_) => PageValue::Unusable("an array"),
-        Value::Object(_) => PageValue::Unusable("an object"),
+        Value::Bool(true) => NextPageValue::True,
+        Value::Array(_) => NextPageValue::Unusable("an array"),
+        Value::Object(_) => NextPageValue::Unusable("an object"),
     }
 }
 

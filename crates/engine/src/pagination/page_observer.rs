@@ -3,20 +3,20 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use haul_policy::pagination::PageValue;
+use haul_policy::pagination::NextPageValue;
 
 use super::Pagination;
 #[cfg(feature = "select")]
-use super::html_page::HtmlPage;
+use super::html_page::NextPageSearch;
 #[cfg(feature = "select")]
-use super::json_page::{JsonPageContent, MAX_PAGE};
+use super::json_page::{MAX_PAGE, ReceivedJsonPage};
 use crate::Result;
 use crate::extraction::PageInfo;
 
 /// The facts about a page's content.
 #[derive(Debug, Default)]
 pub(crate) struct PageFindings {
-    pub(crate) value: PageValue,
+    pub(crate) value: NextPageValue,
     pub(crate) is_empty: bool,
     /// A digest of the content; `None` if the contents of pages are not compared.
     pub(crate) digest: Option<u64>,
@@ -36,10 +36,10 @@ pub(crate) struct PageObserver {
     length: Option<u64>,
     /// The content in which a JSONPath will search; `None` without a JSONPath.
     #[cfg(feature = "select")]
-    json: Option<JsonPageContent>,
+    json: Option<ReceivedJsonPage>,
     /// The search for a value in HTML; `None` without such a search.
     #[cfg(feature = "select")]
-    html: Option<HtmlPage>,
+    html: Option<NextPageSearch>,
 }
 
 impl PageObserver {
@@ -51,9 +51,9 @@ impl PageObserver {
             #[cfg(feature = "select")]
             length: None,
             #[cfg(feature = "select")]
-            json: pagination.json.as_ref().map(JsonPageContent::new),
+            json: pagination.json.as_ref().map(ReceivedJsonPage::new),
             #[cfg(feature = "select")]
-            html: pagination.html.as_ref().map(HtmlPage::new),
+            html: pagination.html.as_ref().map(NextPageSearch::new),
         }
     }
 
@@ -147,12 +147,12 @@ impl PageObserver {
     /// The content is too large to be searched, or it is not JSON.
     pub(crate) fn finish(self) -> Result<PageFindings> {
         #[cfg(not(feature = "select"))]
-        let value = PageValue::None;
+        let value = NextPageValue::None;
         #[cfg(feature = "select")]
         let value = match (self.json, self.html) {
             (Some(json), _) => json.finish()?,
             (None, Some(html)) => html.finish()?,
-            (None, None) => PageValue::None,
+            (None, None) => NextPageValue::None,
         };
         Ok(PageFindings {
             value,

@@ -1,4 +1,4 @@
-use haul_policy::pagination::PageValue;
+use haul_policy::pagination::NextPageValue;
 
 use super::*;
 
@@ -87,19 +87,19 @@ fn pagination_errors_name_the_url_without_password() {
 fn page_value_depends_on_the_json_type() {
     let pagination = Pagination::by_json("$.a.next").unwrap();
     let cases = [
-        ("", PageValue::None),
-        ("{}", PageValue::None),
-        ("[1]", PageValue::None),
-        (r#"{"a": {"next": null}}"#, PageValue::None),
-        (r#"{"a": {"next": false}}"#, PageValue::None),
-        (r#"{"a": {"next": ""}}"#, PageValue::None),
-        (r#"{"a": {"next": true}}"#, PageValue::True),
-        (r#"{"a": {"next": "true"}}"#, PageValue::Text("true".into())),
-        (r#"{"a": {"next": "\u00e9\n"}}"#, PageValue::Text("\u{e9}\n".into())),
-        (r#"{"a": {"next": 18446744073709551615}}"#, PageValue::Number("18446744073709551615".into())),
-        (r#"{"a": {"next": {}}}"#, PageValue::Unusable("an object")),
-        (r#"{"a": {"next": []}}"#, PageValue::Unusable("an array")),
-        ("\u{feff}{\"a\": {\"next\": \"x\"}} \n", PageValue::Text("x".into())),
+        ("", NextPageValue::None),
+        ("{}", NextPageValue::None),
+        ("[1]", NextPageValue::None),
+        (r#"{"a": {"next": null}}"#, NextPageValue::None),
+        (r#"{"a": {"next": false}}"#, NextPageValue::None),
+        (r#"{"a": {"next": ""}}"#, NextPageValue::None),
+        (r#"{"a": {"next": true}}"#, NextPageValue::True),
+        (r#"{"a": {"next": "true"}}"#, NextPageValue::Text("true".into())),
+        (r#"{"a": {"next": "\u00e9\n"}}"#, NextPageValue::Text("\u{e9}\n".into())),
+        (r#"{"a": {"next": 18446744073709551615}}"#, NextPageValue::Number("18446744073709551615".into())),
+        (r#"{"a": {"next": {}}}"#, NextPageValue::Unusable("an object")),
+        (r#"{"a": {"next": []}}"#, NextPageValue::Unusable("an array")),
+        ("\u{feff}{\"a\": {\"next\": \"x\"}} \n", NextPageValue::Text("x".into())),
     ];
     for (content, value) in cases {
         for cut in 0..=content.len() {
@@ -108,7 +108,7 @@ fn page_value_depends_on_the_json_type() {
     }
     let many = Pagination::by_json("$..next").unwrap();
     let content = br#"[{"next": "x"}, {"next": "y"}]"#;
-    assert_eq!(findings(&many, content, 3).unwrap().value, PageValue::Text("x".into()));
+    assert_eq!(findings(&many, content, 3).unwrap().value, NextPageValue::Text("x".into()));
 }
 
 #[cfg(feature = "select")]
@@ -150,7 +150,7 @@ fn json_page_above_the_size_limit_is_refused() {
     assert_eq!(observer.buffered_bytes(), 0);
     observer.restart();
     observer.push(b"{\"next\": \"x\"}");
-    assert_eq!(observer.finish().unwrap().value, PageValue::Text("x".into()));
+    assert_eq!(observer.finish().unwrap().value, NextPageValue::Text("x".into()));
 }
 
 #[cfg(feature = "select")]
@@ -167,7 +167,7 @@ fn large_json_pages_do_not_share_a_limit() {
         })
         .collect();
     for observer in others {
-        assert_eq!(observer.finish().unwrap().value, PageValue::Text("x".into()));
+        assert_eq!(observer.finish().unwrap().value, NextPageValue::Text("x".into()));
     }
 }
 
@@ -189,20 +189,20 @@ fn json_number_keeps_its_original_text() {
     for number in
         ["123456789012345678901234", "1732617600.100", "1.0", "-0", "1e2", "1E+2", "0.1", "18446744073709551616"]
     {
-        let expected = PageValue::Number(number.into());
+        let expected = NextPageValue::Number(number.into());
         assert_eq!(value("$.a[1].next", &format!("{{\"a\": [[], {{\"x\": [1], \"next\": {number} }}]}}")), expected);
         assert_eq!(value("$", &format!("\u{feff} {number}\n")), expected);
         assert_eq!(value("$..next", &format!("[{{\"b\": 1}}, {{\"next\":{number},\"next\":{number}}}]")), expected);
     }
     // The last member with a name counts.
-    assert_eq!(value("$.n", r#"{"n": 1.50, "m": 3, "n": 2.50}"#), PageValue::Number("2.50".into()));
-    assert_eq!(value(r#"$["a\"b"]"#, r#"{"a\u0022b": 1.50}"#), PageValue::Number("1.50".into()));
+    assert_eq!(value("$.n", r#"{"n": 1.50, "m": 3, "n": 2.50}"#), NextPageValue::Number("2.50".into()));
+    assert_eq!(value(r#"$["a\"b"]"#, r#"{"a\u0022b": 1.50}"#), NextPageValue::Number("1.50".into()));
 }
 
 /// Returns the value in an HTML page that leads to the next page. The page arrives in two pieces,
 /// cut at `cut`.
 #[cfg(feature = "select")]
-fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<PageValue> {
+fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<NextPageValue> {
     let page = url("http://h/dir/page?p=1");
     let info = PageInfo { url: Some(&page), content_type: Some(b"text/html") };
     let mut observer = pagination.observer().unwrap();
@@ -218,14 +218,14 @@ fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<Pag
 #[test]
 fn first_fetchable_css_link_is_used_at_every_cut() {
     let pagination = Pagination::by_css("a[rel~=next]@href").unwrap();
-    let text = |text: &str| PageValue::Text(text.into());
+    let text = |text: &str| NextPageValue::Text(text.into());
     let cases = [
-        ("", PageValue::None),
-        ("<a href=x>", PageValue::None),
-        ("<a rel=next>", PageValue::None),
+        ("", NextPageValue::None),
+        ("<a href=x>", NextPageValue::None),
+        ("<a rel=next>", NextPageValue::None),
         ("<a rel='nofollow next' href='?p=2&amp;q=\u{e9}#list'>more</a>", text("http://h/dir/page?p=2&q=%C3%A9")),
         ("<base href='/b/'><a rel=next href=2><a rel=next href=3>", text("http://h/b/2")),
-        ("<a rel=next href='#'><a rel=next href='javascript:go(2)'><a rel=next href=''>", PageValue::None),
+        ("<a rel=next href='#'><a rel=next href='javascript:go(2)'><a rel=next href=''>", NextPageValue::None),
         ("<a rel=next href='#'><a rel=next href=2>", text("http://h/dir/2")),
         (
             "<!-- <a rel=next href=1> --><script>'<a rel=next href=1>'</script><a rel=next href=2>",
@@ -246,10 +246,10 @@ fn css_value_is_an_element_text_or_attribute() {
     let value = |css: &str, content: &str| {
         html_value(&Pagination::by_css_value(css, "cursor").unwrap(), content.as_bytes(), 3).unwrap()
     };
-    let text = PageValue::Text("a+b/=".into());
+    let text = NextPageValue::Text("a+b/=".into());
     assert_eq!(value("b", "<p>x</p><b> a+b/= </b>"), text);
     assert_eq!(value("ul@data-cursor", "<ul data-cursor='a+b/='>"), text);
-    assert_eq!(value("b", "<b></b>"), PageValue::None);
+    assert_eq!(value("b", "<b></b>"), NextPageValue::None);
 }
 
 #[cfg(feature = "select")]
@@ -282,7 +282,7 @@ fn huge_link_attribute_is_refused() {
     assert!(error.to_string().contains("more than 256 KiB"), "{error}");
     // Other attributes may be as long.
     let content = format!("<img src=data:{}><a href=2>", "x".repeat(4 << 20));
-    assert_eq!(html_value(&pagination, content.as_bytes(), 9).unwrap(), PageValue::Text("http://h/dir/2".into()));
+    assert_eq!(html_value(&pagination, content.as_bytes(), 9).unwrap(), NextPageValue::Text("http://h/dir/2".into()));
 }
 
 #[cfg(feature = "select")]
@@ -297,7 +297,7 @@ fn restarted_html_page_is_searched_from_the_beginning() {
     observer.restart();
     observer.begin(&info);
     observer.push(b"<a href=2>");
-    assert_eq!(observer.finish().unwrap().value, PageValue::Text("http://h/2".into()));
+    assert_eq!(observer.finish().unwrap().value, NextPageValue::Text("http://h/2".into()));
 }
 
 #[test]

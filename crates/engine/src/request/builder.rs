@@ -16,7 +16,7 @@ use super::form::MultipartForm;
 use super::name_value_pairs::{self, NameValuePair};
 use super::{RequestOptions, RequestOverrides, method};
 use crate::body::trailers::Trailers;
-use crate::body::upload::{RequestBody, SizedStream};
+use crate::body::upload::{LengthCheckedStream, RequestBody};
 use crate::response::{Response, ResponseFuture};
 use crate::state::cookie_jar::SharedCookieJar;
 use crate::{Client, Error, ErrorKind, Result};
@@ -231,7 +231,7 @@ impl RequestBuilder {
         match length {
             Some(length) => self
                 .header("Content-Length", length.to_string())
-                .body(RequestBody::stream(SizedStream::new(stream, length))),
+                .body(RequestBody::stream(LengthCheckedStream::new(stream, length))),
             None => self.body(RequestBody::stream(stream)),
         }
     }

@@ -201,7 +201,7 @@ pub struct RequestOptions {
     /// support ranges. Default: all of the content.
     pub resume_from: Option<u64>,
     /// The part of the content to deliver; `None` for all of the content. Default: `None`.
-    pub span: Option<ContentSpan>,
+    pub span: Option<WantedContentRange>,
     /// The maximum speed of a transfer, in content bytes per second. It applies to receiving, over
     /// all connections of the transfer together, and to sending. Default: no limit.
     pub limit_rate: Option<u64>,
@@ -325,18 +325,18 @@ pub struct SpeedLimit {
 /// field.
 ///
 /// ```
-/// use haul::request::ContentSpan;
+/// use haul::request::WantedContentRange;
 ///
 /// // The first 64 KiB, and no more of a longer one: the connection is free for the next request then.
-/// let opening = ContentSpan::Opening(64 << 10);
+/// let opening = WantedContentRange::Opening(64 << 10);
 /// # drop(opening);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContentSpan {
+pub enum WantedContentRange {
     /// The beginning of the content: at most this number of bytes, which must be at least 1. The
     /// whole content is delivered if the server does not support ranges, or if the content has no
-    /// strong validator ([`BodyInfo::validator`](crate::sink::BodyInfo::validator)), which a later
-    /// request for the rest would need. [`BodyInfo::total`](crate::sink::BodyInfo::total) is the
+    /// strong validator ([`ResponseForSink::validator`](crate::sink::ResponseForSink::validator)), which a later
+    /// request for the rest would need. [`ResponseForSink::total`](crate::sink::ResponseForSink::total) is the
     /// full length.
     Opening(u64),
     /// A range of the content, if the caller already has the bytes before it, and knows the length

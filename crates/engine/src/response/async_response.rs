@@ -35,7 +35,7 @@ use super::content_decoder::ContentDecoder;
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::batch::executor::RequestExecutor;
-use crate::body::upload::{ContentFeeder, RequestBody};
+use crate::body::upload::{RequestBody, StreamFeeder};
 use crate::body::{BodyDecoder, DecodeLimits};
 use crate::request::Request;
 use crate::{Client, Error, Result};
@@ -66,7 +66,7 @@ struct OpenExchange {
     outlet: BodyBufferReader,
     is_over: bool,
     /// The feeders of the request's content. Each polls a stream that is a piece of this content.
-    feeders: Vec<ContentFeeder>,
+    feeders: Vec<StreamFeeder>,
 }
 
 impl OpenExchange {

@@ -15,7 +15,7 @@ use super::ResponseInfo;
 use crate::buffer_pool::{BufferLease, Chunk};
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::memory::receive_into;
-use crate::sink::{BodyInfo, Sink, TransferWaker};
+use crate::sink::{ResponseForSink, Sink, TransferWaker};
 use crate::transfer::TransferOutcome;
 use crate::{Error, ErrorKind, Result};
 
@@ -95,7 +95,7 @@ impl Sink for BodyBufferSink {
         true
     }
 
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         let mut held = lock(&self.0);
         held.has_begun = true;
         held.length = begin.length;

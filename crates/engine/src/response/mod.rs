@@ -62,14 +62,14 @@ pub struct Response {
     about: ResponseInfo,
     outlet: BodyBufferReader,
     unpacker: ContentDecoder,
-    source: RemainingBody,
+    source: RemainingBodySource,
     /// The fork count ([`fork`]) at which the response was received. In a forked child, the current
     /// fork count differs.
     generation: u32,
 }
 
 /// The source of the remaining body.
-enum RemainingBody {
+enum RemainingBodySource {
     /// The transfer is still in progress. The program's thread receives the body when the program
     /// reads.
     Here(Box<BlockingTransfer>),
@@ -102,7 +102,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
             let may_show = outlet.has_begun() && !matches!(&result, Err(error) if error.is_interrupted());
             match result {
                 Err(error) if !may_show => return Err(error),
-                result => (head, target, facts, history, trailers, RemainingBody::Over(result)),
+                result => (head, target, facts, history, trailers, RemainingBodySource::Over(result)),
             }
         }
         (None, Some(exchanges)) => {
@@ -113,7 +113,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
                 Some(transfer) => (transfer.target().clone(), transfer.facts.clone()),
                 None => return Err(missing_head_error()),
             };
-            (head, target, facts, history, None, RemainingBody::Here(Box::new(exchanges)))
+            (head, target, facts, history, None, RemainingBodySource::Here(Box::new(exchanges)))
         }
         (None, None) => return Err(missing_head_error()),
     };
@@ -147,7 +147,7 @@ impl Response {
     /// The error of the transfer or of the decoding.
     pub fn bytes(mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
-        if self.unpacker.has_no_decoder() && matches!(self.source, RemainingBody::Here(_)) {
+        if self.unpacker.has_no_decoder() && matches!(self.source, RemainingBodySource::Here(_)) {
             self.outlet.collect_rest(self.unpacker.ready());
             self.finish()?;
             return Ok(self.outlet.take_collected());
@@ -204,7 +204,7 @@ impl Response {
     /// Receives until there are bytes of the body to read. Returns false at the end of the body.
     fn fill(&mut self) -> Result<bool> {
         match &self.source {
-            RemainingBody::Broken(error) => Err(error.duplicate()),
+            RemainingBodySource::Broken(error) => Err(error.duplicate()),
             _ => self.fill_once().map_err(|error| self.fail(error)),
         }
     }
@@ -213,8 +213,8 @@ impl Response {
     /// same error.
     fn fail(&mut self, error: Error) -> Error {
         let error = error.with_url(self.url());
-        if let RemainingBody::Here(exchanges) =
-            std::mem::replace(&mut self.source, RemainingBody::Broken(error.duplicate()))
+        if let RemainingBodySource::Here(exchanges) =
+            std::mem::replace(&mut self.source, RemainingBodySource::Broken(error.duplicate()))
         {
             exchanges.abandon(&self.client);
         }
@@ -233,20 +233,22 @@ impl Response {
             }
             let is_inherited = self.is_inherited();
             match &mut self.source {
-                RemainingBody::Here(_) if is_inherited => return Err(inherited_response_error()),
-                RemainingBody::Here(exchanges) => {
+                RemainingBodySource::Here(_) if is_inherited => return Err(inherited_response_error()),
+                RemainingBodySource::Here(exchanges) => {
                     let outlet = &self.outlet;
                     if let Some(end) = exchanges.drive_until(&self.client, || outlet.has_bytes()) {
                         self.on_transfer_over(end.into_outcome().0);
                     }
                 }
-                RemainingBody::Over(_) => {
-                    let RemainingBody::Over(result) = std::mem::replace(&mut self.source, RemainingBody::Told) else {
+                RemainingBodySource::Over(_) => {
+                    let RemainingBodySource::Over(result) =
+                        std::mem::replace(&mut self.source, RemainingBodySource::Told)
+                    else {
                         continue;
                     };
                     result.and_then(|()| self.unpacker.finish())?;
                 }
-                RemainingBody::Told | RemainingBody::Broken(_) => return Ok(false),
+                RemainingBodySource::Told | RemainingBodySource::Broken(_) => return Ok(false),
             }
         }
     }
@@ -256,15 +258,15 @@ impl Response {
         if self.is_inherited() {
             return Err(self.fail(inherited_response_error()));
         }
-        if let RemainingBody::Here(exchanges) = &mut self.source
+        if let RemainingBodySource::Here(exchanges) = &mut self.source
             && let Some(end) = exchanges.drive_until(&self.client, || false)
         {
             self.on_transfer_over(end.into_outcome().0);
         }
-        match std::mem::replace(&mut self.source, RemainingBody::Told) {
-            RemainingBody::Over(result) => result,
-            RemainingBody::Broken(error) => Err(error),
-            RemainingBody::Here(_) | RemainingBody::Told => Ok(()),
+        match std::mem::replace(&mut self.source, RemainingBodySource::Told) {
+            RemainingBodySource::Over(result) => result,
+            RemainingBodySource::Broken(error) => Err(error),
+            RemainingBodySource::Here(_) | RemainingBodySource::Told => Ok(()),
         }
     }
 
@@ -276,7 +278,7 @@ impl Response {
     }
 
     fn on_transfer_over(&mut self, outcome: TransferOutcome) {
-        self.source = RemainingBody::Over(self.about.set_outcome(outcome));
+        self.source = RemainingBodySource::Over(self.about.set_outcome(outcome));
     }
 }
 
@@ -290,7 +292,7 @@ impl Deref for Response {
 
 impl Drop for Response {
     fn drop(&mut self) {
-        if let RemainingBody::Here(exchanges) = std::mem::replace(&mut self.source, RemainingBody::Told) {
+        if let RemainingBodySource::Here(exchanges) = std::mem::replace(&mut self.source, RemainingBodySource::Told) {
             exchanges.abandon(&self.client);
         }
     }

@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use aws_lc_rs::digest::{self, Context};
 use haul_policy::target::Target;
 
-use super::{BodyInfo, Sink, TransferWaker};
+use super::{ResponseForSink, Sink, TransferWaker};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::RecordContent;
 use crate::{Error, ErrorKind, Result};
@@ -199,7 +199,7 @@ impl<S: Sink> ChecksumSink<S> {
 }
 
 impl<S: Sink> Sink for ChecksumSink<S> {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.hasher = self.checksum.hasher();
         self.sink.begin(begin)
     }

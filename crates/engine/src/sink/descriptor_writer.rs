@@ -35,7 +35,7 @@ use rustix::pipe::PIPE_BUF;
 
 use super::null_device::is_null_device;
 use super::pipe_capacity::enlarge;
-use super::{BodyInfo, Sink};
+use super::{ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::net::socket::WITHOUT_SIGPIPE;
 use crate::{Error, ErrorKind, Result};
@@ -348,7 +348,7 @@ impl BlockingOutputSink {
 }
 
 impl Sink for BlockingOutputSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.until = [self.deadline, begin.deadline].into_iter().flatten().min();
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Lists of extracted matches: many short values in one allocation.
 //!
 //! ```
-//! use haul::sink::match_list::MatchList;
-//! let mut records = MatchList::default();
+//! use haul::sink::match_list::ExtractedValues;
+//! let mut records = ExtractedValues::default();
 //! records.push(b"AS1");
 //! records.push(b"AS22");
 //! assert_eq!(records.to_lines(), b"AS1\nAS22\n");
@@ -18,27 +18,27 @@ use haul_policy::terminal_text::escape_for_terminal;
 /// The maximum number of bytes of memory that a cleared list keeps for further values.
 const MAX_IDLE_CAPACITY: usize = 128 << 10;
 
-/// The number of bytes that each value takes in the index written by [`MatchList::write_at`]: the
+/// The number of bytes that each value takes in the index written by [`ExtractedValues::write_at`]: the
 /// offset of the value's end, and the index of the expression that found it.
 const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 
 /// Extracted values in the order in which they were found.
 #[derive(Debug, Default, Clone)]
-pub struct MatchList {
+pub struct ExtractedValues {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     /// For each value, the index of the expression that found it.
     expressions: Vec<u16>,
     /// The position of the first value in the list, in the order of the input. `None` if the values
     /// are not sorted by the order of the input.
-    pub place: Option<MatchPosition>,
+    pub place: Option<ValueInputOrder>,
 }
 
 /// The position of an extracted value in the order of the input. For each stage of a
 /// [fleet](crate::fleet), it contains the number of the transfer that led to the value. The last
 /// component is the number of the value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MatchPosition {
+pub struct ValueInputOrder {
     /// The number of the transfer in each stage of the fleet. The body of the last of these
     /// transfers contains the values.
     pub order: Arc<[u64]>,
@@ -46,7 +46,7 @@ pub struct MatchPosition {
     pub before: u64,
 }
 
-impl MatchPosition {
+impl ValueInputOrder {
     /// Returns the position of the value at `index` in the order of the input.
     #[must_use]
     pub fn order_of_match(&self, index: usize) -> Vec<u64> {
@@ -56,7 +56,7 @@ impl MatchPosition {
     }
 }
 
-impl MatchList {
+impl ExtractedValues {
     /// Adds a value at the end of the list, as if the first expression had found it.
     pub fn push(&mut self, value: &[u8]) {
         self.push_found(0, value);
@@ -173,7 +173,7 @@ impl MatchList {
         Ok(bytes + self.bytes.len() as u64)
     }
 
-    /// Reads values that [`MatchList::write_at`] has written at the offset `at`.
+    /// Reads values that [`ExtractedValues::write_at`] has written at the offset `at`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn appended_match_lists_keep_value_boundaries() {
-        let (mut a, mut b) = (MatchList::default(), MatchList::default());
+        let (mut a, mut b) = (ExtractedValues::default(), ExtractedValues::default());
         a.push(b"x");
         b.push_found(2, b"yy");
         b.push(b"");
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn match_list_for_terminal_keeps_boundaries_and_expressions() {
-        let mut list = MatchList::default();
+        let mut list = ExtractedValues::default();
         list.push_found(3, "\u{9b}2J\u{202e}".as_bytes());
         list.push_found(1, b"\x1b[31mred");
         let shown = list.for_terminal();
@@ -236,17 +236,17 @@ mod tests {
     #[test]
     fn match_list_is_read_back_from_a_file() {
         let file = tempfile::tempfile().unwrap();
-        let mut list = MatchList::default();
+        let mut list = ExtractedValues::default();
         let after_empty = list.write_at(&file, 0).unwrap();
         for (expression, value) in [(0, &b"a"[..]), (7, b""), (65_535, b"\x00\n"), (1, &[b'x'; 70_000])] {
             list.push_found(expression, value);
         }
         let end = list.write_at(&file, after_empty).unwrap();
         assert_eq!(file.metadata().unwrap().len(), end);
-        assert!(MatchList::read_at(&file, 0).unwrap().is_empty());
-        let again = MatchList::read_at(&file, after_empty).unwrap();
+        assert!(ExtractedValues::read_at(&file, 0).unwrap().is_empty());
+        let again = ExtractedValues::read_at(&file, after_empty).unwrap();
         assert!(again.iter().eq(list.iter()));
         assert!((0..4).all(|index| again.expression(index) == list.expression(index)));
-        assert!(MatchList::read_at(&file, end).is_err());
+        assert!(ExtractedValues::read_at(&file, end).is_err());
     }
 }

@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, recv};
 
-use super::{BodyInfo, Sink};
+use super::{ResponseForSink, Sink};
 use crate::buffer_pool::{BufferLease, should_receive_via_buffer};
 use crate::{Error, ErrorKind, Result};
 
@@ -74,7 +74,7 @@ impl MemorySink {
 }
 
 impl Sink for MemorySink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.bytes.reserve_exact(begin.length.unwrap_or(0).min(TRUSTED_LENGTH) as usize);
         Ok(())
     }

@@ -42,7 +42,7 @@ use crate::fleet::RecordContent;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
-use match_list::MatchList;
+use match_list::ExtractedValues;
 
 /// The handle by which a sink wakes the driver of its transfer, once the sink accepts bytes again.
 pub trait TransferWaker: Send + Sync {
@@ -52,7 +52,7 @@ pub trait TransferWaker: Send + Sync {
 }
 
 /// A counter of body bytes that are written to a file directly, not through the sink of the body.
-pub trait ByteCounter: Send + Sync {
+pub trait DirectWriteCounter: Send + Sync {
     /// Adds `bytes` to the count.
     fn count(&self, bytes: u64);
 
@@ -63,7 +63,7 @@ pub trait ByteCounter: Send + Sync {
 
 /// The properties of a response that its sink receives before the body.
 #[derive(Debug, Clone, Copy)]
-pub struct BodyInfo<'a> {
+pub struct ResponseForSink<'a> {
     /// The head of the response.
     pub head: &'a ResponseHead,
     /// The target that the caller requested, before redirects. It is the same in each attempt,
@@ -107,7 +107,7 @@ pub trait Sink: Any + Send {
     ///
     /// # Errors
     /// The destination cannot be opened.
-    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &ResponseForSink<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -180,7 +180,7 @@ pub trait Sink: Any + Send {
     ///
     /// # Errors
     /// The values cannot be written.
-    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+    fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
         self.bytes(BufferLease::borrowed(&records.to_lines()))?;
         records.clear();
         Ok(())
@@ -217,7 +217,7 @@ pub trait Sink: Any + Send {
 
     /// Returns the counter of the body bytes that a split download writes directly to the sink's
     /// file, not through the sink. By default, returns `None`.
-    fn counter(&mut self) -> Option<std::sync::Arc<dyn ByteCounter>> {
+    fn counter(&mut self) -> Option<std::sync::Arc<dyn DirectWriteCounter>> {
         None
     }
 

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use haul_policy::range::byte_ranges::ByteRanges;
+use haul_policy::range::byte_ranges::ByteRangeSet;
 use haul_policy::range::checkpoint::{self, Checkpoint, SLOT_SIZE};
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
@@ -150,7 +150,7 @@ impl PartialFile {
             is_synced: false,
             total,
             validator: validator.clone(),
-            done: ByteRanges::new(),
+            done: ByteRangeSet::new(),
         };
         let progress = CheckpointProgress { note, sequence: 0, unnoted: 0, is_over: false };
         let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
@@ -185,7 +185,7 @@ impl PartialFile {
 
     /// Returns the ranges of the content that the file contains.
     #[must_use]
-    pub fn present_ranges(&self) -> ByteRanges {
+    pub fn present_ranges(&self) -> ByteRangeSet {
         self.progress().note.done.clone()
     }
 

@@ -12,22 +12,22 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
-use haul_policy::range::byte_ranges::ByteRanges;
+use haul_policy::range::byte_ranges::ByteRangeSet;
 use haul_policy::range::part_tracker::{ClaimedPart, PartOrder, PartTracker};
 use haul_policy::range::split_planner::SplitPlanner;
 
 use super::SplitOutcome;
 use super::sinks::{FilePartSink, OrderedPartSink};
-use super::state::{FirstConnectionState, FirstStream, PartFailures, PartInFlight, ReceiveProgress, SplitState};
+use super::state::{FirstConnectionUse, FirstStream, PartFailures, PartInFlight, ReceivedTotals, SplitState};
 use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::drive::idle_cores::idle_time;
-use crate::drive::worker::{HostSlotDecision, Scheduler};
+use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::partial::PartialFile;
-use crate::sink::{ByteCounter, Sink};
-use crate::transfer::{SharedEndOffset, SplittableBody, Transfer};
+use crate::sink::{DirectWriteCounter, Sink};
+use crate::transfer::{FirstStreamEnd, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
 /// The time in which a connection should receive a part of the minimum size. Such parts are used
@@ -55,9 +55,9 @@ const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 pub(super) struct SplitCoordinator {
     body: SplittableBody,
     /// The offset at which the first part begins, and at which the first transfer stops.
-    first_end: Arc<SharedEndOffset>,
+    first_end: Arc<FirstStreamEnd>,
     file: Option<Arc<PartialFile>>,
-    counter: Option<Arc<dyn ByteCounter>>,
+    counter: Option<Arc<dyn DirectWriteCounter>>,
     /// The maximum number of bytes of parts that are buffered until they can be delivered in order.
     memory: u64,
     /// The time from the start of the first transfer's name lookup to the first byte of its
@@ -73,17 +73,17 @@ impl SplitCoordinator {
         let file = first.partial_file();
         let (order, done) = match &file {
             Some(file) => (PartOrder::Anywhere, file.present_ranges()),
-            None => (PartOrder::InOrder { ahead: memory }, ByteRanges::new()),
+            None => (PartOrder::InOrder { ahead: memory }, ByteRangeSet::new()),
         };
         let counter = first.counter();
-        let first_end = SharedEndOffset::unlimited();
+        let first_end = FirstStreamEnd::unlimited();
         let speed = first.begin_split(&first_end, Instant::now());
         let mut window = PartTracker::new(body.total, done, order);
         let first_id = window.claim_for_first_stream(first.position());
         let template = first.new_part(&body, 0..0, BodyDelivery::new(Box::new(UnusedSink)), 0, 0, Instant::now());
         let connection = match template.offers_http2() {
-            true => FirstConnectionState::Separate { user: None },
-            false => FirstConnectionState::Shared,
+            true => FirstConnectionUse::Separate { user: None },
+            false => FirstConnectionUse::Shared,
         };
         let setup_time = first.facts.first_byte.saturating_sub(first.facts.resolved);
         let state = SplitState {
@@ -94,7 +94,7 @@ impl SplitCoordinator {
             template,
             parts: HashMap::new(),
             buffered: Vec::new(),
-            received: ReceiveProgress::new(Instant::now()),
+            received: ReceivedTotals::new(Instant::now()),
             failures: PartFailures::default(),
             is_proved: false,
             is_stopped: false,
@@ -252,7 +252,7 @@ impl SplitCoordinator {
             now,
         );
         let transfer = match &mut state.first.connection {
-            FirstConnectionState::Separate { user: user @ None } if state.first.transfer.is_some() => {
+            FirstConnectionUse::Separate { user: user @ None } if state.first.transfer.is_some() => {
                 *user = Some(part.id);
                 transfer
             }
@@ -307,8 +307,8 @@ impl SplitCoordinator {
         state.window.release_claim(state.first.id);
         // A response over HTTP/1.1 that is not read to its end closes its connection.
         let is_open = result.is_ok() && first.facts.version == Some(ProtocolVersion::Http2);
-        if state.first.connection != FirstConnectionState::Shared && !is_open {
-            state.first.connection = FirstConnectionState::Closed;
+        if state.first.connection != FirstConnectionUse::Shared && !is_open {
+            state.first.connection = FirstConnectionUse::Closed;
         }
         state.first.transfer = Some(first);
         if let Err(error) = result {
@@ -381,8 +381,8 @@ impl Scheduler for SplitCoordinator {
         self.next_part(&mut state, now)
     }
 
-    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> HostSlotDecision {
-        HostSlotDecision::Nothing
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> FreeHostSlotUse {
+        FreeHostSlotUse::Nothing
     }
 
     fn on_finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
@@ -393,10 +393,10 @@ impl Scheduler for SplitCoordinator {
             Some(id) => {
                 state.template.add_part(&transfer.facts, 0);
                 state.window.release_claim(id);
-                if state.first.connection == (FirstConnectionState::Separate { user: Some(id) }) {
+                if state.first.connection == (FirstConnectionUse::Separate { user: Some(id) }) {
                     state.first.connection = match result {
-                        Ok(()) => FirstConnectionState::Separate { user: None },
-                        Err(_) => FirstConnectionState::Closed,
+                        Ok(()) => FirstConnectionUse::Separate { user: None },
+                        Err(_) => FirstConnectionUse::Closed,
                     };
                 }
                 if let Some(part) = state.parts.remove(&id)

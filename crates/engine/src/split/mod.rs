@@ -1,13 +1,13 @@
 //! Split downloads: one large body over several connections.
 //!
 //! A split download begins like any transfer: the blocking driver sends a GET without a range and
-//! delivers the body directly. A [`SplitMonitor`] measures its rate. If the network limits the rate
+//! delivers the body directly. A [`SplitRateMonitor`] measures its rate. If the network limits the rate
 //! and many bytes are still missing, the connection moves to an event loop while its body is still
 //! arriving, and a [coordinator] fetches further parts over other connections: see
 //! `docs/design/splitting.md`.
 //!
 //! ```text
-//!  blocking ──SplitMonitor: worth a try──▶ Coordinator ──▶ complete
+//!  blocking ──SplitRateMonitor: worth a try──▶ Coordinator ──▶ complete
 //!     ▲                                        │
 //!     └── alone, from the exact byte, when parts are refused or do not help
 //! ```
@@ -32,7 +32,7 @@ use crate::transfer::{SplittableBody, Transfer};
 use coordinator::SplitCoordinator;
 
 /// The monitor of a transfer's rate, which decides whether more connections would help.
-pub(crate) enum SplitMonitor {
+pub(crate) enum SplitRateMonitor {
     /// No response head has arrived yet.
     Waiting(SplitDownloadOptions),
     /// The body is not split: only one connection is allowed, or the body cannot be fetched in
@@ -43,7 +43,7 @@ pub(crate) enum SplitMonitor {
     Measuring(Box<(SplitPlanner, SplittableBody)>),
 }
 
-impl SplitMonitor {
+impl SplitRateMonitor {
     /// Makes the monitor of a transfer that may be split within these limits.
     pub(crate) fn new(split: SplitDownloadOptions) -> Self {
         if split.connections < 2 { Self::Disabled } else { Self::Waiting(split) }
@@ -96,9 +96,11 @@ pub(crate) enum SplitOutcome {
 pub(crate) fn run(
     client: &Client,
     mut link: HttpConnection,
-    monitor: SplitMonitor,
+    monitor: SplitRateMonitor,
 ) -> Result<(Box<Transfer>, SplitOutcome), Box<HttpConnection>> {
-    let SplitMonitor::Measuring(measured) = monitor else { panic!("only a monitor that measures asks for a split") };
+    let SplitRateMonitor::Measuring(measured) = monitor else {
+        panic!("only a monitor that measures asks for a split")
+    };
     let (splitter, body) = *measured;
     let first = link.front_transfer_mut().expect("a body is under way");
     let split = first.options().split;

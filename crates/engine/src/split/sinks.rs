@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::coordinator::SplitCoordinator;
 use crate::buffer_pool::BufferLease;
 use crate::sink::partial::PartialFileWriter;
-use crate::sink::{BodyInfo, Sink};
+use crate::sink::{ResponseForSink, Sink};
 use crate::{Error, ErrorKind, Result};
 
 /// The sink of a part whose bytes the [`SplitCoordinator`] delivers in order.
@@ -18,7 +18,7 @@ pub(super) struct OrderedPartSink {
 }
 
 impl Sink for OrderedPartSink {
-    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &ResponseForSink<'_>) -> Result<()> {
         self.coordinator.on_part_begun(self.id);
         Ok(())
     }
@@ -47,7 +47,7 @@ impl FilePartSink {
 }
 
 impl Sink for FilePartSink {
-    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &ResponseForSink<'_>) -> Result<()> {
         self.coordinator.on_part_begun(self.id);
         Ok(())
     }

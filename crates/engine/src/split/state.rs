@@ -9,7 +9,7 @@ use haul_policy::range::split_planner::SplitPlanner;
 
 use super::SplitOutcome;
 use crate::Result;
-use crate::transfer::{SplitSpeedCheck, Transfer};
+use crate::transfer::{SplitTotalSpeedLimit, Transfer};
 
 /// The number of bytes that parts must receive after a failure before the earlier failures stop
 /// counting.
@@ -23,14 +23,14 @@ pub(super) struct SplitState {
     /// The assignment of ranges to transfers, and the ranges that are still missing.
     pub(super) window: PartTracker,
     pub(super) splitter: SplitPlanner,
-    pub(super) speed: SplitSpeedCheck,
+    pub(super) speed: SplitTotalSpeedLimit,
     pub(super) first: FirstStream,
     /// A transfer that is never sent. The transfers for parts are made from it.
     pub(super) template: Box<Transfer>,
     pub(super) parts: HashMap<usize, PartInFlight>,
     /// The offsets and bytes of finished parts that cannot be delivered in order yet.
     pub(super) buffered: Vec<(u64, Vec<u8>)>,
-    pub(super) received: ReceiveProgress,
+    pub(super) received: ReceivedTotals,
     pub(super) failures: PartFailures,
     /// True if the response for a part has begun. This proves that the server supports range
     /// requests.
@@ -53,12 +53,12 @@ pub(super) struct FirstStream {
     pub(super) id: usize,
     /// The last recorded offset of the transfer in the body.
     pub(super) position: u64,
-    pub(super) connection: FirstConnectionState,
+    pub(super) connection: FirstConnectionUse,
 }
 
 /// The state of the connection on which the download began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FirstConnectionState {
+pub(super) enum FirstConnectionUse {
     /// The connection is used for parts like any other connection, once it is idle.
     Shared,
     /// The connection uses HTTP/2, while parts need HTTP/1.1 connections. When the first transfer
@@ -71,7 +71,7 @@ pub(super) enum FirstConnectionState {
     Closed,
 }
 
-impl FirstConnectionState {
+impl FirstConnectionUse {
     /// Returns 1 if the connection is counted separately from the parts' connections, and 0
     /// otherwise.
     pub(super) fn extra_connections(self) -> usize {
@@ -97,7 +97,7 @@ impl PartInFlight {
 }
 
 /// The number of bytes received by all connections, and the time when the last bytes were received.
-pub(super) struct ReceiveProgress {
+pub(super) struct ReceivedTotals {
     pub(super) total: u64,
     /// The number of bytes received by parts. Bytes that the first transfer received are not
     /// counted.
@@ -105,7 +105,7 @@ pub(super) struct ReceiveProgress {
     pub(super) last_at: Instant,
 }
 
-impl ReceiveProgress {
+impl ReceivedTotals {
     pub(super) fn new(now: Instant) -> Self {
         Self { total: 0, by_parts: 0, last_at: now }
     }

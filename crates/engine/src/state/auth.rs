@@ -25,10 +25,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 pub use super::negotiate::{Delegation, NegotiateError, NegotiateOptions, SecurityContext, SecurityLibrary};
 pub(crate) use super::negotiate::{Negotiation, missing_token_error};
-pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSignature, SigV4Parameters};
+pub use haul_policy::auth::{AllowedAuthSchemes, Credentials, MessageSigner, SigV4Parameters};
 use haul_policy::auth::{
-    AuthError, ChosenAuthScheme, CredentialsError, DigestHasher, DigestSession, Qop, RequestCredentials,
-    UserCredentials, cnonce, credentials_for_target,
+    AuthError, ChosenAuthScheme, CredentialsError, DigestHasher, DigestSession, GivenCredentials, Qop,
+    RequestCredentials, cnonce, credentials_for_target,
 };
 use haul_policy::auth::{DigestAlgorithm, DigestChallenge};
 use haul_policy::redirect::SecretHandling;
@@ -58,20 +58,20 @@ pub struct AuthOptions {
     /// The settings for signing requests by RFC 9421 (`--httpsig-key` and related options).
     /// Requests to origins that must not receive the caller's secrets are not signed. Default:
     /// none.
-    pub message_signature: Option<Arc<MessageSignature>>,
+    pub message_signature: Option<Arc<MessageSigner>>,
     /// The settings for Negotiate, which is used if [`AuthOptions::allowed`] contains it. It needs
     /// no user name: it authenticates with the Kerberos ticket of the process, to the origin of the
     /// caller's URL.
     pub negotiate: NegotiateOptions,
     /// The text of a netrc file, and its precedence over the URL's credentials. Default: none.
-    pub netrc: NetrcText,
+    pub netrc: NetrcFileUse,
     /// The cache of answered challenges. [`AuthOptions::default`] contains a new, empty cache.
     pub memory: AuthCache,
 }
 
 /// The text of a netrc file, and its precedence. `Debug` does not show the text.
 #[derive(Clone, Default)]
-pub enum NetrcText {
+pub enum NetrcFileUse {
     /// No netrc file is used.
     #[default]
     Off,
@@ -107,10 +107,10 @@ struct ProtectionSpace {
     credentials: Credentials,
     /// The target of the request that the server answered with the challenge.
     asked: Target,
-    answer: AuthAnswer,
+    answer: CachedAuthAnswer,
 }
 
-enum AuthAnswer {
+enum CachedAuthAnswer {
     Basic,
     Digest(DigestSession),
 }
@@ -165,11 +165,11 @@ impl AuthOptions {
         downgraded: bool,
     ) -> Result<RequestCredentials, CredentialsError> {
         let netrc = match &self.netrc {
-            NetrcText::Off => haul_policy::auth::NetrcMode::Off,
-            NetrcText::Optional(text) => haul_policy::auth::NetrcMode::Optional(text),
-            NetrcText::Required(text) => haul_policy::auth::NetrcMode::Required(text),
+            NetrcFileUse::Off => haul_policy::auth::NetrcMode::Off,
+            NetrcFileUse::Optional(text) => haul_policy::auth::NetrcMode::Optional(text),
+            NetrcFileUse::Required(text) => haul_policy::auth::NetrcMode::Required(text),
         };
-        let given = UserCredentials { user, bearer: self.bearer.as_deref(), negotiate: self.allowed.negotiate, netrc };
+        let given = GivenCredentials { user, bearer: self.bearer.as_deref(), negotiate: self.allowed.negotiate, netrc };
         credentials_for_target(&given, target, secrets, downgraded)
     }
 
@@ -248,8 +248,8 @@ impl AuthCache {
             return Ok(None);
         };
         match &mut space.answer {
-            AuthAnswer::Basic => Ok(Some((credentials.basic_authorization(), SentAuthScheme::Basic))),
-            AuthAnswer::Digest(digest) => {
+            CachedAuthAnswer::Basic => Ok(Some((credentials.basic_authorization(), SentAuthScheme::Basic))),
+            CachedAuthAnswer::Digest(digest) => {
                 let (qop, algorithm) = (digest.challenge().qop(), digest.challenge().algorithm());
                 let hash = match (qop, ask.content) {
                     (Qop::AuthInt, Some(content)) => Some(hash(algorithm, content)),
@@ -272,13 +272,15 @@ impl AuthCache {
         let mut spaces = self.lock();
         let (realm, answer) = match choice {
             ChosenAuthScheme::Digest(challenge) => {
-                (Some(challenge.realm()), AuthAnswer::Digest(DigestSession::new(challenge.clone())))
+                (Some(challenge.realm()), CachedAuthAnswer::Digest(DigestSession::new(challenge.clone())))
             }
-            _ => (None, AuthAnswer::Basic),
+            _ => (None, CachedAuthAnswer::Basic),
         };
         // Another transfer may have answered the same challenge: its nonce count continues.
         let is_known = |space: &ProtectionSpace| match (&space.answer, choice) {
-            (AuthAnswer::Digest(digest), ChosenAuthScheme::Digest(challenge)) => digest.has_same_challenge(challenge),
+            (CachedAuthAnswer::Digest(digest), ChosenAuthScheme::Digest(challenge)) => {
+                digest.has_same_challenge(challenge)
+            }
             _ => false,
         };
         if let Some(at) = spaces.iter().position(|space| space.belongs_to(&origin, credentials) && is_known(space)) {
@@ -301,7 +303,7 @@ impl AuthCache {
         let origin = target.origin();
         let spaces = self.lock();
         let known = spaces.iter().rev().find_map(|space| match &space.answer {
-            AuthAnswer::Digest(digest) if space.belongs_to(&origin, credentials) => Some(digest),
+            CachedAuthAnswer::Digest(digest) if space.belongs_to(&origin, credentials) => Some(digest),
             _ => None,
         });
         // Another transfer may already have answered a challenge with the new nonce.
@@ -313,7 +315,7 @@ impl AuthCache {
     pub(crate) fn on_authentication_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
         let origin = target.origin();
         let mut spaces = self.lock();
-        if let Some(ProtectionSpace { answer: AuthAnswer::Digest(digest), .. }) =
+        if let Some(ProtectionSpace { answer: CachedAuthAnswer::Digest(digest), .. }) =
             spaces.iter_mut().rev().find(|space| space.includes_target(&origin, credentials, target, self.basic_scope))
         {
             digest.on_authentication_info(field);
@@ -332,8 +334,8 @@ impl ProtectionSpace {
 
     fn realm(&self) -> Option<&[u8]> {
         match &self.answer {
-            AuthAnswer::Basic => None,
-            AuthAnswer::Digest(digest) => Some(digest.challenge().realm()),
+            CachedAuthAnswer::Basic => None,
+            CachedAuthAnswer::Digest(digest) => Some(digest.challenge().realm()),
         }
     }
 
@@ -343,10 +345,10 @@ impl ProtectionSpace {
         self.belongs_to(origin, credentials)
             && match &self.answer {
                 // The path that was challenged belongs to it, whatever URIs `domain` lists.
-                AuthAnswer::Digest(digest) => {
+                CachedAuthAnswer::Digest(digest) => {
                     self.asked.path() == target.path() || digest.challenge().is_in_protection_space(&self.asked, target)
                 }
-                AuthAnswer::Basic => {
+                CachedAuthAnswer::Basic => {
                     let path = self.asked.path();
                     basic == BasicScope::Origin || target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
                 }
@@ -369,7 +371,7 @@ impl Default for AuthOptions {
             signature: None,
             message_signature: None,
             negotiate: NegotiateOptions::default(),
-            netrc: NetrcText::Off,
+            netrc: NetrcFileUse::Off,
             memory: AuthCache::default(),
         }
     }
@@ -389,7 +391,7 @@ impl fmt::Debug for AuthOptions {
     }
 }
 
-impl fmt::Debug for NetrcText {
+impl fmt::Debug for NetrcFileUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Off => "Off",

@@ -19,7 +19,7 @@ use std::time::Instant;
 use haul_policy::cookie::{self, netscape};
 use haul_policy::target::Target;
 
-pub use haul_policy::cookie::CookieFileStyle;
+pub use haul_policy::cookie::CookieFileConventions;
 
 use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
@@ -52,7 +52,7 @@ impl SharedCookieJar {
     /// Makes an empty jar. The cookie files that it writes begin with a header comment in this
     /// style.
     #[must_use]
-    pub fn with_style(style: CookieFileStyle) -> Self {
+    pub fn with_style(style: CookieFileConventions) -> Self {
         Self(Arc::new(JarInner {
             cookies: RwLock::new(cookie::CookieStore::with_style(style)),
             saving: Mutex::default(),

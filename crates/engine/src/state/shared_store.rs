@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use haul_policy::cookie::CookieFileStyle;
+use haul_policy::cookie::CookieFileConventions;
 
 use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
@@ -16,7 +16,7 @@ use crate::{Result, clock};
 pub trait PersistentStore: Default {
     /// Makes an empty store. The files that the store writes begin with a header comment in this
     /// style.
-    fn with_style(style: CookieFileStyle) -> Self;
+    fn with_style(style: CookieFileConventions) -> Self;
     /// Adds the entries in the text of the store's file. `now` is the Unix time in seconds.
     fn load(&mut self, text: &str, now: u64);
     /// Applies the changes of this store since the last save to `file`, a store that was just
@@ -54,7 +54,7 @@ impl<T: PersistentStore> SharedStore<T> {
     /// Makes an empty store. The files that the store writes begin with a header comment in this
     /// style.
     #[must_use]
-    pub fn with_style(style: CookieFileStyle) -> Self {
+    pub fn with_style(style: CookieFileConventions) -> Self {
         Self(Arc::new(Mutex::new(T::with_style(style))))
     }
 
@@ -104,7 +104,7 @@ impl<T: PersistentStore> SharedStore<T> {
 macro_rules! file_store {
     ($store:ty) => {
         impl super::shared_store::PersistentStore for $store {
-            fn with_style(style: haul_policy::cookie::CookieFileStyle) -> Self {
+            fn with_style(style: haul_policy::cookie::CookieFileConventions) -> Self {
                 <$store>::with_style(style)
             }
 

@@ -6,7 +6,7 @@ use aws_lc_rs::signature::Ed25519KeyPair;
 
 use haul_policy::auth::{
     AllowedAuthSchemes, ChosenAuthScheme, Credentials, CredentialsError, MessageSignatureError, Qop,
-    RequestCredentials, SigV4Parameters, SigV4Signature, SignatureAlgorithm, UnsignedRequest, choose_scheme,
+    RequestCredentials, SigV4Fields, SigV4Parameters, SignatureAlgorithm, UnsignedRequest, choose_scheme,
     parse_challenges,
 };
 use haul_policy::redirect::SecretHandling;
@@ -14,11 +14,11 @@ use haul_policy::target::Target;
 use haul_proto::head::ResponseHead;
 
 use super::Transfer;
-use super::negotiate::TransferNegotiations;
+use super::negotiate::TransferNegotiateState;
 use super::request_fields::{CallerFields, FieldLine, is_hop_by_hop, is_host};
 use super::state::BodyDisposition;
 use crate::clock;
-use crate::state::auth::{AuthorizationInputs, NetrcText, SentAuthScheme};
+use crate::state::auth::{AuthorizationInputs, NetrcFileUse, SentAuthScheme};
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that are answered for one target. A further challenge is
@@ -47,7 +47,7 @@ pub(super) struct AuthState {
     /// True if a server of this transfer has requested Basic authentication.
     has_chosen_basic: bool,
     /// The state of Negotiate authentication. `None` until a peer requests Negotiate.
-    pub(super) negotiations: Option<Box<TransferNegotiations>>,
+    pub(super) negotiations: Option<Box<TransferNegotiateState>>,
 }
 
 impl AuthState {
@@ -167,7 +167,7 @@ impl Transfer {
         callers: &CallerFields<'_>,
         given: &[FieldLine<'_>],
         target: &Target,
-    ) -> Result<Option<SigV4Signature>> {
+    ) -> Result<Option<SigV4Fields>> {
         let Some((scheme, credentials)) = self.signing_parameters(callers) else { return Ok(None) };
         let authority = target.authority();
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
@@ -244,7 +244,7 @@ impl Transfer {
         let target = match (first.filter(|_| self.current.same_origin && !names_login), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
             // Nor do they replace those of the netrc file.
-            (None, NetrcText::Required(_)) => {
+            (None, NetrcFileUse::Required(_)) => {
                 let mut target = self.current.target.clone();
                 target.drop_userinfo();
                 Cow::Owned(target)

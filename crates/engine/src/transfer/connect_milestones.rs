@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::Transfer;
-use crate::net::connecting::{ConnectHead, ConnectObserver};
+use crate::net::connecting::{ConnectObserver, ConnectRequestOrReplyHead};
 use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_facts::TransferPhase;
 
@@ -22,12 +22,12 @@ impl ConnectObserver for Transfer {
         self.trace_milestone(Milestone::Connected, None);
     }
 
-    fn on_connect_response(&mut self, status: u16, heads: &[ConnectHead]) {
+    fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]) {
         self.facts.connect_status = status;
         for head in heads {
             let head = match head {
-                ConnectHead::Response(head) => head,
-                ConnectHead::Request(event) => {
+                ConnectRequestOrReplyHead::Response(head) => head,
+                ConnectRequestOrReplyHead::Request(event) => {
                     self.options.trace.iter().for_each(|trace| trace.event(event));
                     continue;
                 }
@@ -69,7 +69,7 @@ impl ConnectObserver for Option<&mut Box<Transfer>> {
         self.iter_mut().for_each(|transfer| transfer.on_connected(local));
     }
 
-    fn on_connect_response(&mut self, status: u16, heads: &[ConnectHead]) {
+    fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]) {
         self.iter_mut().for_each(|transfer| transfer.on_connect_response(status, heads));
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use haul_policy::http3::{Http3Failure, Http3Policy, QuicEndpoint};
 
 use super::Transfer;
-use super::retry::ExchangeFailure;
+use super::retry::ExchangeFailurePoint;
 #[cfg(feature = "http3")]
 use super::state::BodyDisposition;
 use crate::RequestOptions;
@@ -95,7 +95,7 @@ impl Transfer {
     /// Stops using HTTP/3 for this transfer, after an exchange over HTTP/3 failed. If more than a
     /// single stream failed, other transfers avoid HTTP/3 for some time, too. Returns false if the
     /// exchange did not use HTTP/3, or if only HTTP/3 may be used.
-    pub(super) fn retry_without_http3(&mut self, error: &Error, broke: ExchangeFailure) -> bool {
+    pub(super) fn retry_without_http3(&mut self, error: &Error, broke: ExchangeFailurePoint) -> bool {
         let of_http3 = matches!(
             error.kind(),
             ErrorKind::Http3
@@ -108,7 +108,7 @@ impl Transfer {
         if !of_http3 || self.options.http3 == Http3Policy::Only {
             return false;
         }
-        let is_stream = error.kind() == ErrorKind::Http3 && broke != ExchangeFailure::ByProtocol;
+        let is_stream = error.kind() == ErrorKind::Http3 && broke != ExchangeFailurePoint::ByProtocol;
         if !self.stop_http3(!is_stream) {
             return false;
         }

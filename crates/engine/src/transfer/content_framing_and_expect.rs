@@ -20,7 +20,7 @@ const MAX_CONTENT_READ_DESPITE_REFUSAL: u64 = 64 << 10;
 
 /// The state of the `Expect: 100-continue` in a transfer's requests (RFC 9110 section 10.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ExpectContinue {
+pub(super) enum ExpectContinueState {
     /// The current request has no `Expect` field.
     None,
     /// The current request has an `Expect` field, so its content waits for a 100 (Continue).
@@ -96,11 +96,16 @@ impl Transfer {
     /// sets that field, or if the content is large and `worth` is true, which means that large
     /// content should wait for the server's `100 Continue`. The request has no `Expect` field if
     /// the target has rejected such a request before.
-    pub(super) fn expectation(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> ExpectContinue {
+    pub(super) fn expectation(
+        &self,
+        framing: BodyLength,
+        fields: &[(&str, &[u8])],
+        worth: bool,
+    ) -> ExpectContinueState {
         match self.expectation {
-            ExpectContinue::Rejected => ExpectContinue::Rejected,
-            _ if self.waits_for_continue(framing, fields, worth) => ExpectContinue::Sent,
-            _ => ExpectContinue::None,
+            ExpectContinueState::Rejected => ExpectContinueState::Rejected,
+            _ if self.waits_for_continue(framing, fields, worth) => ExpectContinueState::Sent,
+            _ => ExpectContinueState::None,
         }
     }
 
@@ -132,10 +137,10 @@ impl Transfer {
     /// Handles a response with status 417 (RFC 9110 section 15.5.18). If the request had an
     /// `Expect` field, the request is repeated without that field. Otherwise, returns `None`.
     pub(super) fn on_expectation_failed(&mut self, head: &ResponseHead) -> Option<BodyDisposition> {
-        if head.status() != 417 || self.expectation != ExpectContinue::Sent {
+        if head.status() != 417 || self.expectation != ExpectContinueState::Sent {
             return None;
         }
-        self.expectation = ExpectContinue::Rejected;
+        self.expectation = ExpectContinueState::Rejected;
         Some(self.resend_error().map_or(BodyDisposition::Again, BodyDisposition::Fail))
     }
 

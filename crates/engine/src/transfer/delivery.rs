@@ -12,7 +12,7 @@ use super::state::BodyDisposition;
 use super::{ReceiveCredit, Transfer};
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;
-use crate::request::ContentSpan;
+use crate::request::WantedContentRange;
 use crate::sink::TransferWaker;
 use crate::trace::TraceEvent;
 use crate::{Error, ErrorKind, Result};
@@ -73,7 +73,7 @@ impl Transfer {
             // The server has only weak validators, so its first range cannot be used. This happens
             // in each transfer. With HTTP/2, the stream would be reset each time, and Tomcat closes
             // the connection after a few resets.
-            (BodyDisposition::Again, Some(ContentSpan::Opening(bytes))) => MAX_DRAINED.max(*bytes),
+            (BodyDisposition::Again, Some(WantedContentRange::Opening(bytes))) => MAX_DRAINED.max(*bytes),
             _ if self.record.is_some() => self.options.max_size.unwrap_or(u64::MAX).clamp(MAX_DRAINED, MAX_RECORDED),
             _ => MAX_DRAINED,
         };

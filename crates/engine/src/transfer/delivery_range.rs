@@ -18,7 +18,7 @@ use haul_policy::range::validator::{Validator, ValidatorMatch};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::ResponseHead;
 
-use crate::request::{ContentSpan, RequestOptions};
+use crate::request::{RequestOptions, WantedContentRange};
 use crate::sink::ExistingPartialContent;
 
 /// The byte range of a representation that a transfer delivers, and the offset of the next byte to
@@ -39,7 +39,7 @@ pub(super) struct DeliveryRange {
     /// first response.
     coding: Option<Vec<u8>>,
     /// True if the range is the first bytes of content of unknown length
-    /// ([`ContentSpan::Opening`]). The content may then be shorter than the range.
+    /// ([`WantedContentRange::Opening`]). The content may then be shorter than the range.
     is_opening: bool,
     /// True if the request begins one byte early, at the last byte that exists already, so that the
     /// response states the total length.
@@ -75,10 +75,10 @@ impl DeliveryRange {
     pub(super) fn from_options(options: &RequestOptions) -> Self {
         match &options.span {
             None => Self::starting_at(options.resume_from.unwrap_or(0)),
-            Some(ContentSpan::Opening(bytes)) => {
+            Some(WantedContentRange::Opening(bytes)) => {
                 Self { end: Some((*bytes).max(1)), is_opening: true, ..Self::default() }
             }
-            Some(ContentSpan::Rest { from, to, total, validator }) => Self {
+            Some(WantedContentRange::Rest { from, to, total, validator }) => Self {
                 at: *from,
                 end: to.filter(|end| end != total),
                 total: Some(*total),
@@ -194,7 +194,7 @@ impl DeliveryRange {
         self.is_opening = false;
     }
 
-    /// Returns true if the range is a [`ContentSpan::Opening`] of which no byte has arrived.
+    /// Returns true if the range is a [`WantedContentRange::Opening`] of which no byte has arrived.
     pub(super) fn is_unstarted_opening(&self) -> bool {
         self.is_opening
     }

@@ -14,7 +14,7 @@ use crate::sink::TransferWaker;
 /// The offset at which the first stream of a split download stops, and the current offset of that
 /// stream. The coordinator of the split and the stream share both.
 #[derive(Default)]
-pub(crate) struct SharedEndOffset {
+pub(crate) struct FirstStreamEnd {
     end: AtomicU64,
     is_settled: AtomicBool,
     /// The offset in the body of the next byte that the first stream delivers.
@@ -22,7 +22,7 @@ pub(crate) struct SharedEndOffset {
     waiting: Mutex<Option<(Arc<dyn TransferWaker>, usize)>>,
 }
 
-impl SharedEndOffset {
+impl FirstStreamEnd {
     /// Makes an end offset that is not set, so that the first stream does not stop.
     pub(crate) fn unlimited() -> Arc<Self> {
         Arc::new(Self { end: AtomicU64::new(u64::MAX), ..Self::default() })

@@ -26,7 +26,7 @@ const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The refusal of a request by a host that may be overloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HostRefusal {
+pub(super) enum OverloadRefusal {
     /// Status 503, or a connection that was refused or reset before a response. A retry may succeed
     /// as soon as fewer requests run.
     Overload,
@@ -34,7 +34,7 @@ pub(super) enum HostRefusal {
     WantsPause,
 }
 
-impl HostRefusal {
+impl OverloadRefusal {
     /// Returns the refusal that a response with this status expresses; `None` if the status
     /// expresses no refusal.
     pub(super) fn from_status(status: u16, wants_pause: bool) -> Option<Self> {
@@ -94,7 +94,7 @@ impl Transfer {
         let is_normal = rules.max > 0 && !rules.only_resets && rules.delay.is_none();
         let may_retry = load == RefusedLoad::Grown || is_normal;
         let most = if load == RefusedLoad::Grown { MAX_LOAD_RETRIES } else { MAX_LOAD_RETRIES_AT_FIRST };
-        if self.attempt.refusal != Some(HostRefusal::Overload) || self.attempt.load_retries >= most {
+        if self.attempt.refusal != Some(OverloadRefusal::Overload) || self.attempt.load_retries >= most {
             return None;
         }
         match step {

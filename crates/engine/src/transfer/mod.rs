@@ -67,27 +67,27 @@ use haul_proto::head::{Fields, ResponseHead};
 
 use crate::Error;
 use crate::body::delivery::BodyDelivery;
-use crate::request::{ContentSpan, RequestOptions, RequestOverrides, StallLimit, method};
+use crate::request::{RequestOptions, RequestOverrides, StallLimit, WantedContentRange, method};
 use crate::transfer_facts::TransferFacts;
 use auth::AuthState;
 use connection_route::ConnectionRoute;
-use content_framing_and_expect::ExpectContinue;
+use content_framing_and_expect::ExpectContinueState;
 use delivery_range::DeliveryRange;
 use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use split_part::SplitRole;
 use state::{
-    AttemptState, ExchangeConnectionState, ForwardProxyAuthState, RangeMode, RangeState, RedirectHistory,
-    ResponseDecisions, ResumeState,
+    AttemptCountsAndDeadline, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldSetter, RangeState,
+    RedirectHistory, ResponseDecisions, ResumeState,
 };
 use target_state::TargetState;
 use wire_record::WireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
-pub(crate) use end_offset::SharedEndOffset;
+pub(crate) use end_offset::FirstStreamEnd;
 pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
 pub(crate) use response::bad_status;
-pub use retry::{ExchangeFailure, TransferStep};
-pub(crate) use split_part::{SplitSpeedCheck, SplittableBody};
+pub use retry::{ExchangeFailurePoint, TransferStep};
+pub(crate) use split_part::{SplitTotalSpeedLimit, SplittableBody};
 pub use state::SchedulingKey;
 
 /// The maximum number of times that a transfer starts from the beginning because the content
@@ -107,8 +107,8 @@ pub struct Transfer {
     auth: AuthState,
     /// The target of the next exchange, with the redirects that led to it.
     current: TargetState,
-    expectation: ExpectContinue,
-    pub(crate) attempt: AttemptState,
+    expectation: ExpectContinueState,
+    pub(crate) attempt: AttemptCountsAndDeadline,
     response: ResponseDecisions,
     resume: ResumeState,
     ranges: RangeState,
@@ -163,19 +163,20 @@ impl Transfer {
             auth: AuthState::new(&target),
             current: TargetState::new(target, method, with_body, options.referer.clone()),
             particulars,
-            expectation: ExpectContinue::None,
-            attempt: AttemptState::new(now),
+            expectation: ExpectContinueState::None,
+            attempt: AttemptCountsAndDeadline::new(now),
             response: ResponseDecisions::default(),
             resume: ResumeState::new(DeliveryRange::from_options(&options)),
             ranges: RangeState {
                 mode: match (may_range, is_ranged || options.resume_from.is_some()) {
-                    (false, false) => RangeMode::None,
-                    (false, true) => RangeMode::Caller,
-                    (true, false) => RangeMode::Engine,
-                    (true, true) => RangeMode::EngineFromOffset,
+                    (false, false) => RangeFieldSetter::None,
+                    (false, true) => RangeFieldSetter::Caller,
+                    (true, false) => RangeFieldSetter::Engine,
+                    (true, true) => RangeFieldSetter::EngineFromOffset,
                 },
                 start: options.resume_from.unwrap_or(0),
-                must_continue: options.resume_from.is_some() || matches!(options.span, Some(ContentSpan::Rest { .. })),
+                must_continue: options.resume_from.is_some()
+                    || matches!(options.span, Some(WantedContentRange::Rest { .. })),
                 sink_was_asked: options.resume_from.is_some() || options.span.is_some(),
             },
             speed: RateSpeedAndStallLimits::new(&options, now),

@@ -17,11 +17,11 @@ use crate::{Error, ErrorKind, RequestOptions, Result};
 /// The state of Negotiate with the current target, and with the proxy that forwards the request. It
 /// is boxed, because few transfers use Negotiate.
 #[derive(Default)]
-pub(super) struct TransferNegotiations {
+pub(super) struct TransferNegotiateState {
     /// The state with the current target. `None` if neither the options nor the server have
     /// requested Negotiate.
-    server: Option<PeerNegotiation>,
-    proxy: PeerNegotiation,
+    server: Option<PeerNegotiateState>,
+    proxy: PeerNegotiateState,
     /// True if the proxy has requested a token.
     is_asked_by_proxy: bool,
     /// True if the last request contained a token for the proxy.
@@ -30,16 +30,16 @@ pub(super) struct TransferNegotiations {
 
 /// The state of Negotiate with a server or a proxy.
 #[derive(Default)]
-struct PeerNegotiation {
+struct PeerNegotiateState {
     negotiation: Negotiation,
     /// The sequence number of the connection on which the last token was sent. `None` before the
     /// first token.
     connection: Option<u64>,
 }
 
-impl std::fmt::Debug for TransferNegotiations {
+impl std::fmt::Debug for TransferNegotiateState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TransferNegotiations").finish_non_exhaustive()
+        f.debug_struct("TransferNegotiateState").finish_non_exhaustive()
     }
 }
 
@@ -130,7 +130,7 @@ impl Transfer {
         self.server_negotiation().is_some_and(|server| server.negotiation.awaits_token())
     }
 
-    fn server_negotiation(&self) -> Option<&PeerNegotiation> {
+    fn server_negotiation(&self) -> Option<&PeerNegotiateState> {
         self.auth.negotiations.as_ref()?.server.as_ref()
     }
 

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use haul_policy::auth::SigV4Signature;
+use haul_policy::auth::SigV4Fields;
 use haul_policy::proxy::ProxyFields;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
@@ -17,7 +17,7 @@ use haul_proto::h1::BodyLength;
 use smallvec::SmallVec;
 
 use super::Transfer;
-use super::content_framing_and_expect::ExpectContinue;
+use super::content_framing_and_expect::ExpectContinueState;
 use super::target_state::TargetState;
 use crate::Result;
 use crate::net::proxy::ProxyRoute;
@@ -183,7 +183,7 @@ impl Transfer {
         given: &[FieldLine<'_>],
         framing: BodyLength,
         authorization: Option<Vec<u8>>,
-        signature: Option<SigV4Signature>,
+        signature: Option<SigV4Fields>,
     ) -> EngineFieldValues<'_> {
         let options = &self.options;
         let (signature, signed) = signature.map(|made| (made.authorization.into_bytes(), made.fields)).unzip();
@@ -318,7 +318,7 @@ impl Transfer {
         {
             fields.push(("Content-Type", kind.as_bytes()));
         }
-        if self.expectation == ExpectContinue::Sent && !callers.have("Expect") {
+        if self.expectation == ExpectContinueState::Sent && !callers.have("Expect") {
             fields.push(("Expect", b"100-continue"));
         }
     }

@@ -9,14 +9,14 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
-use super::host_load::HostRefusal;
+use super::host_load::OverloadRefusal;
 use super::state::BodyDisposition;
 use super::{MAX_KEPT_HEAD_BYTES, MAX_RESTARTS, Transfer};
 use crate::clock;
 use crate::error::ErrorStage;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
-use crate::sink::BodyInfo;
+use crate::sink::ResponseForSink;
 use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
@@ -44,7 +44,7 @@ impl Transfer {
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
         self.response.host_pause = self.requested_pause(&head);
-        self.attempt.refusal = HostRefusal::from_status(head.status(), head.get("retry-after").is_some());
+        self.attempt.refusal = OverloadRefusal::from_status(head.status(), head.get("retry-after").is_some());
         let earlier = self.history.heads.len();
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
@@ -430,7 +430,7 @@ impl Transfer {
         }
         let coding = codings.join(&b", "[..]);
         self.body.begin(
-            &BodyInfo {
+            &ResponseForSink {
                 head,
                 target: self.current.first_target(),
                 place: &self.current.target,

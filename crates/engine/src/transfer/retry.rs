@@ -8,8 +8,8 @@ use haul_policy::queue::HostId;
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::head::ResponseHead;
 
-use super::content_framing_and_expect::ExpectContinue;
-use super::host_load::HostRefusal;
+use super::content_framing_and_expect::ExpectContinueState;
+use super::host_load::OverloadRefusal;
 use super::state::{BodyDisposition, SchedulingKey};
 use super::target_state::TargetState;
 use super::{Transfer, response};
@@ -17,7 +17,7 @@ use crate::body::delivery::BodyDelivery;
 use crate::clock;
 use crate::error::ErrorStage;
 use crate::request::RetryPause;
-use crate::sink::BodyInfo;
+use crate::sink::ResponseForSink;
 use crate::trace::Milestone;
 use crate::transfer_facts::{FailedAttempt, TransferPhase};
 use crate::transfer_outcome::TransferOutcome;
@@ -41,7 +41,7 @@ pub enum TransferStep {
 
 /// The stage at which an exchange failed. The retry rules depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExchangeFailure {
+pub enum ExchangeFailurePoint {
     /// No connection could be made, so nothing was sent.
     BeforeSending,
     /// A reused connection failed before the first byte of the response. Most likely, the server
@@ -96,7 +96,7 @@ impl Transfer {
                 }
                 self.facts.redirects = self.current.hops;
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
-                self.expectation = ExpectContinue::None;
+                self.expectation = ExpectContinueState::None;
                 self.auth = self.auth.for_redirect();
                 self.trace_redirect();
                 self.limit_mirror_time(now);
@@ -129,7 +129,7 @@ impl Transfer {
         if is_short {
             self.response.disposition = BodyDisposition::Deliver;
             let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
-            return self.on_failure(error, ExchangeFailure::InResponse, now);
+            return self.on_failure(error, ExchangeFailurePoint::InResponse, now);
         }
         if self.is_part() {
             return self.finish_with(Ok(()), now);
@@ -208,7 +208,7 @@ impl Transfer {
 
     /// Handles a failed exchange, and decides the next step of the transfer. `broke` is the stage
     /// at which the exchange failed.
-    pub fn on_failure(&mut self, error: Error, broke: ExchangeFailure, now: Instant) -> TransferStep {
+    pub fn on_failure(&mut self, error: Error, broke: ExchangeFailurePoint, now: Instant) -> TransferStep {
         // Once the head has decided, a failure in an unwanted body does not matter.
         if !matches!(self.response.disposition, BodyDisposition::Unknown | BodyDisposition::Deliver) {
             return self.on_complete(now);
@@ -223,19 +223,19 @@ impl Transfer {
             _ => error,
         };
         let error =
-            if broke == ExchangeFailure::BeforeSending { error.with_stage(ErrorStage::Connecting) } else { error };
-        if broke == ExchangeFailure::BeforeSending && self.drop_alternative_after(&error) {
+            if broke == ExchangeFailurePoint::BeforeSending { error.with_stage(ErrorStage::Connecting) } else { error };
+        if broke == ExchangeFailurePoint::BeforeSending && self.drop_alternative_after(&error) {
             return TransferStep::Again(Duration::ZERO);
         }
-        let left_http3 = broke != ExchangeFailure::BeforeSending && self.retry_without_http3(&error, broke);
+        let left_http3 = broke != ExchangeFailurePoint::BeforeSending && self.retry_without_http3(&error, broke);
         let trouble = trouble_of(&error, broke);
-        let is_early = !matches!(broke, ExchangeFailure::InResponse | ExchangeFailure::ByProtocol);
-        self.attempt.refusal = HostRefusal::from_error(&error).filter(|_| is_early);
-        if let (Some(_), true) = (self.resend_error(), broke != ExchangeFailure::BeforeSending) {
+        let is_early = !matches!(broke, ExchangeFailurePoint::InResponse | ExchangeFailurePoint::ByProtocol);
+        self.attempt.refusal = OverloadRefusal::from_error(&error).filter(|_| is_early);
+        if let (Some(_), true) = (self.resend_error(), broke != ExchangeFailurePoint::BeforeSending) {
             return self.finish_with(Err(error), now);
         }
         let may_repeat = self.options.retry.may_repeat(&self.current.method);
-        if broke == ExchangeFailure::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
+        if broke == ExchangeFailurePoint::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // Most likely, the server did not see the request (RFC 9112 section 9.3.1), so this is
             // not counted as an attempt.
             self.reuse.wants_fresh = true;
@@ -413,7 +413,7 @@ impl Transfer {
         }
         let Some(head) = self.head.as_ref().or(self.history.last_other_head.as_deref()) else { return };
         self.resume.has_begun = true;
-        let begin = BodyInfo {
+        let begin = ResponseForSink {
             head,
             target: self.current.first_target(),
             place: &self.current.target,
@@ -491,16 +491,16 @@ impl Transfer {
 }
 
 /// Classifies an error for the retry rules. `broke` is the stage at which the exchange failed.
-fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
+fn trouble_of(error: &Error, broke: ExchangeFailurePoint) -> Trouble {
     match (error.kind(), broke) {
-        (_, ExchangeFailure::ByProtocol) => Trouble::Permanent,
-        (ErrorKind::Timeout, ExchangeFailure::BeforeSending) => Trouble::ConnectTimeout,
+        (_, ExchangeFailurePoint::ByProtocol) => Trouble::Permanent,
+        (ErrorKind::Timeout, ExchangeFailurePoint::BeforeSending) => Trouble::ConnectTimeout,
         (ErrorKind::Timeout, _) => Trouble::Timeout,
         // A proxy that refused to open a tunnel would refuse it again.
         (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
         (ErrorKind::Connect, _) => Trouble::ConnectRefused,
         // A refused certificate or a violation of TLS would occur again.
-        (ErrorKind::TlsHandshake, ExchangeFailure::BeforeSending) if error.io_source().is_some() => {
+        (ErrorKind::TlsHandshake, ExchangeFailurePoint::BeforeSending) if error.io_source().is_some() => {
             Trouble::ResetBeforeRequest
         }
         _ if error.is_tls_rejection() => Trouble::Permanent,
@@ -514,13 +514,13 @@ fn trouble_of(error: &Error, broke: ExchangeFailure) -> Trouble {
             | ErrorKind::PartialBody
             | ErrorKind::Http2Stream
             | ErrorKind::Http3,
-            ExchangeFailure::InResponse,
+            ExchangeFailurePoint::InResponse,
         ) => Trouble::ResetInBody,
         (
             ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream | ErrorKind::Http3,
-            ExchangeFailure::WhileStale | ExchangeFailure::BeforeResponse,
+            ExchangeFailurePoint::WhileStale | ExchangeFailurePoint::BeforeResponse,
         )
-        | (ErrorKind::Protocol, ExchangeFailure::WhileStale) => Trouble::ResetBeforeResponse,
+        | (ErrorKind::Protocol, ExchangeFailurePoint::WhileStale) => Trouble::ResetBeforeResponse,
         _ => Trouble::Permanent,
     }
 }

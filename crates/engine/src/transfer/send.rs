@@ -7,7 +7,7 @@ use haul_proto::RequestId;
 use haul_proto::request::{RequestError, RequestHead};
 
 use super::Transfer;
-use super::content_framing_and_expect::ExpectContinue;
+use super::content_framing_and_expect::ExpectContinueState;
 use super::request_fields::{CallerFields, FieldLine, OwnedField};
 use super::state::ResponseDecisions;
 use crate::clock;
@@ -83,7 +83,7 @@ impl Transfer {
             target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| target.path_and_query()),
             fields: &fields,
             body: framing,
-            expect_continue: self.expectation == ExpectContinue::Sent,
+            expect_continue: self.expectation == ExpectContinueState::Sent,
             http10: options.deviations.follows_http10 && self.current.is_http10,
             ..RequestHead::default()
         };
@@ -121,7 +121,7 @@ impl Transfer {
     /// Returns the maximum time to wait for a 100 (Continue), if the request has an Expect field.
     #[must_use]
     pub fn expect_timeout(&self) -> Option<Duration> {
-        (self.expectation == ExpectContinue::Sent).then_some(self.options.expect_timeout)
+        (self.expectation == ExpectContinueState::Sent).then_some(self.options.expect_timeout)
     }
 
     /// Asks the sink for the part of the content that it has from an earlier run, so that only the

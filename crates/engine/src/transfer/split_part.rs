@@ -12,14 +12,14 @@ use haul_proto::head::ProtocolVersion;
 
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
-use super::end_offset::SharedEndOffset;
+use super::end_offset::FirstStreamEnd;
 use super::rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use super::state::{BodyDisposition, ResumeState};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;
 use crate::request::{RequestOptions, SpeedLimit};
-use crate::sink::ByteCounter;
+use crate::sink::DirectWriteCounter;
 use crate::sink::partial::PartialFile;
 use crate::transfer_facts::TransferFacts;
 
@@ -43,7 +43,7 @@ pub(super) enum SplitRole {
     None,
     /// The first stream of the split download, which writes to the sink. It stops at the offset
     /// where another part begins.
-    First(Arc<SharedEndOffset>),
+    First(Arc<FirstStreamEnd>),
     /// A transfer that fetches a further part of the body.
     Part {
         /// The ID of the part's byte range in the split download.
@@ -57,7 +57,7 @@ pub(super) enum SplitRole {
 impl SplitRole {
     /// Returns the offset at which the first stream stops. Returns `None` if the transfer is not
     /// the first stream of a split download.
-    pub(super) fn end_offset(&self) -> Option<&Arc<SharedEndOffset>> {
+    pub(super) fn end_offset(&self) -> Option<&Arc<FirstStreamEnd>> {
         match self {
             Self::First(end) => Some(end),
             Self::None | Self::Part { .. } => None,
@@ -100,12 +100,12 @@ impl Transfer {
 
     /// Makes the transfer the first stream of a split download. The transfer then stops at the
     /// offset `end`. Returns the speed check for all transfers of the split download together.
-    pub(crate) fn begin_split(&mut self, end: &Arc<SharedEndOffset>, now: Instant) -> SplitSpeedCheck {
+    pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitTotalSpeedLimit {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
         let mut rest = self.speed.sharing_rate();
         rest.set_min_speed(STALLED_PART_SPEED, now);
-        SplitSpeedCheck(std::mem::replace(&mut self.speed, rest))
+        SplitTotalSpeedLimit(std::mem::replace(&mut self.speed, rest))
     }
 
     /// Makes the transfer continue alone after a split download. It continues at its current offset
@@ -127,7 +127,7 @@ impl Transfer {
 
     /// Returns the sink's counter of bytes that are written directly to the sink's file, and not
     /// through the sink. Returns `None` if the sink has no such counter.
-    pub(crate) fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
+    pub(crate) fn counter(&mut self) -> Option<Arc<dyn DirectWriteCounter>> {
         self.body.counter()
     }
 
@@ -253,10 +253,10 @@ impl Transfer {
 }
 
 /// The speed check for all transfers of a split download together.
-pub(crate) struct SplitSpeedCheck(RateSpeedAndStallLimits);
+pub(crate) struct SplitTotalSpeedLimit(RateSpeedAndStallLimits);
 
-impl SplitSpeedCheck {
-    /// Returns the time at which [`SplitSpeedCheck::check`] must be called next. Returns `None` if
+impl SplitTotalSpeedLimit {
+    /// Returns the time at which [`SplitTotalSpeedLimit::check`] must be called next. Returns `None` if
     /// there is no limit to check.
     pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.next_check()

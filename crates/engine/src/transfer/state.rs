@@ -8,9 +8,9 @@ use haul_policy::redirect::RedirectedRequest;
 use haul_proto::head::ResponseHead;
 
 use super::delivery_range::DeliveryRange;
-use super::host_load::HostRefusal;
+use super::host_load::OverloadRefusal;
 use crate::Error;
-use crate::request::{ContentSpan, RequestOptions};
+use crate::request::{RequestOptions, WantedContentRange};
 use crate::transfer_outcome::FollowedRedirect;
 
 /// The range of bytes to deliver, and the offset at which a further response continues. When the
@@ -34,11 +34,11 @@ impl ResumeState {
     }
 
     /// Makes the state of a transfer that starts from the beginning: at `start`, or with the
-    /// caller's range if that is a [`ContentSpan::Rest`]. The limit of a [`ContentSpan::Opening`]
+    /// caller's range if that is a [`WantedContentRange::Rest`]. The limit of a [`WantedContentRange::Opening`]
     /// is dropped.
     pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
-            Some(ContentSpan::Rest { .. }) => DeliveryRange::from_options(options),
+            Some(WantedContentRange::Rest { .. }) => DeliveryRange::from_options(options),
             _ => DeliveryRange::starting_at(start),
         })
     }
@@ -47,7 +47,7 @@ impl ResumeState {
 /// The settings of a transfer's range requests: who sets the Range field, and whether existing
 /// content is extended.
 pub(super) struct RangeState {
-    pub(super) mode: RangeMode,
+    pub(super) mode: RangeFieldSetter,
     /// The offset of the first byte to fetch: 0, or the length of an existing file that the
     /// transfer extends. It does not change when the transfer starts from the beginning.
     pub(super) start: u64,
@@ -59,7 +59,7 @@ pub(super) struct RangeState {
 
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RangeMode {
+pub(super) enum RangeFieldSetter {
     /// No party may set it, because the content of the response cannot be requested in parts.
     None,
     /// The caller sets it, because the caller wants only a part of the content.
@@ -75,18 +75,18 @@ impl RangeState {
     /// Returns true if the engine may set the Range field: the method is GET, and the caller does
     /// not set that field.
     pub(super) fn may_request_ranges(&self) -> bool {
-        matches!(self.mode, RangeMode::Engine | RangeMode::EngineFromOffset)
+        matches!(self.mode, RangeFieldSetter::Engine | RangeFieldSetter::EngineFromOffset)
     }
 
     /// Returns true if the caller wants only a part of the content and selects it with a Range
     /// field or an offset.
     pub(super) fn should_request_ranges(&self) -> bool {
-        matches!(self.mode, RangeMode::Caller | RangeMode::EngineFromOffset)
+        matches!(self.mode, RangeFieldSetter::Caller | RangeFieldSetter::EngineFromOffset)
     }
 }
 
 /// The counters and time limits of a transfer's attempts.
-pub(crate) struct AttemptState {
+pub(crate) struct AttemptCountsAndDeadline {
     /// The number of attempts before the current one.
     pub(super) number: u32,
     /// The number of times that the transfer started from the beginning because the existing bytes
@@ -101,7 +101,7 @@ pub(crate) struct AttemptState {
     pub(super) load_retries: u8,
     /// The host's refusal of the current request because of overload; `None` if the request was not
     /// refused.
-    pub(super) refusal: Option<HostRefusal>,
+    pub(super) refusal: Option<OverloadRefusal>,
     /// True if at least one request of this transfer was passed to a connection.
     pub(super) has_sent: bool,
     /// The start time of the first attempt.
@@ -110,7 +110,7 @@ pub(crate) struct AttemptState {
     pub(super) deadline: Option<Instant>,
 }
 
-impl AttemptState {
+impl AttemptCountsAndDeadline {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             number: 0,

@@ -9,13 +9,13 @@ use haul_policy::terminal_text::escape_json;
 
 /// A writer with the JSON text that it has written so far.
 #[derive(Debug)]
-pub(super) struct JsonWriter {
+pub(super) struct JsonObjectWriter {
     text: Vec<u8>,
     /// True if the next member or element is the first in its object or array.
     is_first: bool,
 }
 
-impl JsonWriter {
+impl JsonObjectWriter {
     /// Makes a writer that appends members of an object to `text`. `is_first` is true if the object
     /// has no member yet.
     pub(super) fn members(text: Vec<u8>, is_first: bool) -> Self {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn json_writer_puts_commas_between_members_and_elements() {
-        let mut json = JsonWriter::members(b"{".to_vec(), true);
+        let mut json = JsonObjectWriter::members(b"{".to_vec(), true);
         json.text_member("a", "\"\n");
         json.display_member("n", 7);
         json.number_member("none", None);

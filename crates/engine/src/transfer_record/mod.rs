@@ -22,7 +22,7 @@ use haul_proto::head::{ProtocolVersion, ResponseHead};
 use crate::Error;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
-use json_writer::JsonWriter;
+use json_writer::JsonObjectWriter;
 
 /// The data about a finished transfer that its record contains. The URLs must not contain a user
 /// name or password.
@@ -59,7 +59,7 @@ impl<'a> TransferRecord<'a> {
     /// `is_first` is true if the object has no member yet.
     pub fn append_members(&self, into: &mut Vec<u8>, is_first: bool) {
         let facts = self.facts;
-        let mut json = JsonWriter::members(std::mem::take(into), is_first);
+        let mut json = JsonObjectWriter::members(std::mem::take(into), is_first);
         json.text_member("url", self.url);
         json.text_member("effective_url", self.effective_url);
         json.text_member("method", facts.method.as_deref().unwrap_or(self.method));
@@ -88,7 +88,7 @@ impl<'a> TransferRecord<'a> {
         *into = json.into_text();
     }
 
-    fn attempts(&self, json: &mut JsonWriter) {
+    fn attempts(&self, json: &mut JsonObjectWriter) {
         json.display_member("count", attempt_count(self.facts, self.error));
         json.array_member("failed", |json| {
             for attempt in &self.facts.failed_attempts {
@@ -100,7 +100,7 @@ impl<'a> TransferRecord<'a> {
         });
     }
 
-    fn redirects(&self, json: &mut JsonWriter) {
+    fn redirects(&self, json: &mut JsonObjectWriter) {
         for redirect in self.history {
             json.object_element(|json| {
                 json.text_member("url", &*redirect.target.to_url());
@@ -111,7 +111,7 @@ impl<'a> TransferRecord<'a> {
         }
     }
 
-    fn error_members(&self, error: &Error, json: &mut JsonWriter) {
+    fn error_members(&self, error: &Error, json: &mut JsonObjectWriter) {
         json.display_member("code", error.exit_code());
         json.text_member("name", error.kind().name());
         json.text_member("message", &*error.cause());
@@ -138,7 +138,7 @@ pub fn sorted_fields(head: &ResponseHead) -> Vec<(String, &[u8])> {
 
 /// Writes the header fields of a response as an object. The value of each name is a list of field
 /// values.
-fn fields(head: &ResponseHead, json: &mut JsonWriter) {
+fn fields(head: &ResponseHead, json: &mut JsonObjectWriter) {
     for of_name in sorted_fields(head).chunk_by(|a, b| a.0 == b.0) {
         json.array_member(&of_name[0].0, |json| {
             for (_, value) in of_name {
@@ -159,7 +159,7 @@ pub fn field_text(value: &[u8]) -> std::borrow::Cow<'_, str> {
 }
 
 /// Writes the times of a transfer. Each time has the name of its `-w` variable without `time_`.
-fn times(facts: &TransferFacts, json: &mut JsonWriter) {
+fn times(facts: &TransferFacts, json: &mut JsonObjectWriter) {
     for (name, time) in [
         ("namelookup", facts.resolved),
         ("connect", facts.connected),
@@ -173,7 +173,7 @@ fn times(facts: &TransferFacts, json: &mut JsonWriter) {
     }
 }
 
-fn addresses(facts: &TransferFacts, json: &mut JsonWriter) {
+fn addresses(facts: &TransferFacts, json: &mut JsonObjectWriter) {
     let ip = |address: Option<std::net::SocketAddr>| address.map(|address| address.ip().to_string());
     json.text_member("remote_ip", ip(facts.peer).as_deref());
     json.number_member("remote_port", facts.peer.map(|peer| peer.port()));
@@ -183,7 +183,7 @@ fn addresses(facts: &TransferFacts, json: &mut JsonWriter) {
 }
 
 /// Writes the parameters of the TLS session.
-fn tls(facts: &TransferFacts, json: &mut JsonWriter) {
+fn tls(facts: &TransferFacts, json: &mut JsonObjectWriter) {
     let Some(tls) = &facts.tls else { return json.text_member("tls", None::<&str>) };
     json.object_member("tls", |json| {
         json.text_member("version", tls.version);

@@ -25,7 +25,7 @@ use seeds::{each, one_of};
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
 use testkit::faulty::{
-    BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange,
+    BodyBreak, BodyBreakOffset, BreakKind, ContentChangeTrigger, EtagKind, FaultPlan, FaultyOrigin, WrongContentRange,
 };
 use testkit::rng::Rng;
 
@@ -65,11 +65,11 @@ fn a_lie(rng: &mut Rng) -> WrongContentRange {
     )
 }
 
-fn a_change(rng: &mut Rng, size: u64) -> ContentChange {
+fn a_change(rng: &mut Rng, size: u64) -> ContentChangeTrigger {
     match rng.below(3) {
-        0 => ContentChange::Bytes(rng.below(size.max(1))),
-        1 => ContentChange::Requests(1 + rng.below(8)),
-        _ => ContentChange::Time(Duration::from_millis(rng.below(1500))),
+        0 => ContentChangeTrigger::Bytes(rng.below(size.max(1))),
+        1 => ContentChangeTrigger::Requests(1 + rng.below(8)),
+        _ => ContentChangeTrigger::Time(Duration::from_millis(rng.below(1500))),
     }
 }
 

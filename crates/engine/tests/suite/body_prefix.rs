@@ -4,14 +4,14 @@ use crate::common::BufferSink;
 
 use std::sync::Arc;
 
-use haul::request::ContentSpan;
+use haul::request::WantedContentRange;
 use haul::transfer::TransferOutcome;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::validator::Validator;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 
-fn fetch(client: &Client, url: &str, span: ContentSpan) -> (TransferOutcome, Vec<u8>) {
+fn fetch(client: &Client, url: &str, span: WantedContentRange) -> (TransferOutcome, Vec<u8>) {
     let bytes = BufferSink::default();
     let options = RequestOptions { span: Some(span), ..RequestOptions::default() };
     let sink = Box::new(bytes.clone());
@@ -19,8 +19,8 @@ fn fetch(client: &Client, url: &str, span: ContentSpan) -> (TransferOutcome, Vec
     (outcome, bytes.bytes())
 }
 
-fn rest(from: u64, to: Option<u64>, total: u64, tag: &str) -> ContentSpan {
-    ContentSpan::Rest { from, to, total, validator: Validator::from_bytes(tag.as_bytes()).unwrap() }
+fn rest(from: u64, to: Option<u64>, total: u64, tag: &str) -> WantedContentRange {
+    WantedContentRange::Rest { from, to, total, validator: Validator::from_bytes(tag.as_bytes()).unwrap() }
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn body_prefix_and_rest_make_the_whole_body() {
     let client = Client::new();
     for bytes in [0_u64, 1, 999, 1000, 1001, 300_000] {
         let url = origin.url(&format!("/bytes/{bytes}"));
-        let (outcome, mut body) = fetch(&client, &url, ContentSpan::Opening(1000));
+        let (outcome, mut body) = fetch(&client, &url, WantedContentRange::Opening(1000));
         outcome.result.unwrap();
         assert_eq!(body.len() as u64, bytes.min(1000));
         if bytes > 1000 {
@@ -53,11 +53,12 @@ fn body_prefix_and_rest_make_the_whole_body() {
 fn prefix_request_without_range_support_gets_whole_body() {
     let origin = Origin::builder().start().unwrap();
     for kind in ["chunked", "close"] {
-        let (outcome, body) = fetch(&Client::new(), &origin.url(&format!("/{kind}/5000")), ContentSpan::Opening(10));
+        let (outcome, body) =
+            fetch(&Client::new(), &origin.url(&format!("/{kind}/5000")), WantedContentRange::Opening(10));
         outcome.result.unwrap();
         assert_eq!((outcome.facts.status, body.len()), (200, 5000));
     }
-    let (outcome, body) = fetch(&Client::new(), &origin.url("/status/404"), ContentSpan::Opening(1000));
+    let (outcome, body) = fetch(&Client::new(), &origin.url("/status/404"), WantedContentRange::Opening(1000));
     outcome.result.unwrap();
     assert_eq!((outcome.facts.status, &body[..]), (404, &b"404 Not Found\n"[..]));
 }
@@ -73,7 +74,7 @@ fn prefix_without_validator_is_fetched_whole() {
         ScriptStep::ReadHead,
         ScriptStep::send(whole),
     ]]);
-    let (outcome, body) = fetch(&Client::new(), &peer.url("/"), ContentSpan::Opening(3));
+    let (outcome, body) = fetch(&Client::new(), &peer.url("/"), WantedContentRange::Opening(3));
     outcome.result.unwrap();
     assert_eq!(body, b"ABCDEF");
     assert!(!String::from_utf8(peer.received(0)).unwrap().ends_with("Range: bytes=0-2\r\n\r\n"));

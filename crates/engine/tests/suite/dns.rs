@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haul::ErrorKind;
 use haul::dns_over_https::DnsOverHttps;
-use haul::net::dns::{AddressFamily, DnsCacheOptions, DnsServers, HttpsLookupStatus, LookupStatus, Resolver};
+use haul::net::dns::{AddressFamily, ChosenDnsServers, DnsCacheOptions, HttpsLookupStatus, LookupStatus, Resolver};
 use haul::net::tls::{Pem, TlsOptions};
 use haul_policy::dns::https_record::HttpsRecord;
 use testkit::dns_server::{DnsReply, DnsServer, HttpsRecordData, ReceivedQuery};
@@ -20,7 +20,7 @@ fn local(last: u8) -> IpAddr {
 
 fn resolver(servers: &[&DnsServer]) -> Resolver {
     let list: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
-    Resolver::with_servers(DnsCacheOptions::default(), DnsServers::parse(&list.join(",")).unwrap())
+    Resolver::with_servers(DnsCacheOptions::default(), ChosenDnsServers::parse(&list.join(",")).unwrap())
 }
 
 fn resolve(resolver: &Resolver, name: &str) -> haul::Result<Vec<IpAddr>> {
@@ -116,7 +116,7 @@ fn failing_name_server_is_replaced_by_the_next() {
 fn refusing_name_server_is_replaced_by_the_next() {
     let gone = DnsServer::start(|_| Vec::new()).unwrap().address();
     let good = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
-    let servers = DnsServers::parse(&format!("{gone},{}", good.address())).unwrap();
+    let servers = ChosenDnsServers::parse(&format!("{gone},{}", good.address())).unwrap();
     let resolver = Resolver::with_servers(DnsCacheOptions::default(), servers);
     assert_eq!(resolve(&resolver, "web.example").unwrap(), [local(3)]);
 }
@@ -174,9 +174,9 @@ fn dns_queries_vary_source_ports_and_ids() {
 fn use_servers_default_restores_the_system_lookup() {
     let server = DnsServer::start(|query| vec![query.addresses(&[local(3)])]).unwrap();
     let resolver = Resolver::with_lookup(DnsCacheOptions::default(), |_| Ok(vec![local(9)]));
-    resolver.use_servers(&DnsServers::parse(&server.address().to_string()).unwrap());
+    resolver.use_servers(&ChosenDnsServers::parse(&server.address().to_string()).unwrap());
     assert_eq!(resolve(&resolver, "a.example").unwrap(), [local(3)]);
-    resolver.use_servers(&DnsServers::default());
+    resolver.use_servers(&ChosenDnsServers::default());
     assert_eq!(resolve(&resolver, "b.example").unwrap(), [local(9)]);
     assert_eq!(server.queries().len(), 2);
 }

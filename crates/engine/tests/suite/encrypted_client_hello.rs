@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{DRIVERS, DriverKind, FetchOutcome, retrying, trusting_ca, with_h2_alpn};
-use haul::net::dns::DnsServers;
+use haul::net::dns::ChosenDnsServers;
 use haul::net::tls::{EchOptions, EchPolicy, TlsVersion};
 use haul::request::Http3Policy;
 use haul::{Client, ErrorKind, RequestOptions};
@@ -15,13 +15,13 @@ use testkit::origin::Origin;
 use testkit::test_certificates::TestCertificates;
 
 /// An origin without keys for Encrypted Client Hello, and options that trust its certificate.
-struct Site {
+struct OriginWithoutEch {
     origin: Origin,
     options: RequestOptions,
     _ca: NamedTempFile,
 }
 
-impl Site {
+impl OriginWithoutEch {
     fn start(http3: Http3Policy) -> Self {
         let identity = TestCertificates::for_names(&["web.example", "public.example"]);
         let builder = Origin::builder().http2(100).http3(Http3Settings::new()).identity(identity);
@@ -42,7 +42,7 @@ impl Site {
         })
         .unwrap();
         let client = Client::new();
-        client.resolver().use_servers(&DnsServers::parse(&dns.address().to_string()).unwrap());
+        client.resolver().use_servers(&ChosenDnsServers::parse(&dns.address().to_string()).unwrap());
         let mut options = self.options.clone();
         options.tls.ech = ech;
         driver.get(&client, &format!("https://web.example:{}/small", self.origin.https_addr().port()), &options)
@@ -71,7 +71,7 @@ fn config_list(public_name: &str) -> Vec<u8> {
 fn rejected_encrypted_client_hello_is_an_error() {
     let keys = config_list("public.example");
     for http3 in [Http3Policy::Off, Http3Policy::Only] {
-        let site = Site::start(http3);
+        let site = OriginWithoutEch::start(http3);
         for driver in DRIVERS {
             for (policy, given, record) in [
                 (EchPolicy::Require, Some(keys.clone()), Vec::new()),
@@ -94,7 +94,7 @@ fn rejected_encrypted_client_hello_is_an_error() {
 
 #[test]
 fn ech_rejection_with_wrong_certificate_is_refused() {
-    let site = Site::start(Http3Policy::Off);
+    let site = OriginWithoutEch::start(Http3Policy::Off);
     for driver in DRIVERS {
         let keys = Some(config_list("elsewhere.example"));
         let got = site.get(driver, ech(EchPolicy::Require, keys), Vec::new());
@@ -105,7 +105,7 @@ fn ech_rejection_with_wrong_certificate_is_refused() {
 #[test]
 fn grease_ech_is_accepted_by_every_server() {
     for http3 in [Http3Policy::Off, Http3Policy::Only] {
-        let site = Site::start(http3);
+        let site = OriginWithoutEch::start(http3);
         for driver in DRIVERS {
             let got = site.get(driver, ech(EchPolicy::Grease, None), Vec::new());
             assert_eq!(got.ok(), b"small\n", "{driver:?} {http3:?}");
@@ -115,7 +115,7 @@ fn grease_ech_is_accepted_by_every_server() {
 
 #[test]
 fn missing_ech_key_is_an_error_only_if_required() {
-    let site = Site::start(Http3Policy::Off);
+    let site = OriginWithoutEch::start(Http3Policy::Off);
     for driver in DRIVERS {
         // The second list has a key of an unknown version.
         for (given, record) in [(None, Vec::new()), (Some(vec![0, 4, 0xfe, 0x0a, 0, 0]), Vec::new()), (None, vec![1])] {
@@ -129,7 +129,7 @@ fn missing_ech_key_is_an_error_only_if_required() {
 
 #[test]
 fn encrypted_client_hello_needs_tls13() {
-    let mut site = Site::start(Http3Policy::Off);
+    let mut site = OriginWithoutEch::start(Http3Policy::Off);
     site.options.tls.max_version = TlsVersion::V1_2;
     let got = site.get(DriverKind::Blocking, ech(EchPolicy::Grease, None), Vec::new());
     assert_eq!(got.kind, Some(ErrorKind::Setup), "{}", got.message);

@@ -18,31 +18,31 @@ use haul::{Client, RequestOptions};
 
 /// A server that answers a limited number of requests at a time, each after a delay, and refuses
 /// all others.
-struct BoundedServer {
+struct RequestLimitServer {
     address: String,
-    counts: Arc<ServerCounts>,
+    counts: Arc<BoundedServerCounts>,
 }
 
 #[derive(Default)]
-struct ServerCounts {
+struct BoundedServerCounts {
     working: AtomicUsize,
     served: AtomicUsize,
     refused: AtomicUsize,
     most: AtomicUsize,
 }
 
-/// The reaction of a [`BoundedServer`] to a request beyond its limit.
+/// The reaction of a [`RequestLimitServer`] to a request beyond its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OverloadReply {
+enum OverloadReaction {
     Unavailable,
     Close,
 }
 
-impl BoundedServer {
-    fn start(bears: usize, delay: Duration, refusal: OverloadReply) -> Self {
+impl RequestLimitServer {
+    fn start(bears: usize, delay: Duration, refusal: OverloadReaction) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let counts = Arc::new(ServerCounts::default());
+        let counts = Arc::new(BoundedServerCounts::default());
         let of_server = Arc::clone(&counts);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -58,8 +58,8 @@ impl BoundedServer {
     }
 }
 
-impl ServerCounts {
-    fn serve(&self, stream: &TcpStream, bears: usize, delay: Duration, refusal: OverloadReply) {
+impl BoundedServerCounts {
+    fn serve(&self, stream: &TcpStream, bears: usize, delay: Duration, refusal: OverloadReaction) {
         let mut lines = BufReader::new(stream).lines();
         while lines.by_ref().map_while(Result::ok).any(|line| line.is_empty()) {
             let working = self.working.fetch_add(1, Ordering::SeqCst) + 1;
@@ -73,8 +73,8 @@ impl ServerCounts {
             }
             self.working.fetch_sub(1, Ordering::SeqCst);
             let head = match (is_refused, refusal) {
-                (true, OverloadReply::Close) => return,
-                (true, OverloadReply::Unavailable) => "503 Service Unavailable",
+                (true, OverloadReaction::Close) => return,
+                (true, OverloadReaction::Unavailable) => "503 Service Unavailable",
                 (false, _) => "200 OK",
             };
             let reply = format!("HTTP/1.1 {head}\r\nContent-Length: 3\r\n\r\nok\n");
@@ -124,9 +124,9 @@ fn batch_opens_more_connections_to_a_distant_host() {
 #[test]
 fn requests_refused_by_overloaded_host_are_repeated() {
     for (bears, refusal, retries) in
-        [(12, OverloadReply::Unavailable, 0), (12, OverloadReply::Close, 0), (3, OverloadReply::Close, 10)]
+        [(12, OverloadReaction::Unavailable, 0), (12, OverloadReaction::Close, 0), (3, OverloadReaction::Close, 10)]
     {
-        let server = BoundedServer::start(bears, Duration::from_millis(40), refusal);
+        let server = RequestLimitServer::start(bears, Duration::from_millis(40), refusal);
         let retry = RetryRules { max: retries, ..RetryRules::default() };
         let options = RequestOptions { retry, ..RequestOptions::default() };
         let got = run(&Client::new(), single_stage(&options), one_thread(), server.urls(400));
@@ -134,7 +134,7 @@ fn requests_refused_by_overloaded_host_are_repeated() {
         let case = format!("{bears}, {refusal:?}");
         assert_eq!(got.summary().succeeded, 400, "{case}: {:?}", got.summary().causes);
         // A request that is refused at each of its tries keeps the last 503, which is rare.
-        let least = if refusal == OverloadReply::Unavailable { 390 } else { 400 };
+        let least = if refusal == OverloadReaction::Unavailable { 390 } else { 400 };
         assert!((least..=400).contains(&counts.served.load(Ordering::SeqCst)), "{case}");
         // At most those of one step from 6 to 50, and a few by probes.
         let refused = counts.refused.load(Ordering::SeqCst);
@@ -145,7 +145,7 @@ fn requests_refused_by_overloaded_host_are_repeated() {
 
 #[test]
 fn refused_request_at_initial_limit_is_not_repeated() {
-    let server = BoundedServer::start(2, Duration::from_millis(40), OverloadReply::Unavailable);
+    let server = RequestLimitServer::start(2, Duration::from_millis(40), OverloadReaction::Unavailable);
     let retry = RetryRules { max: 0, ..RetryRules::default() };
     let options = RequestOptions { fail: true, retry, ..RequestOptions::default() };
     // Without an order, no URL of the output runs beyond the limit, which would count as growth.

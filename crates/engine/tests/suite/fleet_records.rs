@@ -11,7 +11,8 @@ use std::time::Duration;
 use common::{following, one_thread, start_origin, with_time_limit};
 use haul::Client;
 use haul::fleet::{
-    BodyDestination, Fleet, FleetItem, FleetJob, FleetStage, RecordContent, RecordOptions, RecordText, TransferReporter,
+    BodyDestination, Fleet, FleetItem, FleetJob, FleetStage, RecordContent, RecordOptions, TransferReporter,
+    WholeOrPiecewiseText,
 };
 use haul::sink::checksum::HashAlgorithm;
 use haul::sink::descriptor_writer::DescriptorWriter;
@@ -20,12 +21,12 @@ use haul::transfer::TransferOutcome;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 /// The URL and the checksum of each reported transfer, in the order of the reports.
-type Reports = Arc<Mutex<Vec<(String, Option<Vec<u8>>)>>>;
+type ReportedChecksums = Arc<Mutex<Vec<(String, Option<Vec<u8>>)>>>;
 
 /// A reporter that records the checksums, and truncates a file when it reports another transfer.
 #[derive(Clone, Default)]
 struct ChecksumReporter {
-    reports: Reports,
+    reports: ReportedChecksums,
     /// The file to truncate while it is being hashed, and the URL of the transfer whose report
     /// triggers the truncation.
     truncates: Option<(PathBuf, String)>,
@@ -36,13 +37,13 @@ impl TransferReporter for ChecksumReporter {
         None
     }
 
-    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> RecordText {
+    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> WholeOrPiecewiseText {
         assert!(outcome.result.is_ok(), "{}: {:?}", job.url, outcome.result);
         if let Some((path, _)) = self.truncates.as_ref().filter(|(_, url)| *url == job.url) {
             OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0)).unwrap();
         }
         self.reports.lock().unwrap().push((job.url.clone(), content.file_checksum));
-        RecordText::Whole(b"line\n".to_vec())
+        WholeOrPiecewiseText::Whole(b"line\n".to_vec())
     }
 }
 

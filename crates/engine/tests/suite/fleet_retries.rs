@@ -89,8 +89,8 @@ fn sequential_fleet_waits_for_a_retry() {
 
 #[test]
 fn retries_of_a_later_stage_finish() {
-    use haul::body::delivery::SearchInputKind;
-    use haul::extraction::ExtractPattern;
+    use haul::body::delivery::RegexInputKind;
+    use haul::extraction::ExtractRegexes;
     use haul::fleet::FleetStage;
     use haul_policy::url_template::UrlTemplate;
     use std::sync::Arc;
@@ -99,8 +99,8 @@ fn retries_of_a_later_stage_finish() {
     let options = Arc::new(retrying_after(2, Duration::from_millis(20)));
     let lists = FleetStage {
         options: Arc::clone(&options),
-        extract: Some(ExtractPattern::new("small ([0-9]+)").unwrap().into()),
-        search_in: SearchInputKind::Text,
+        extract: Some(ExtractRegexes::new("small ([0-9]+)").unwrap().into()),
+        search_in: RegexInputKind::Text,
         ..FleetStage::default()
     };
     let template = on_host(&origin, 7, "/flaky/1/small/{}");

@@ -6,7 +6,7 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{following, run, start_origin, threads};
-use haul::extraction::ExtractPattern;
+use haul::extraction::ExtractRegexes;
 use haul::fleet::{FleetOptions, FleetStage};
 use haul::{Client, RequestOptions};
 use haul_policy::url_template::UrlTemplate;
@@ -19,7 +19,7 @@ fn stage(template: Option<&str>, extract: &str) -> FleetStage {
     options.retry.max = 0;
     FleetStage {
         options: Arc::new(options),
-        extract: Some(ExtractPattern::new(extract).unwrap().into()),
+        extract: Some(ExtractRegexes::new(extract).unwrap().into()),
         template: template.map(|text| Arc::new(UrlTemplate::parse(text).unwrap())),
         ..FleetStage::default()
     }
@@ -240,9 +240,9 @@ fn full_first_stage_does_not_block_next_stage() {
     let index = page_of_links(LINKS);
     let stages = |sort: bool| {
         let first =
-            FleetStage { extract: Some(ExtractPattern::new("<([0-9]+)>").unwrap().into()), ..FleetStage::default() };
+            FleetStage { extract: Some(ExtractRegexes::new("<([0-9]+)>").unwrap().into()), ..FleetStage::default() };
         let second = FleetStage {
-            extract: Some(ExtractPattern::new("small [0-9]+").unwrap().into()),
+            extract: Some(ExtractRegexes::new("small [0-9]+").unwrap().into()),
             template: Some(Arc::new(UrlTemplate::parse(&origin.url("/small/{}")).unwrap())),
             sort,
             ..FleetStage::default()
@@ -273,7 +273,7 @@ fn host_field_is_not_sent_to_extracted_origins() {
     let index = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::send(head + &page), ScriptStep::Close]);
     let options = RequestOptions { fields: vec![("hOst".into(), b"inside.test".to_vec())], ..following() };
     let first =
-        FleetStage { extract: Some(ExtractPattern::new("href=\"([^\"]+)").unwrap().into()), ..FleetStage::default() };
+        FleetStage { extract: Some(ExtractRegexes::new("href=\"([^\"]+)").unwrap().into()), ..FleetStage::default() };
     let second = FleetStage {
         options: Arc::new(options),
         template: Some(Arc::new(UrlTemplate::parse("{}").unwrap())),

@@ -142,11 +142,11 @@ fn initial_window_respects_limit_rate() {
         let said: Vec<_> = peer.frames().iter().filter_map(|(_, frame)| begins(frame)).collect();
         let wide = match said.as_slice() {
             [
-                ClientFrame::Window(25_000),
-                ClientFrame::Stream(1),
-                ClientFrame::Stream(3),
-                ClientFrame::Window(wide),
-                ClientFrame::Stream(5),
+                InitialWindowOrStream::Window(25_000),
+                InitialWindowOrStream::Stream(1),
+                InitialWindowOrStream::Stream(3),
+                InitialWindowOrStream::Window(wide),
+                InitialWindowOrStream::Stream(5),
                 ..,
             ] => *wide,
             _ => panic!("{driver:?}: {said:?}"),
@@ -216,24 +216,26 @@ fn rate_limited_h2_window_grows_before_data_arrives() {
 /// client's streams.
 fn greet(conn: &mut H2ScriptConnection) -> io::Result<u32> {
     conn.preface()?;
-    let Some(ClientFrame::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
+    let Some(InitialWindowOrStream::Window(window)) = begins(&conn.next_frame()?) else {
+        unreachable!("SETTINGS come first")
+    };
     conn.send([settings(&[]), settings_ack()].concat())?;
     Ok(window)
 }
 
 #[derive(Debug)]
-enum ClientFrame {
+enum InitialWindowOrStream {
     Window(u32),
     Stream(u32),
 }
 
-fn begins(frame: &Frame) -> Option<ClientFrame> {
+fn begins(frame: &Frame) -> Option<InitialWindowOrStream> {
     const INITIAL_WINDOW_SIZE: &[u8] = &[0, 4];
     match frame.kind {
-        Frame::HEADERS => Some(ClientFrame::Stream(frame.stream)),
+        Frame::HEADERS => Some(InitialWindowOrStream::Stream(frame.stream)),
         Frame::SETTINGS => {
             let entry = frame.payload.chunks_exact(6).find(|entry| entry.starts_with(INITIAL_WINDOW_SIZE))?;
-            Some(ClientFrame::Window(u32::from_be_bytes(entry[2..].try_into().unwrap())))
+            Some(InitialWindowOrStream::Window(u32::from_be_bytes(entry[2..].try_into().unwrap())))
         }
         _ => None,
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, DriverKind, FetchOutcome, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn};
 use haul::fleet::FleetOptions;
-use haul::net::dns::{DnsServers, HttpsLookupStatus};
+use haul::net::dns::{ChosenDnsServers, HttpsLookupStatus};
 use haul::net::local_address::UnixSocketAddress;
 use haul::request::Http3Policy;
 use haul::state::http3::Http3Cache;
@@ -26,13 +26,13 @@ const HTTP3: Option<ProtocolVersion> = Some(ProtocolVersion::Http3);
 const HTTP2: Option<ProtocolVersion> = Some(ProtocolVersion::Http2);
 
 /// An origin, and options that trust it and use the given HTTP/3 policy.
-struct Site {
+struct OriginWithOptions {
     origin: Origin,
     options: RequestOptions,
     _ca: NamedTempFile,
 }
 
-impl Site {
+impl OriginWithOptions {
     fn start(builder: OriginBuilder, policy: Http3Policy) -> Self {
         let origin = builder.http2(100).start().expect("an origin");
         let (options, ca) = trusting_ca(origin.ca_pem());
@@ -62,7 +62,8 @@ impl Site {
 
 #[test]
 fn http3_wins_the_race_against_tcp() {
-    let mut site = Site::start(Origin::builder().http3(Http3Settings::new()), Http3Policy::Race).with_patience();
+    let mut site =
+        OriginWithOptions::start(Origin::builder().http3(Http3Settings::new()), Http3Policy::Race).with_patience();
     for (index, driver) in DRIVERS.into_iter().enumerate() {
         site.reset();
         let client = Client::new();
@@ -78,7 +79,7 @@ fn http3_wins_the_race_against_tcp() {
 #[test]
 fn http3_wins_although_tcp_is_refused() {
     let builder = Origin::builder().http3(Http3Settings::new()).tls_over_tcp(false);
-    let mut site = Site::start(builder, Http3Policy::Race).with_patience();
+    let mut site = OriginWithOptions::start(builder, Http3Policy::Race).with_patience();
     for driver in DRIVERS {
         site.reset();
         assert_eq!(site.get(&Client::new(), driver).facts.version, HTTP3, "{driver:?}");
@@ -95,7 +96,7 @@ fn datagrams(socket: &UdpSocket) -> usize {
 #[test]
 fn silent_http3_endpoint_is_tried_once() {
     for driver in DRIVERS {
-        let site = Site::start(Origin::builder(), Http3Policy::Race);
+        let site = OriginWithOptions::start(Origin::builder(), Http3Policy::Race);
         let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
         let got = site.get(&Client::new(), driver);
         assert_eq!((got.ok(), got.facts.version, got.facts.retries), (&b"small\n"[..], HTTP2, 0), "{driver:?}");
@@ -111,7 +112,7 @@ fn silent_http3_endpoint_is_tried_once() {
 #[test]
 fn closed_udp_port_falls_back_to_tcp() {
     for driver in DRIVERS {
-        let site = Site::start(Origin::builder(), Http3Policy::Race);
+        let site = OriginWithOptions::start(Origin::builder(), Http3Policy::Race);
         for _ in 0..2 {
             let got = site.get(&Client::new(), driver);
             assert_eq!((got.ok(), got.facts.version, got.facts.retries), (&b"small\n"[..], HTTP2, 0), "{driver:?}");
@@ -130,7 +131,7 @@ fn failing_http3_never_fails_a_request() {
         Http3Fault::Closed(0x100),
     ] {
         for driver in DRIVERS {
-            let site = Site::with_fault(fault);
+            let site = OriginWithOptions::with_fault(fault);
             for _ in 0..3 {
                 let got = site.get(&Client::new(), driver);
                 let facts = (got.facts.version, got.facts.retries);
@@ -144,7 +145,7 @@ fn failing_http3_never_fails_a_request() {
 #[test]
 fn failing_http3_does_not_stop_a_fleet() {
     for fault in [Http3Fault::Silent, Http3Fault::WrongAlpn, Http3Fault::Closed(0x102)] {
-        let site = Site::with_fault(fault);
+        let site = OriginWithOptions::with_fault(fault);
         let urls = (0..50).map(|n| site.origin.https_url(&format!("/small/{n}")));
         let ran = run(&Client::new(), single_stage(&site.options), one_thread(), urls);
         let expected: String = (0..50).map(|n| format!("small {n}\n")).collect();
@@ -156,7 +157,7 @@ fn failing_http3_does_not_stop_a_fleet() {
 fn alt_svc_field_moves_later_requests_to_http3() {
     let builder = || Origin::builder().http3(Http3Settings::new()).advertise_http3();
     for driver in DRIVERS {
-        let site = Site::start(builder(), Http3Policy::Learned).with_patience();
+        let site = OriginWithOptions::start(builder(), Http3Policy::Learned).with_patience();
         let client = Client::new();
         let versions: Vec<_> = (0..3).map(|_| site.get(&client, driver).facts.version).collect();
         assert_eq!(versions, [HTTP2, HTTP3, HTTP3], "{driver:?}");
@@ -201,7 +202,7 @@ fn requests_stay_on_http2_until_http3_is_open() {
 
 #[test]
 fn silent_http3_alternative_delays_no_request() {
-    let site = Site::start(Origin::builder().advertise_http3(), Http3Policy::Learned).with_patience();
+    let site = OriginWithOptions::start(Origin::builder().advertise_http3(), Http3Policy::Learned).with_patience();
     let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
     let urls = (0..20).map(|n| site.origin.https_url(&format!("/small/{n}")));
     let options = FleetOptions { parallel: 1, ..one_thread() };
@@ -215,7 +216,7 @@ fn silent_http3_alternative_delays_no_request() {
 #[test]
 fn last_request_begins_no_quic_handshake() {
     let builder = Origin::builder().http3(Http3Settings::new()).advertise_http3();
-    let site = Site::start(builder, Http3Policy::Learned).with_patience();
+    let site = OriginWithOptions::start(builder, Http3Policy::Learned).with_patience();
     let urls = (0..2).map(|n| site.origin.https_url(&format!("/small/{n}")));
     let options = FleetOptions { parallel: 1, ..one_thread() };
     let ran = run(&Client::new(), single_stage(&site.options), options, urls);
@@ -226,7 +227,7 @@ fn last_request_begins_no_quic_handshake() {
 #[test]
 fn silent_alt_svc_endpoint_is_tried_only_once() {
     for driver in DRIVERS {
-        let site = Site::start(Origin::builder().advertise_http3(), Http3Policy::Learned);
+        let site = OriginWithOptions::start(Origin::builder().advertise_http3(), Http3Policy::Learned);
         let silent = UdpSocket::bind(site.origin.https_addr()).unwrap();
         let client = Client::new();
         for _ in 0..2 {
@@ -243,7 +244,8 @@ fn silent_alt_svc_endpoint_is_tried_only_once() {
 #[test]
 fn alt_svc_is_ignored_when_off_or_unverified() {
     for driver in DRIVERS {
-        let mut site = Site::start(Origin::builder().http3(Http3Settings::new()).advertise_http3(), Http3Policy::Off);
+        let mut site =
+            OriginWithOptions::start(Origin::builder().http3(Http3Settings::new()).advertise_http3(), Http3Policy::Off);
         let client = Client::new();
         for _ in 0..2 {
             assert_eq!(site.get(&client, driver).facts.version, HTTP2, "{driver:?}");
@@ -262,7 +264,7 @@ fn https_record_leads_to_http3() {
     let identity = TestCertificates::for_names(&["web.example"]);
     for driver in DRIVERS {
         let builder = Origin::builder().http3(Http3Settings::new()).identity(identity.clone());
-        let site = Site::start(builder, Http3Policy::Learned).with_patience();
+        let site = OriginWithOptions::start(builder, Http3Policy::Learned).with_patience();
         let port = site.origin.https_addr().port();
         let dns = DnsServer::start(move |query| {
             let record = HttpsRecordData { target: "web.example".into(), ..HttpsRecordData::with_alpn("h3") };
@@ -273,7 +275,7 @@ fn https_record_leads_to_http3() {
         })
         .unwrap();
         let client = Client::new();
-        client.resolver().use_servers(&DnsServers::parse(&dns.address().to_string()).unwrap());
+        client.resolver().use_servers(&ChosenDnsServers::parse(&dns.address().to_string()).unwrap());
         let url = format!("https://web.example:{port}/small");
         driver.get(&client, &url, &site.options).ok();
         let (sender, receiver) = mpsc::channel();
@@ -315,7 +317,7 @@ fn http3_only_policy_requires_https_without_proxy() {
 #[test]
 fn post_broken_off_over_http3_is_sent_once() {
     for driver in DRIVERS {
-        let mut site = Site::with_fault(Http3Fault::Closed(0x102));
+        let mut site = OriginWithOptions::with_fault(Http3Fault::Closed(0x102));
         site.options.method = "POST".into();
         site.options.body = Some(b"x".to_vec().into());
         let got = site.get(&Client::new(), driver);

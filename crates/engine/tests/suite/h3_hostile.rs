@@ -27,7 +27,7 @@ type Script = fn(&mut H3ScriptConnection) -> io::Result<()>;
 
 /// A protocol violation: its name, the error code with which the client closes the connection, and
 /// the server's script.
-type Violation = (&'static str, u64, Script);
+type ViolationCase = (&'static str, u64, Script);
 
 /// Opens the control stream, and waits for the request.
 fn asked(conn: &mut H3ScriptConnection) -> io::Result<H3Request> {
@@ -48,7 +48,7 @@ fn open(conn: &mut H3ScriptConnection, kind: u64, bytes: &[u8]) -> io::Result<()
     conn.open(kind, bytes).map(|_| ())
 }
 
-const VIOLATIONS: &[Violation] = &[
+const VIOLATIONS: &[ViolationCase] = &[
     ("a frame of HTTP/2", FRAME_UNEXPECTED, |conn| answer(conn, &h3_peer::frame(0x6, b"12345678"))),
     ("DATA before HEADERS", FRAME_UNEXPECTED, |conn| answer(conn, &h3_peer::data(b"early"))),
     ("SETTINGS on a request stream", FRAME_UNEXPECTED, |conn| answer(conn, &h3_peer::settings(&[]))),

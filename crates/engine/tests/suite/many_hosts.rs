@@ -77,7 +77,7 @@ fn pool_limit_applies_to_connections_of_a_fleet() {
 
 /// A resolver whose look-ups of dead names get no answer before the origin has served some
 /// requests.
-struct DeadNameResolver {
+struct UnansweredNameResolver {
     origin: Origin,
     served: u64,
     waiting: AtomicUsize,
@@ -85,7 +85,7 @@ struct DeadNameResolver {
     over: (Mutex<bool>, Condvar),
 }
 
-impl DeadNameResolver {
+impl UnansweredNameResolver {
     fn look_up(&self, name: &str) -> std::io::Result<Vec<IpAddr>> {
         if name.starts_with("dead") {
             self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -112,7 +112,7 @@ fn dead_hosts_do_not_delay_live_hosts() {
     const LIVE: usize = 30;
     let origin = start_origin();
     let port = origin.http_addr().port();
-    let names = Arc::new(DeadNameResolver {
+    let names = Arc::new(UnansweredNameResolver {
         origin,
         served: LIVE as u64,
         waiting: AtomicUsize::new(0),

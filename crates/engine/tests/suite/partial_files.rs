@@ -23,7 +23,7 @@ use haul_policy::range::validator::Validator;
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
 use testkit::byte_pattern::BytePattern;
-use testkit::faulty::{BodyBreak, ContentChange, FaultPlan, FaultyOrigin};
+use testkit::faulty::{BodyBreak, ContentChangeTrigger, FaultPlan, FaultyOrigin};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
 fn options() -> RequestOptions {
@@ -195,7 +195,7 @@ fn changed_etag_restarts_the_download() {
     let (_dir, file, _) = download_paths();
     let plan = FaultPlan {
         breaks: vec![BodyBreak::close_at(MIB).times(1)],
-        change: Some(ContentChange::Requests(1)),
+        change: Some(ContentChangeTrigger::Requests(1)),
         new_size: Some(SIZE - 5),
         ..FaultPlan::default()
     };

@@ -13,7 +13,7 @@ use std::thread;
 
 use common::{DRIVERS, following};
 use haul::body::upload::RequestBody;
-use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials, NetrcText};
+use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials, NetrcFileUse};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::{DigestAlgorithm, parse_challenges};
 
@@ -296,7 +296,7 @@ fn other_origin_gets_only_trusted_or_netrc_credentials() {
 
         // The same server under two host names.
         let text = "machine localhost login you password theirs\nmachine 127.0.0.1 login me password secret";
-        let auth = AuthOptions { netrc: NetrcText::Required(text.as_bytes().into()), ..AuthOptions::default() };
+        let auth = AuthOptions { netrc: NetrcFileUse::Required(text.as_bytes().into()), ..AuthOptions::default() };
         let options = RequestOptions { auth, ..following() };
         let got = driver.get(&Client::new(), &first.url("/").replace("127.0.0.1", "localhost"), &options);
         assert_eq!(got.ok(), b"ok\n", "{driver:?} {}", got.message);

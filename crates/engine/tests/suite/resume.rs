@@ -10,7 +10,7 @@ use haul::{Client, RequestOptions};
 use ranges::{MIB, NonRestartableSink, SIZE, assert_success, content, exit_code, fetch, origin, ranges};
 use tempfile::TempDir;
 use testkit::faulty::{
-    BodyBreak, BodyBreakOffset, BreakKind, ContentChange, FaultPlan, FaultyOrigin, WrongContentRange,
+    BodyBreak, BodyBreakOffset, BreakKind, ContentChangeTrigger, FaultPlan, FaultyOrigin, WrongContentRange,
 };
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
@@ -97,7 +97,7 @@ fn full_response_is_skipped_to_the_resume_offset() {
 fn content_changed_while_resuming_is_an_error_or_restart() {
     let origin = origin();
     let plan = FaultPlan {
-        change: Some(ContentChange::Requests(1)),
+        change: Some(ContentChangeTrigger::Requests(1)),
         breaks: vec![BodyBreak::close_at(MIB + 3).times(1)],
         ..FaultPlan::default()
     };

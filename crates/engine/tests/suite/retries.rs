@@ -13,7 +13,7 @@ use common::{DRIVERS, DriverKind, FetchOutcome, OK, assert_fails, get, retrying,
 use haul::body::delivery::BodyDelivery;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
 use haul::sink::memory::MemorySink;
-use haul::transfer::{ExchangeFailure, Transfer, TransferStep};
+use haul::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use haul::{Client, Error, ErrorKind, RequestOptions, Target};
 use haul_policy::redirect::RedirectRules;
 use haul_proto::h1::{H1Config, H1Event, H1Machine};
@@ -303,7 +303,7 @@ fn retry_after_pauses_the_host_only_once() {
     transfer.enqueue(&mut H1Machine::new(H1Config::default()), Instant::now()).unwrap();
     let broken = Error::new(ErrorKind::EmptyReply, "closed");
     assert!(matches!(
-        transfer.on_failure(broken, ExchangeFailure::BeforeResponse, Instant::now()),
+        transfer.on_failure(broken, ExchangeFailurePoint::BeforeResponse, Instant::now()),
         TransferStep::Again(_)
     ));
     assert_eq!(transfer.host_pause(), None);
@@ -316,7 +316,10 @@ fn broken_error_body_is_retried_once() {
     let mut transfer = transfer(options);
     answered(&mut transfer, "HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n");
     let broken = Error::new(ErrorKind::PartialBody, "closed");
-    assert!(matches!(transfer.on_failure(broken, ExchangeFailure::InResponse, Instant::now()), TransferStep::Again(_)));
+    assert!(matches!(
+        transfer.on_failure(broken, ExchangeFailurePoint::InResponse, Instant::now()),
+        TransferStep::Again(_)
+    ));
     // The retry that the status was due was this one.
     answered(&mut transfer, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     assert!(matches!(transfer.on_complete(Instant::now()), TransferStep::Done(Ok(()))));

@@ -6,9 +6,9 @@ use crate::common;
 use std::sync::Arc;
 
 use common::{DRIVERS, following, one_thread, run};
-use haul::extraction::ExtractPattern;
+use haul::extraction::ExtractRegexes;
 use haul::fleet::FleetStage;
-use haul::state::auth::{AuthOptions, NetrcText};
+use haul::state::auth::{AuthOptions, NetrcFileUse};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::url_template::UrlTemplate;
@@ -220,7 +220,7 @@ fn links_in_pages_get_no_secret() {
                 options: Arc::new(page_options),
                 // The echo's JSON contains the page unchanged, because nothing in it needs
                 // escaping.
-                extract: Some(ExtractPattern::new("<([^>]+)>").unwrap().into()),
+                extract: Some(ExtractRegexes::new("<([^>]+)>").unwrap().into()),
                 ..FleetStage::default()
             },
             FleetStage {
@@ -272,7 +272,7 @@ fn cookies_and_netrc_go_only_to_their_hosts() {
             jar.store_fields(&site, [format!("sid=cookie-{}", mark_of(tls)).as_bytes()]);
             netrc.push_str(&format!("machine {host} login netrc password {}\n", mark_of(tls)));
         }
-        let auth = AuthOptions { netrc: NetrcText::Required(netrc.as_bytes().into()), ..AuthOptions::default() };
+        let auth = AuthOptions { netrc: NetrcFileUse::Required(netrc.as_bytes().into()), ..AuthOptions::default() };
         let options = RequestOptions { auth, jar: Some(jar), ..base.clone() };
         let url = world.chain(&mut rng, &places);
         let which = (seed % 2) as usize;

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use common::{DRIVERS, following, http2_origin, trusting_ca};
 use haul::net::dns::AddressFamily;
 use haul::net::proxy::ProxyOptions;
-use haul::state::auth::{AuthOptions, Credentials, NetrcText};
+use haul::state::auth::{AuthOptions, Credentials, NetrcFileUse};
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::ProxyEnvironment;
@@ -45,7 +45,7 @@ const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
 const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-two-pw")];
 
 /// An origin: the index of the server, and true for the server's TLS port.
-type OriginPort = (usize, bool);
+type OriginIndexAndTls = (usize, bool);
 
 struct OriginsAndProxies {
     origins: Vec<Origin>,
@@ -77,11 +77,11 @@ impl OriginsAndProxies {
         }
     }
 
-    fn url(&self, (number, tls): OriginPort, path: &str) -> String {
+    fn url(&self, (number, tls): OriginIndexAndTls, path: &str) -> String {
         if tls { self.origins[number].https_url(path) } else { self.origins[number].url(path) }
     }
 
-    fn chain(&self, rng: &mut Rng, places: &[OriginPort]) -> String {
+    fn chain(&self, rng: &mut Rng, places: &[OriginIndexAndTls]) -> String {
         let mut url = self.url(*places.last().unwrap(), "/echo");
         for place in places[..places.len() - 1].iter().rev() {
             let status = [301, 302, 303, 307, 308][rng.below(5) as usize];
@@ -93,7 +93,7 @@ impl OriginsAndProxies {
 
     /// Returns the origin of a request that a proxy forwards. The port in the request's target
     /// determines the origin.
-    fn place_of(&self, target: &str) -> OriginPort {
+    fn place_of(&self, target: &str) -> OriginIndexAndTls {
         let found = (0..self.origins.len()).find(|&number| target.starts_with(&self.origins[number].url("/")));
         (found.unwrap_or_else(|| panic!("a request for nobody: {target}")), false)
     }
@@ -159,7 +159,8 @@ fn given(
         "field" => options.fields.push(("X-Api-Key".into(), mark.into())),
         _ => {
             let text = format!("machine localhost login user password {mark}\n");
-            options.auth = AuthOptions { netrc: NetrcText::Required(text.as_bytes().into()), ..AuthOptions::default() };
+            options.auth =
+                AuthOptions { netrc: NetrcFileUse::Required(text.as_bytes().into()), ..AuthOptions::default() };
         }
     }
     (options, url)
@@ -179,7 +180,7 @@ fn readable_request(request: &LoggedRequest) -> String {
 
 /// Returns true if the origin `place` must receive the secret, and false if it must not. `first` is
 /// the first origin of the sequence.
-fn must_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
+fn must_have(secret: &str, place: OriginIndexAndTls, first: OriginIndexAndTls) -> bool {
     match secret {
         // The entry names `localhost`, which is the host of all https origins and of no http
         // origin.
@@ -191,7 +192,7 @@ fn must_have(secret: &str, place: OriginPort, first: OriginPort) -> bool {
 /// Asserts that `text`, a received request, contains exactly the secrets that the origin `place`
 /// must receive.
 #[track_caller]
-fn check(text: &str, secret: &str, mark: &str, place: OriginPort, first: OriginPort, what: &str) {
+fn check(text: &str, secret: &str, mark: &str, place: OriginIndexAndTls, first: OriginIndexAndTls, what: &str) {
     let cookies = [("of-127.0.0.1-", !place.1), ("of-localhost-", place.1)];
     for (cookie, expected) in cookies {
         assert_eq!(text.contains(&format!("{cookie}{mark}")), expected, "{what}: {cookie} at {place:?}: {text}");
@@ -214,7 +215,7 @@ fn no_route_reveals_a_secret_to_other_hosts() {
         let is_h2 = seed / 64 % 2 == 1;
         let secret = SECRETS[(seed % 5) as usize];
         let mark = format!("s3cret{seed}x");
-        let places: Vec<OriginPort> =
+        let places: Vec<OriginIndexAndTls> =
             (0..1 + rng.below(5)).map(|_| (rng.below(3) as usize, rng.below(2) == 0)).collect();
         let (options, url) = given(&world, secret, &mark, ways, is_h2, &world.chain(&mut rng, &places));
         let which = (seed / 128 % 2) as usize;
@@ -222,7 +223,7 @@ fn no_route_reveals_a_secret_to_other_hosts() {
         let got = DRIVERS[which].get(&clients[which], &url, &options);
         assert_eq!((got.exit, got.status), (0, 200), "{what}: {}", got.message);
 
-        let mut expected: Vec<OriginPort> = places.clone();
+        let mut expected: Vec<OriginIndexAndTls> = places.clone();
         for (number, origin) in world.origins.iter().enumerate() {
             for request in origin.log() {
                 let place = (number, request.tls);

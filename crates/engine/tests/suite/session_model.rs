@@ -17,7 +17,7 @@ use std::sync::Arc;
 use call_styles::{CallStyle, PiecewiseContent, SessionRequest, SessionResponse, a_batch, run_all};
 use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
-use route::{RequiredProxyAuth, RouteKind, SessionRoute};
+use route::{DirectOrProxyRoute, RequiredProxyAuth, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
 use testkit::byte_pattern::{self, BytePattern};
@@ -132,13 +132,17 @@ impl SessionRequest for RandomHttp1Request {
         // Bytes that the program has read cannot restart, and a proxy's refusal of CONNECT is
         // final.
         let breaks = route.breaks > 0
-            && (route.via != RouteKind::Direct || matches!(self.way, CallStyle::Read(_) | CallStyle::Await(_)));
-        let is_refused = route.via == RouteKind::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
+            && (route.via != DirectOrProxyRoute::Direct
+                || matches!(self.way, CallStyle::Read(_) | CallStyle::Await(_)));
+        let is_refused =
+            route.via == DirectOrProxyRoute::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
         let is_cut = script.framing == ScriptedFraming::Close && route.is_secure() && !route.notifies;
         let got = match got {
             Ok(got) => got,
             Err(_) if is_risky || fails || breaks || is_refused || is_cut || route.is_stranger => return,
-            Err(error) if is_once && route.via == RouteKind::Forward && route.login == RequiredProxyAuth::Digest => {
+            Err(error)
+                if is_once && route.via == DirectOrProxyRoute::Forward && route.login == RequiredProxyAuth::Digest =>
+            {
                 eprintln!("{what}: {error}");
                 return;
             }
@@ -148,7 +152,7 @@ impl SessionRequest for RandomHttp1Request {
             return;
         }
         if route.is_stranger {
-            assert_eq!((got.status, route.via), (407, RouteKind::Forward), "{what}");
+            assert_eq!((got.status, route.via), (407, DirectOrProxyRoute::Forward), "{what}");
             return;
         }
         assert_eq!(got.number, Some(number), "{what}: the response is another's");

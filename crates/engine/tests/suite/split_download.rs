@@ -250,7 +250,7 @@ fn stalled_part_or_first_stream_is_refetched() {
 
 #[test]
 fn changed_content_in_a_split_is_error_or_restart() {
-    let plan = FaultPlan { change: Some(testkit::faulty::ContentChange::Bytes(MIB)), ..rate_limited_plan() };
+    let plan = FaultPlan { change: Some(testkit::faulty::ContentChangeTrigger::Bytes(MIB)), ..rate_limited_plan() };
     let origin = origin();
     let path = origin.serve("pipe", plan.clone());
     let once = NonRestartableSink::default();
@@ -339,14 +339,14 @@ fn parts_at_a_redirect_target_carry_no_secrets() {
 }
 
 /// A sink that checks how far ahead of the output the parts of a split download are requested.
-struct ReadAheadSink {
+struct ReadAheadCheckingSink {
     once: NonRestartableSink,
     origin: Arc<FaultyOrigin>,
     memory: u64,
     most: Arc<Mutex<u64>>,
 }
 
-impl Sink for ReadAheadSink {
+impl Sink for ReadAheadCheckingSink {
     fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         self.once.bytes(lease)?;
         let out = self.once.taken().len() as u64;
@@ -371,7 +371,8 @@ fn split_parts_stay_within_the_memory_limit() {
     let path = origin.serve("ahead", rate_limited_plan());
     let memory = MIB;
     let (once, most) = (NonRestartableSink::default(), Arc::new(Mutex::new(0)));
-    let sink = ReadAheadSink { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
+    let sink =
+        ReadAheadCheckingSink { once: once.clone(), origin: Arc::clone(&origin), memory, most: Arc::clone(&most) };
     let options = RequestOptions { split: SplitDownloadOptions { connections: 6, memory }, ..splitting() };
     assert_success(&fetch(&Client::new(), &origin.url(&path), &options, sink));
     assert_same(&once.taken(), &content(&rate_limited_plan(), 0));
@@ -379,9 +380,9 @@ fn split_parts_stay_within_the_memory_limit() {
 }
 
 /// A sink that keeps the processor busy for each piece, so that the client limits the rate.
-struct BusySink(NonRestartableSink);
+struct CpuBoundSink(NonRestartableSink);
 
-impl Sink for BusySink {
+impl Sink for CpuBoundSink {
     fn bytes(&mut self, lease: BufferLease<'_>) -> haul::Result<()> {
         let until = Instant::now() + Duration::from_micros(lease.bytes().len() as u64 / 4);
         while Instant::now() < until {
@@ -400,7 +401,7 @@ fn busy_client_does_not_split() {
     let origin = origin();
     let path = origin.serve("busy", FaultPlan { rate: None, ..rate_limited_plan() });
     let once = NonRestartableSink::default();
-    assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), BusySink(once.clone())));
+    assert_success(&fetch(&Client::new(), &origin.url(&path), &splitting(), CpuBoundSink(once.clone())));
     assert_same(&once.taken(), &content(&rate_limited_plan(), 0));
     // A probe costs one range. A split body has dozens.
     let seen = origin.seen("busy").requests.len();

@@ -141,7 +141,7 @@ fn store_is_changed_until_it_is_saved() {
 
 #[test]
 fn style_decides_the_heading_of_the_file() {
-    let text = AltSvcStore::with_style(CookieFileStyle::Curl).to_text(NOW);
+    let text = AltSvcStore::with_style(CookieFileConventions::Curl).to_text(NOW);
     assert!(text.starts_with("# Your alt-svc cache."), "{text}");
     assert!(!AltSvcStore::new().to_text(NOW).starts_with("# Your alt-svc cache."));
 }

@@ -2,9 +2,9 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{MessageSignature, SignatureAlgorithm, UnsignedRequest};
+//! use haul_policy::auth::{MessageSigner, SignatureAlgorithm, UnsignedRequest};
 //!
-//! let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00ff", "my-key", None)?;
+//! let signature = MessageSigner::new(SignatureAlgorithm::HmacSha256, b"00ff", "my-key", None)?;
 //! let target = Target::parse("https://h.example/a?b")?;
 //! let request =
 //!     UnsignedRequest { method: "GET", target: &target, host: b"h.example", fields: &[], content: None, unix: 1 };
@@ -131,7 +131,7 @@ impl core::error::Error for MessageSignatureError {}
 
 /// The settings for signing requests. `Debug` shows no key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct MessageSignature {
+pub struct MessageSigner {
     algorithm: SignatureAlgorithm,
     key: Box<[u8]>,
     key_id: Box<str>,
@@ -140,16 +140,16 @@ pub struct MessageSignature {
     components: Option<Box<[SignatureComponent]>>,
 }
 
-impl fmt::Debug for MessageSignature {
+impl fmt::Debug for MessageSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MessageSignature")
+        f.debug_struct("MessageSigner")
             .field("algorithm", &self.algorithm)
             .field("components", &self.components)
             .finish_non_exhaustive()
     }
 }
 
-impl MessageSignature {
+impl MessageSigner {
     /// Creates the settings from a key in hexadecimal digits and a list of components, separated by
     /// blanks. In this list, the name of a header field ends in a colon: `method path
     /// content-type:`.
@@ -158,7 +158,7 @@ impl MessageSignature {
         hex_key: &[u8],
         key_id: &str,
         components: Option<&str>,
-    ) -> Result<MessageSignature, MessageSignatureError> {
+    ) -> Result<MessageSigner, MessageSignatureError> {
         let key = parse_hex_key(hex_key.trim_ascii_end()).ok_or(MessageSignatureError::Key)?;
         if algorithm == SignatureAlgorithm::Ed25519 && key.len() != ED25519_KEY_LENGTH {
             return Err(MessageSignatureError::KeyLength(key.len()));
@@ -167,7 +167,7 @@ impl MessageSignature {
             return Err(MessageSignatureError::KeyId);
         }
         let components = components.map(parse_components).transpose()?;
-        Ok(MessageSignature { algorithm, key, key_id: key_id.into(), components })
+        Ok(MessageSigner { algorithm, key, key_id: key_id.into(), components })
     }
 
     /// Returns the algorithm of the signature.
@@ -306,7 +306,7 @@ mod tests {
     use crate::Target;
 
     fn base(components: Option<&str>, url: &str, fields: &[(&str, &[u8])]) -> Result<String, MessageSignatureError> {
-        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"0A0b\r\n", "k\"1", components)?;
+        let signature = MessageSigner::new(SignatureAlgorithm::HmacSha256, b"0A0b\r\n", "k\"1", components)?;
         let target = Target::parse(url).unwrap();
         let host = target.authority();
         let request = UnsignedRequest {
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn signed_authority_is_lowercase_without_default_port() {
-        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00", "k", Some("authority")).unwrap();
+        let signature = MessageSigner::new(SignatureAlgorithm::HmacSha256, b"00", "k", Some("authority")).unwrap();
         for (url, host, expected) in [
             ("https://h/", "H.Example:443", "h.example"),
             ("https://h/", "h.example:80", "h.example:80"),
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn unusable_signature_settings_are_refused() {
         let new = |algorithm, key: &str, id: &str, components| {
-            MessageSignature::new(algorithm, key.as_bytes(), id, components).err()
+            MessageSigner::new(algorithm, key.as_bytes(), id, components).err()
         };
         let hmac = SignatureAlgorithm::HmacSha256;
         for key in ["", "0", "0g", "00 11", "@file"] {
@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn debug_output_hides_the_signature_key() {
-        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"c0ffee", "k", None).unwrap();
+        let signature = MessageSigner::new(SignatureAlgorithm::HmacSha256, b"c0ffee", "k", None).unwrap();
         let shown = format!("{signature:?}");
         assert!(!shown.contains("192") && !shown.contains("c0ffee"), "{shown}");
     }
@@ -403,7 +403,7 @@ mod tests {
     /// The expected HMAC is Python's `hmac` module's.
     #[test]
     fn hmac_is_of_the_signature_base() {
-        let signature = MessageSignature::new(SignatureAlgorithm::HmacSha256, b"00ff", "k", Some("method")).unwrap();
+        let signature = MessageSigner::new(SignatureAlgorithm::HmacSha256, b"00ff", "k", Some("method")).unwrap();
         assert_eq!((signature.algorithm(), signature.key()), (SignatureAlgorithm::HmacSha256, &[0, 0xff][..]));
         let target = Target::parse("http://h/").unwrap();
         let request =

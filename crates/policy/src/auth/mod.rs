@@ -49,9 +49,9 @@ pub use credentials::{Credentials, bearer_authorization};
 pub use digest::{DigestChallenge, DigestSession, Qop, cnonce};
 pub use digest_algorithm::{DigestAlgorithm, DigestHasher};
 pub use error::AuthError;
-pub use message_signature::{MessageSignature, MessageSignatureError, SignatureAlgorithm, SignatureBase};
+pub use message_signature::{MessageSignatureError, MessageSigner, SignatureAlgorithm, SignatureBase};
 pub use request_credentials::{
-    CredentialsError, NetrcMode, RequestCredentials, UserCredentials, credentials_for_target,
+    CredentialsError, GivenCredentials, NetrcMode, RequestCredentials, credentials_for_target,
 };
 pub use scheme_choice::{AllowedAuthSchemes, ChosenAuthScheme, choose_scheme};
-pub use sigv4::{SigV4Parameters, SigV4Signature, UnsignedRequest};
+pub use sigv4::{SigV4Fields, SigV4Parameters, UnsignedRequest};

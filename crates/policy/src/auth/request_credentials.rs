@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use haul_policy::Target;
-//! use haul_policy::auth::{Credentials, UserCredentials, NetrcMode, credentials_for_target};
+//! use haul_policy::auth::{Credentials, GivenCredentials, NetrcMode, credentials_for_target};
 //! use haul_policy::redirect::SecretHandling;
 //!
 //! let file = b"machine a.example login ann password secret";
-//! let given = UserCredentials { netrc: NetrcMode::Optional(file), ..UserCredentials::default() };
+//! let given = GivenCredentials { netrc: NetrcMode::Optional(file), ..GivenCredentials::default() };
 //! let a = credentials_for_target(&given, &Target::parse("https://a.example/")?, SecretHandling::Keep, false)?;
 //! assert_eq!(a.credentials, Some(Credentials::new("ann", "secret")?));
 //! let b = credentials_for_target(&given, &Target::parse("https://b.example/")?, SecretHandling::Drop, false)?;
@@ -23,7 +23,7 @@ use crate::target::Target;
 
 /// The credentials that the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
-pub struct UserCredentials<'g> {
+pub struct GivenCredentials<'g> {
     /// The user and password of `-u`, sent only to the first URL's origin. They replace credentials
     /// from netrc, as in curl.
     pub user: Option<&'g Credentials>,
@@ -70,7 +70,7 @@ pub struct RequestCredentials {
 /// entry is kept for the next target (CVE-2024-11053). A redirect from https to http gets no
 /// credentials.
 pub fn credentials_for_target(
-    given: &UserCredentials<'_>,
+    given: &GivenCredentials<'_>,
     target: &Target,
     secrets: SecretHandling,
     downgraded: bool,
@@ -146,9 +146,9 @@ impl fmt::Display for CredentialsError {
 
 impl core::error::Error for CredentialsError {}
 
-impl fmt::Debug for UserCredentials<'_> {
+impl fmt::Debug for GivenCredentials<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UserCredentials")
+        f.debug_struct("GivenCredentials")
             .field("user", &self.user.is_some())
             .field("bearer", &self.bearer.is_some())
             .field("negotiate", &self.negotiate)

@@ -78,7 +78,7 @@ pub struct UnsignedRequest<'a> {
 
 /// The fields to add to a request so that it is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SigV4Signature {
+pub struct SigV4Fields {
     /// The value of the Authorization field to add.
     pub authorization: String,
     /// The fields to add: the date and the content's SHA-256, unless the request already has them.
@@ -128,7 +128,7 @@ impl SigV4Parameters {
     /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's
     /// own date is malformed, or the content cannot be read beforehand and the service accepts no
     /// unsigned content.
-    pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<SigV4Signature, AuthError> {
+    pub fn sign(&self, credentials: &Credentials, request: &UnsignedRequest<'_>) -> Result<SigV4Fields, AuthError> {
         let (region, service) = self.region_and_service(request.target.host())?;
         let is_store = is_s3_service(&service);
         let (date_name, hash_name) = (format!("x-{}-date", self.vendor), format!("x-{}-content-sha256", self.vendor));
@@ -174,7 +174,7 @@ impl SigV4Parameters {
             "{upper}4-HMAC-SHA256 Credential={user}/{scope}, SignedHeaders={names}, Signature={}",
             hex(&signature)
         );
-        Ok(SigV4Signature { authorization, fields })
+        Ok(SigV4Fields { authorization, fields })
     }
 
     fn is_aws(&self) -> bool {
@@ -301,7 +301,7 @@ mod tests {
         who: (&str, &str),
         url: &str,
         unsigned: &UnsignedRequest<'_>,
-    ) -> Result<SigV4Signature, AuthError> {
+    ) -> Result<SigV4Fields, AuthError> {
         let target = Target::parse(url).unwrap();
         let (user, password) = who;
         let host = target.authority();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     /// Returns the signature: the last word of the Authorization value.
-    fn signature(signed: &SigV4Signature) -> &str {
+    fn signature(signed: &SigV4Fields) -> &str {
         signed.authorization.rsplit('=').next().unwrap()
     }
 

@@ -329,15 +329,15 @@ fn digest_values_cannot_add_parameters_or_fields() {
 fn credentials_come_from_user_url_or_netrc() {
     let file = b"machine a login ann password 1\nmachine b login bob password 2\ndefault login d password 3";
     let user = Credentials::new("cli", "0").unwrap();
-    let pair = |given: &UserCredentials<'_>, url: &str, secrets, downgraded| {
+    let pair = |given: &GivenCredentials<'_>, url: &str, secrets, downgraded| {
         let identity = credentials_for_target(given, &target(url), secrets, downgraded).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         identity.credentials.map(|c| format!("{}:{}", text(c.user()), text(c.password()))).unwrap_or_default()
     };
     let (keep, drop) = (SecretHandling::Keep, SecretHandling::Drop);
-    let optional = UserCredentials { netrc: NetrcMode::Optional(file), ..UserCredentials::default() };
-    let required = UserCredentials { netrc: NetrcMode::Required(file), ..UserCredentials::default() };
-    let both = UserCredentials { user: Some(&user), netrc: NetrcMode::Optional(file), ..UserCredentials::default() };
+    let optional = GivenCredentials { netrc: NetrcMode::Optional(file), ..GivenCredentials::default() };
+    let required = GivenCredentials { netrc: NetrcMode::Required(file), ..GivenCredentials::default() };
+    let both = GivenCredentials { user: Some(&user), netrc: NetrcMode::Optional(file), ..GivenCredentials::default() };
     for (given, url, secrets, downgraded, expected) in [
         (&optional, "https://a/", keep, false, "ann:1"),
         (&optional, "https://b/", drop, false, "bob:2"),
@@ -356,30 +356,31 @@ fn credentials_come_from_user_url_or_netrc() {
         (&required, "https://d@c/", keep, false, "d:3"),
         (&both, "https://a/", keep, false, "cli:0"),
         (&both, "https://b/", drop, false, ""),
-        (&UserCredentials::default(), "https://u:p@a/", keep, false, "u:p"),
-        (&UserCredentials::default(), "https://a/", keep, false, ""),
-        (&UserCredentials::default(), "https://:p@a/", keep, false, ":p"),
-        (&UserCredentials::default(), "https://u@a/", keep, false, "u:"),
+        (&GivenCredentials::default(), "https://u:p@a/", keep, false, "u:p"),
+        (&GivenCredentials::default(), "https://a/", keep, false, ""),
+        (&GivenCredentials::default(), "https://:p@a/", keep, false, ":p"),
+        (&GivenCredentials::default(), "https://u@a/", keep, false, "u:"),
     ] {
         assert_eq!(pair(given, url, secrets, downgraded), expected, "{given:?} {url} {secrets:?}");
     }
     for url in ["https://@a/", "https://:@a/"] {
-        for (given, expected) in [(&UserCredentials::default(), None), (&optional, Credentials::new("ann", "1").ok())] {
+        for (given, expected) in [(&GivenCredentials::default(), None), (&optional, Credentials::new("ann", "1").ok())]
+        {
             let identity = credentials_for_target(given, &target(url), keep, false).unwrap();
             assert_eq!(identity.credentials, expected, "{given:?} {url}");
         }
     }
-    let token = UserCredentials { bearer: Some(b"t"), ..UserCredentials::default() };
+    let token = GivenCredentials { bearer: Some(b"t"), ..GivenCredentials::default() };
     let bearer =
         |secrets, downgraded| credentials_for_target(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
     assert_eq!((bearer(keep, false), bearer(drop, false), bearer(keep, true)), (Some(b"t".to_vec()), None, None));
-    let ticket = UserCredentials { negotiate: true, ..UserCredentials::default() };
+    let ticket = GivenCredentials { negotiate: true, ..GivenCredentials::default() };
     let may = |secrets, downgraded| {
         credentials_for_target(&ticket, &target("http://a/"), secrets, downgraded).unwrap().negotiate
     };
     assert_eq!((may(keep, false), may(drop, false), may(keep, true)), (true, false, false));
     let broken =
-        UserCredentials { netrc: NetrcMode::Optional(b"machine a password \"x\\n\""), ..UserCredentials::default() };
+        GivenCredentials { netrc: NetrcMode::Optional(b"machine a password \"x\\n\""), ..GivenCredentials::default() };
     assert_eq!(
         credentials_for_target(&broken, &target("http://a/"), keep, false),
         Err(CredentialsError::Auth(AuthError::ControlByte))
@@ -421,11 +422,11 @@ fn digest_challenge_names_its_realm() {
 #[test]
 fn debug_of_credentials_shows_no_secret() {
     let user = Credentials::new("name", "word").unwrap();
-    let given = UserCredentials {
+    let given = GivenCredentials {
         user: Some(&user),
         bearer: Some(b"token"),
         netrc: NetrcMode::Required(b"machine h password word"),
-        ..UserCredentials::default()
+        ..GivenCredentials::default()
     };
     let text = format!("{given:?}");
     assert!(text.contains("user: true") && text.contains("bearer: true"), "{text}");

@@ -54,7 +54,7 @@ use core::fmt;
 
 pub use changes::{CookieChanges, CookieKey};
 pub use error::CookieError;
-pub use store::{CookieFileStyle, CookieStore, SetCookieOutcome};
+pub use store::{CookieFileConventions, CookieStore, SetCookieOutcome};
 
 /// The largest length of name and value together, in bytes (§5.6). A longer cookie is refused.
 pub const MAX_NAME_AND_VALUE: usize = 4096;

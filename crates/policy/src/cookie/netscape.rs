@@ -22,7 +22,7 @@
 //!
 //! SameSite has no column and is lost.
 
-use super::{Cookie, CookieError, CookieFileStyle, CookieParts, CookieStore, scope, store};
+use super::{Cookie, CookieError, CookieFileConventions, CookieParts, CookieStore, scope, store};
 
 /// The result of parsing a cookie file.
 #[derive(Clone, Debug, Default)]
@@ -78,13 +78,13 @@ pub fn read_for_host(text: &[u8], now: u64, host: Option<&str>) -> CookieFile {
 }
 
 /// Returns the text of a Netscape file with the cookies of `jar` that have not expired. They are in
-/// the order of the jar's [`CookieFileStyle`], by default oldest first, so that reading the file
+/// the order of the jar's [`CookieFileConventions`], by default oldest first, so that reading the file
 /// restores their order.
 pub fn write(jar: &CookieStore, now: u64) -> Vec<u8> {
     let mut cookies: Vec<&Cookie> = jar.iter().filter(|cookie| !cookie.is_expired(now)).collect();
     let about = match jar.style() {
-        CookieFileStyle::Standard => HEADING,
-        CookieFileStyle::Curl => {
+        CookieFileConventions::Standard => HEADING,
+        CookieFileConventions::Curl => {
             cookies.reverse();
             CURL_HEADING
         }

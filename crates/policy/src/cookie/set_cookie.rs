@@ -1,7 +1,7 @@
 //! Parses the Set-Cookie field as browsers do (RFC 6265bis §5.6): an unknown attribute is ignored,
 //! and a dangerous name or value makes the parser refuse the cookie.
 
-use super::{CookieError, CookieFileStyle, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
+use super::{CookieError, CookieFileConventions, MAX_AGE, MAX_ATTRIBUTE, SameSite, check_pair, date};
 
 /// A parsed Set-Cookie field. If an attribute occurs several times, the last occurrence counts.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) struct SetCookie<'h> {
     pub(super) same_site: SameSite,
 }
 
-pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<SetCookie<'_>, CookieError> {
+pub(super) fn parse(field: &[u8], now: u64, style: CookieFileConventions) -> Result<SetCookie<'_>, CookieError> {
     if field.iter().any(|b| (*b < b' ' && *b != b'\t') || *b == 0x7f) {
         return Err(CookieError::ControlByte);
     }
@@ -44,8 +44,10 @@ pub(super) fn parse(field: &[u8], now: u64, style: CookieFileStyle) -> Result<Se
         let (key, value) = (key.trim_ascii(), value.trim_ascii());
         // curl unquotes paths, and takes no long text for a date.
         let value = match style {
-            CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"path") => remove_quotes(value),
-            CookieFileStyle::Curl if key.eq_ignore_ascii_case(b"expires") && value.len() >= CURL_MAX_DATE => continue,
+            CookieFileConventions::Curl if key.eq_ignore_ascii_case(b"path") => remove_quotes(value),
+            CookieFileConventions::Curl if key.eq_ignore_ascii_case(b"expires") && value.len() >= CURL_MAX_DATE => {
+                continue;
+            }
             _ => value,
         };
         if value.len() <= MAX_ATTRIBUTE {

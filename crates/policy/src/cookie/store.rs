@@ -27,14 +27,14 @@ pub struct CookieStore {
     saved: u64,
     /// Removed cookies that the file contained, each with the change counter at its removal.
     removed: BTreeMap<CookieKey, u64>,
-    style: CookieFileStyle,
+    style: CookieFileConventions,
 }
 
 /// The conventions for cookie files and for the order of cookies. They apply to the files of
 /// [`CookieStore`], [`HstsStore`](crate::hsts::HstsStore) and
 /// [`AltSvcStore`](crate::alt_svc::AltSvcStore).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CookieFileStyle {
+pub enum CookieFileConventions {
     /// The conventions of RFC 6265bis §5.8.3: cookies with the longest paths are sent first, then
     /// the oldest. Files list the oldest cookies first.
     #[default]
@@ -76,12 +76,12 @@ impl CookieStore {
     }
 
     /// Creates an empty jar that follows the conventions of `style`.
-    pub fn with_style(style: CookieFileStyle) -> CookieStore {
+    pub fn with_style(style: CookieFileConventions) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
 
     /// Returns the conventions that the jar follows for the order of cookies and for files.
-    pub fn style(&self) -> CookieFileStyle {
+    pub fn style(&self) -> CookieFileConventions {
         self.style
     }
 
@@ -113,9 +113,9 @@ impl CookieStore {
             return Err(CookieError::HostPrefix);
         }
         let expires = match self.style {
-            CookieFileStyle::Standard => expires,
+            CookieFileConventions::Standard => expires,
             // The latest possible end is rounded to the nearest minute.
-            CookieFileStyle::Curl => {
+            CookieFileConventions::Curl => {
                 expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
             }
         };
@@ -153,7 +153,7 @@ impl CookieStore {
     }
 
     /// Returns the value of the Cookie field for a request to `target`; `None` if no cookie
-    /// matches. The cookies are in the order of the jar's [`CookieFileStyle`]. The field has at
+    /// matches. The cookies are in the order of the jar's [`CookieFileConventions`]. The field has at
     /// most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
@@ -190,10 +190,10 @@ impl CookieStore {
         };
         let mut found: Vec<&StoredCookie> = entries.iter().filter(fits).collect();
         match self.style {
-            CookieFileStyle::Standard => {
+            CookieFileConventions::Standard => {
                 found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born))
             }
-            CookieFileStyle::Curl => {
+            CookieFileConventions::Curl => {
                 // curl first collects this many and then sorts them.
                 found.truncate(MAX_COOKIES_PER_REQUEST);
                 found.sort_by_key(|entry| {
@@ -293,7 +293,7 @@ impl CookieStore {
     /// both paths then replace each other.
     fn in_style(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
-        if self.style == CookieFileStyle::Curl && path.len() > 1 && path.ends_with(b"/") {
+        if self.style == CookieFileConventions::Curl && path.len() > 1 && path.ends_with(b"/") {
             path.pop();
         }
         cookie
@@ -372,7 +372,7 @@ fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
 /// such a cookie is refused.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, CookieError> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
-        set_cookie::parse(field, now, CookieFileStyle::Curl)?;
+        set_cookie::parse(field, now, CookieFileConventions::Curl)?;
     let text = core::str::from_utf8(domain).map_err(|_| CookieError::Domain)?;
     let is_told = host.filter(|_| text.is_empty());
     let (domain, widest) = scope::canonical_domain(is_told.unwrap_or(text), false)?;

@@ -417,7 +417,7 @@ fn debug_output_hides_the_cookie_value() {
 fn curl_style_writes_newest_cookies_first_below_heading() {
     let site = Target::parse("https://www.h.example/dir/page").unwrap();
     let now = 1_800_000_001;
-    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileConventions::Curl);
     for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
         jar.set(&site, field.as_bytes(), now).unwrap();
     }
@@ -439,7 +439,7 @@ fn curl_style_writes_newest_cookies_first_below_heading() {
 
 #[test]
 fn curl_style_limits_the_cookies_before_sorting() {
-    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileConventions::Curl);
     for i in 0..MAX_COOKIES_PER_REQUEST + 3 {
         jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
     }
@@ -450,7 +450,7 @@ fn curl_style_limits_the_cookies_before_sorting() {
 #[test]
 fn curl_style_ignores_trailing_slash_of_cookie_path() {
     let site = target("https://h.example/p");
-    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileConventions::Curl);
     jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
     jar.set(&site, b"a=1; Path=/p/", NOW).unwrap();
     assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(SetCookieOutcome::Replaced));
@@ -465,7 +465,7 @@ fn curl_style_ignores_trailing_slash_of_cookie_path() {
 
 #[test]
 fn curl_style_removes_one_slash_from_cookie_path() {
-    let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
+    let mut jar = CookieStore::with_style(CookieFileConventions::Curl);
     jar.set(&target("https://h.example/a"), b"n=1; Path=/a//", NOW).unwrap();
     assert_eq!(jar.iter().map(|cookie| &cookie.parts().path).collect::<Vec<_>>(), [b"/a/"]);
 }
@@ -473,7 +473,7 @@ fn curl_style_removes_one_slash_from_cookie_path() {
 #[test]
 fn curl_style_rounds_longest_cookie_expiry_to_minutes() {
     for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
-        let mut jar = CookieStore::with_style(CookieFileStyle::Curl);
+        let mut jar = CookieStore::with_style(CookieFileConventions::Curl);
         let minute = NOW / 60 * 60;
         jar.set(&target("https://h.example/"), b"n=1; Max-Age=99999999", minute + second).unwrap();
         let ends: Vec<_> = jar.iter().filter_map(|cookie| cookie.parts().expires).collect();
@@ -512,8 +512,8 @@ fn curl_style_ignores_long_expiry_dates() {
         sent(&jar, "http://h.example/") == "a=b"
     };
     // The quotes count.
-    assert!(!stored(CookieFileStyle::Curl, 77) && stored(CookieFileStyle::Curl, 78));
-    assert!(!stored(CookieFileStyle::Standard, 78));
+    assert!(!stored(CookieFileConventions::Curl, 77) && stored(CookieFileConventions::Curl, 78));
+    assert!(!stored(CookieFileConventions::Standard, 78));
 }
 
 #[test]

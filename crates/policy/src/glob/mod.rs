@@ -64,7 +64,7 @@ enum GlobKind {
 
 /// One URL that a glob expands to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GlobExpansion {
+pub struct ExpandedGlobUrl {
     /// The URL, in which each glob is replaced by a value.
     pub url: String,
     /// The values that replaced the globs in this URL, for an output name.
@@ -161,7 +161,7 @@ impl UrlGlob {
 }
 
 impl IntoIterator for &UrlGlob {
-    type Item = GlobExpansion;
+    type Item = ExpandedGlobUrl;
     type IntoIter = GlobExpansions;
 
     fn into_iter(self) -> GlobExpansions {
@@ -253,9 +253,9 @@ impl GlobExpansions {
 }
 
 impl Iterator for GlobExpansions {
-    type Item = GlobExpansion;
+    type Item = ExpandedGlobUrl;
 
-    fn next(&mut self) -> Option<GlobExpansion> {
+    fn next(&mut self) -> Option<ExpandedGlobUrl> {
         let mut parts = GlobValues::default();
         let url = self.expand(|piece, value| {
             if let Some(name) = &piece.name {
@@ -263,7 +263,7 @@ impl Iterator for GlobExpansions {
             }
             parts.numbered.push(value.to_owned());
         })?;
-        Some(GlobExpansion { url, parts })
+        Some(ExpandedGlobUrl { url, parts })
     }
 }
 
@@ -329,7 +329,7 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
 /// A placeholder in an output name after `--then`. Each stands for the value from which the URL was
 /// made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GlobPlaceholder<'t> {
+pub enum ValuePlaceholder<'t> {
     /// The placeholder `{}`.
     Value,
     /// The placeholder `#1`, `#2` …, with its digits.
@@ -339,23 +339,23 @@ pub enum GlobPlaceholder<'t> {
 }
 
 /// Iterates over the placeholders in an output name after `--then`.
-pub fn placeholders(template: &[u8]) -> impl Iterator<Item = GlobPlaceholder<'_>> {
+pub fn placeholders(template: &[u8]) -> impl Iterator<Item = ValuePlaceholder<'_>> {
     (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
 }
 
 /// Returns the placeholder at the start of `text`, and its length.
-fn placeholder(text: &[u8]) -> Option<(GlobPlaceholder<'_>, usize)> {
+fn placeholder(text: &[u8]) -> Option<(ValuePlaceholder<'_>, usize)> {
     if text.starts_with(b"{}") {
-        return Some((GlobPlaceholder::Value, 2));
+        return Some((ValuePlaceholder::Value, 2));
     }
     let after = text.strip_prefix(b"#")?;
     let digits = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits > 0 {
-        return Some((GlobPlaceholder::Number(std::str::from_utf8(&after[..digits]).ok()?), digits + 1));
+        return Some((ValuePlaceholder::Number(std::str::from_utf8(&after[..digits]).ok()?), digits + 1));
     }
     let end = after.iter().position(|&byte| byte == b'>')?;
     let (name, length) = parse::parse_name(std::str::from_utf8(&after[..=end]).ok()?)?;
-    Some((GlobPlaceholder::Name(name), length + 1))
+    Some((ValuePlaceholder::Name(name), length + 1))
 }
 
 /// Returns the glob names in a template, each with the offset after it.

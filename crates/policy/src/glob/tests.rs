@@ -160,5 +160,5 @@ fn filled_value_stays_within_its_directory() {
     }
     assert_eq!(fill_by_value(b"\xff{}", b"\xfe/"), b"\xff\xfe_");
     let found: Vec<_> = placeholders(b"{}#01#<a>#<>#x").collect();
-    assert_eq!(found, [GlobPlaceholder::Value, GlobPlaceholder::Number("01"), GlobPlaceholder::Name("a")]);
+    assert_eq!(found, [ValuePlaceholder::Value, ValuePlaceholder::Number("01"), ValuePlaceholder::Name("a")]);
 }

@@ -112,7 +112,7 @@ pub enum Http3Failure {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct FailureRecord {
+struct Http3FailureRecord {
     /// The number of failures since the endpoint last worked.
     count: u32,
     /// The earliest time at which the endpoint may be tried again.
@@ -125,7 +125,7 @@ struct FailureRecord {
 /// The record of HTTP/3 failures, by origin and endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Http3FailureHistory {
-    failures: HashMap<(QuicEndpoint, QuicEndpoint), FailureRecord>,
+    failures: HashMap<(QuicEndpoint, QuicEndpoint), Http3FailureRecord>,
     /// The number of endpoints in a row that sent no packet.
     silent: u32,
     /// The time until which no endpoint is tried, because the network seems to drop UDP.
@@ -207,7 +207,7 @@ impl Http3FailureHistory {
         let was_silent = before.is_some_and(|record| record.was_silent);
         let count = before.map_or(0, |record| record.count).saturating_add(1);
         let life = FIRST_BROKEN_TIME.saturating_mul(1 << (count - 1).min(16)).min(MAX_BROKEN_TIME);
-        let record = FailureRecord { count, until: now + life, was_silent: is_silent || was_silent };
+        let record = Http3FailureRecord { count, until: now + life, was_silent: is_silent || was_silent };
         self.failures.insert((origin.clone(), endpoint.clone()), record);
         match failure {
             Http3Failure::Broken => (self.silent, self.blocked_until) = (0, None),
@@ -221,7 +221,7 @@ impl Http3FailureHistory {
         }
     }
 
-    fn record(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> Option<&FailureRecord> {
+    fn record(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> Option<&Http3FailureRecord> {
         if self.failures.is_empty() {
             return None;
         }

@@ -102,7 +102,7 @@ pub struct NextLink<'a> {
 
 /// The value in a page that leads to the next page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum PageValue {
+pub enum NextPageValue {
     /// No value, or a value that means that there is no next page, such as `null`, `false` or an
     /// empty text.
     #[default]
@@ -127,7 +127,7 @@ pub struct FinishedPage<'a> {
     /// The links with the relation `next` in the response.
     pub links: &'a [NextLink<'a>],
     /// The value that was found in the page.
-    pub value: PageValue,
+    pub value: NextPageValue,
     /// True if the page contains nothing.
     pub is_empty: bool,
     /// A digest of the page's content; `None` if contents are not compared.
@@ -138,7 +138,7 @@ impl<'a> FinishedPage<'a> {
     /// Creates a page that is not empty and has no links and no value.
     #[must_use]
     pub fn new(url: &'a Target, status: u16) -> Self {
-        Self { url, status, links: &[], value: PageValue::None, is_empty: false, digest: None }
+        Self { url, status, links: &[], value: NextPageValue::None, is_empty: false, digest: None }
     }
 }
 
@@ -319,22 +319,22 @@ impl ListingHistory {
                 let link = page.links.iter().find(|link| is_link_from_page(link, page.url));
                 link.map(|link| self.resolve(rules, page.url, &location_text(link.target))).transpose()
             }
-            (NextPageSource::Count(parameter), _) | (NextPageSource::Value(parameter), PageValue::True) => {
+            (NextPageSource::Count(parameter), _) | (NextPageSource::Value(parameter), NextPageValue::True) => {
                 self.count = parameter.number_after(self.count)?;
                 Ok(Some(parameter.set(&self.first, &self.count.to_string())))
             }
-            (_, PageValue::None) => Ok(None),
-            (_, PageValue::Unusable(kind)) => Err(PaginationError::Unusable { kind, wants_url: false }),
-            (NextPageSource::Reference, PageValue::Text(reference)) => {
+            (_, NextPageValue::None) => Ok(None),
+            (_, NextPageValue::Unusable(kind)) => Err(PaginationError::Unusable { kind, wants_url: false }),
+            (NextPageSource::Reference, NextPageValue::Text(reference)) => {
                 self.resolve(rules, page.url, reference).map(Some)
             }
-            (NextPageSource::Reference, PageValue::Number(_)) => {
+            (NextPageSource::Reference, NextPageValue::Number(_)) => {
                 Err(PaginationError::Unusable { kind: "a number", wants_url: true })
             }
-            (NextPageSource::Reference, PageValue::True) => {
+            (NextPageSource::Reference, NextPageValue::True) => {
                 Err(PaginationError::Unusable { kind: "true", wants_url: true })
             }
-            (NextPageSource::Value(parameter), PageValue::Text(value) | PageValue::Number(value)) => {
+            (NextPageSource::Value(parameter), NextPageValue::Text(value) | NextPageValue::Number(value)) => {
                 if let Ok(number) = value.parse() {
                     self.count = number;
                 }

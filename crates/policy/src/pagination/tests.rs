@@ -16,8 +16,8 @@ fn token(parameter: &str) -> PaginationRules {
     PaginationRules::new(NextPageSource::Value(QueryParameter::parse(parameter).unwrap()))
 }
 
-fn text(value: &str) -> PageValue {
-    PageValue::Text(value.to_owned())
+fn text(value: &str) -> NextPageValue {
+    NextPageValue::Text(value.to_owned())
 }
 
 /// A listing in progress: its rules, its state, and the URL of the current page.
@@ -225,10 +225,10 @@ fn page_value_replaces_the_query_parameter() {
     let mut listing = Listing::of(token("cursor"), "http://h/l?limit=2");
     assert_eq!(listing.link("a=&b c/\u{e9}").unwrap(), "http://h/l?limit=2&cursor=a%3D%26b%20c%2F%C3%A9");
     assert_eq!(
-        listing.step(|page| page.value = PageValue::Number("17".into())).unwrap(),
+        listing.step(|page| page.value = NextPageValue::Number("17".into())).unwrap(),
         "http://h/l?limit=2&cursor=17"
     );
-    assert_eq!(listing.step(|page| page.value = PageValue::True).unwrap(), "http://h/l?limit=2&cursor=18");
+    assert_eq!(listing.step(|page| page.value = NextPageValue::True).unwrap(), "http://h/l?limit=2&cursor=18");
     assert_eq!(listing.link("17").unwrap(), r#"KnownUrl { url: "http://h/l?limit=2&cursor=17" }"#);
     assert_eq!(listing.step(|_| {}).unwrap(), "NoNextPage");
     // The token belongs to the URL that the user gave, wherever a page was redirected to.
@@ -239,14 +239,14 @@ fn page_value_replaces_the_query_parameter() {
 
 #[test]
 fn page_value_of_unexpected_type_is_an_error() {
-    let kinds = [PageValue::True, PageValue::Number("2".into()), PageValue::Unusable("an object")];
+    let kinds = [NextPageValue::True, NextPageValue::Number("2".into()), NextPageValue::Unusable("an object")];
     for kind in kinds {
         let mut listing = references("http://h/");
         let error = listing.step(|page| page.value = kind).unwrap_err();
         assert_eq!(error.exit_code(), 61, "{error}");
     }
     let mut listing = Listing::of(token("c"), "http://h/");
-    let error = listing.step(|page| page.value = PageValue::Unusable("an object")).unwrap_err();
+    let error = listing.step(|page| page.value = NextPageValue::Unusable("an object")).unwrap_err();
     assert_eq!(error.to_string(), "the value for the next page is an object; it has to be a text or a number");
 }
 
@@ -293,7 +293,7 @@ proptest! {
         let mut chain = ListingHistory::new(&rules, &at).unwrap();
         let mut known = HashSet::from(["http://h/0".to_owned()]);
         for (number, link) in (1..).zip(links) {
-            let value = link.as_ref().map_or(PageValue::None, |(reference, ..)| text(reference));
+            let value = link.as_ref().map_or(NextPageValue::None, |(reference, ..)| text(reference));
             let step = chain.next(&rules, &FinishedPage { value, ..FinishedPage::new(&at, 200) });
             let Some((_, origin, path)) = link else {
                 prop_assert_eq!(step, Ok(PageStep::End(ListingEnd::NoNextPage)));

@@ -35,13 +35,13 @@ pub struct NoProxy {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NoProxyEntry {
-    hosts: NoProxyHosts,
+    hosts: NoProxyHostPattern,
     /// The port that the entry matches; `None` for all ports.
     port: Option<u16>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum NoProxyHosts {
+enum NoProxyHostPattern {
     All,
     /// A host name in lower case, without a leading or trailing dot.
     Name(String),
@@ -59,10 +59,12 @@ impl NoProxy {
     pub fn matches(&self, target: &Target) -> bool {
         let is_for_port = |entry: &&NoProxyEntry| entry.port.is_none_or(|port| port == target.port());
         self.entries.iter().filter(is_for_port).any(|entry| match (&entry.hosts, target.host()) {
-            (NoProxyHosts::All, _) => true,
-            (NoProxyHosts::Name(suffix), Host::Name(name)) => is_under(name.strip_suffix('.').unwrap_or(name), suffix),
-            (NoProxyHosts::Network(network, bits), Host::V4(ip)) => contains(*network, *bits, IpAddr::V4(*ip)),
-            (NoProxyHosts::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
+            (NoProxyHostPattern::All, _) => true,
+            (NoProxyHostPattern::Name(suffix), Host::Name(name)) => {
+                is_under(name.strip_suffix('.').unwrap_or(name), suffix)
+            }
+            (NoProxyHostPattern::Network(network, bits), Host::V4(ip)) => contains(*network, *bits, IpAddr::V4(*ip)),
+            (NoProxyHostPattern::Network(network, bits), Host::V6(ip, _)) => contains(*network, *bits, IpAddr::V6(*ip)),
             _ => false,
         })
     }
@@ -83,10 +85,10 @@ impl core::fmt::Display for NoProxy {
         for (number, entry) in self.entries.iter().enumerate() {
             f.write_str(if number == 0 { "" } else { "," })?;
             match (&entry.hosts, entry.port) {
-                (NoProxyHosts::All, _) => f.write_str("*")?,
-                (NoProxyHosts::Name(name), _) => write!(f, ".{name}.")?,
-                (NoProxyHosts::Network(network, bits), Some(_)) => write!(f, "[{network}]/{bits}")?,
-                (NoProxyHosts::Network(network, bits), None) => write!(f, "{network}/{bits}")?,
+                (NoProxyHostPattern::All, _) => f.write_str("*")?,
+                (NoProxyHostPattern::Name(name), _) => write!(f, ".{name}.")?,
+                (NoProxyHostPattern::Network(network, bits), Some(_)) => write!(f, "[{network}]/{bits}")?,
+                (NoProxyHostPattern::Network(network, bits), None) => write!(f, "{network}/{bits}")?,
             }
             if let Some(port) = entry.port {
                 write!(f, ":{port}")?;
@@ -112,9 +114,9 @@ fn split_port(word: &str) -> (&str, Option<u16>) {
     }
 }
 
-fn parse_hosts(word: &str) -> Option<NoProxyHosts> {
+fn parse_hosts(word: &str) -> Option<NoProxyHostPattern> {
     if word == "*" {
-        return Some(NoProxyHosts::All);
+        return Some(NoProxyHostPattern::All);
     }
     let (address, bits) = word.split_once('/').map_or((word, None), |(address, bits)| (address, Some(bits)));
     let bare = address.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(address);
@@ -125,12 +127,12 @@ fn parse_hosts(word: &str) -> Option<NoProxyHosts> {
             Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().ok()?,
             Some(_) => return None,
         };
-        return (bits <= width).then_some(NoProxyHosts::Network(network, bits));
+        return (bits <= width).then_some(NoProxyHostPattern::Network(network, bits));
     }
     // One dot at each end, as by curl.
     let name = word.strip_prefix('.').unwrap_or(word);
     let name = name.strip_suffix('.').unwrap_or(name);
-    (!name.is_empty()).then(|| NoProxyHosts::Name(name.to_ascii_lowercase()))
+    (!name.is_empty()).then(|| NoProxyHostPattern::Name(name.to_ascii_lowercase()))
 }
 
 fn is_under(name: &str, suffix: &str) -> bool {

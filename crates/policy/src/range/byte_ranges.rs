@@ -1,9 +1,9 @@
 //! Sets of present and missing bytes of a body.
 //!
 //! ```
-//! use haul_policy::range::ByteRanges;
+//! use haul_policy::range::ByteRangeSet;
 //!
-//! let mut there = ByteRanges::new();
+//! let mut there = ByteRangeSet::new();
 //! there.insert(0..100);
 //! there.insert(300..400);
 //! there.insert(100..150); // joins the first
@@ -22,14 +22,14 @@ use core::ops::Range;
 /// earlier run received. A look-up is a binary search; a change moves the ranges after it. A range
 /// occupies 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ByteRanges {
+pub struct ByteRangeSet {
     sorted: Vec<Range<u64>>,
 }
 
-impl ByteRanges {
+impl ByteRangeSet {
     /// Creates an empty set.
-    pub const fn new() -> ByteRanges {
-        ByteRanges { sorted: Vec::new() }
+    pub const fn new() -> ByteRangeSet {
+        ByteRangeSet { sorted: Vec::new() }
     }
 
     /// Adds a range and joins it with overlapping or adjacent ranges. An empty or reversed range
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn byte_ranges_are_correct_at_the_edges_of_u64() {
-        let mut spans = ByteRanges::new();
+        let mut spans = ByteRangeSet::new();
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);
         assert_eq!(spans.byte_count(), 6);
@@ -144,24 +144,24 @@ mod tests {
         assert!(spans.is_complete(u64::MAX));
         assert_eq!(spans.byte_count(), u64::MAX);
         spans.remove(0..u64::MAX);
-        assert_eq!(spans, ByteRanges::new());
+        assert_eq!(spans, ByteRangeSet::new());
     }
 
     #[test]
     #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
     fn empty_and_reversed_ranges_change_nothing() {
-        let mut spans = ByteRanges::new();
+        let mut spans = ByteRangeSet::new();
         spans.insert(5..5);
         spans.insert(9..3);
-        assert_eq!(spans, ByteRanges::new());
+        assert_eq!(spans, ByteRangeSet::new());
         spans.insert(0..10);
         spans.remove(5..5);
         spans.remove(9..3);
         assert!(spans.iter().eq(core::iter::once(0..10)));
         assert!(spans.contains_range(50..50) && spans.contains_range(9..3));
-        assert!(ByteRanges::new().is_complete(0));
-        assert_eq!((ByteRanges::new().first_gap(0, 0), ByteRanges::new().last_gap(0)), (None, None));
-        assert_eq!(ByteRanges::new().gaps(0).count(), 0);
+        assert!(ByteRangeSet::new().is_complete(0));
+        assert_eq!((ByteRangeSet::new().first_gap(0, 0), ByteRangeSet::new().last_gap(0)), (None, None));
+        assert_eq!(ByteRangeSet::new().gaps(0).count(), 0);
     }
 
     const SIZE: u64 = 48;
@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         #[test]
         fn byte_ranges_behave_like_a_bitmap(ops in vec((any::<bool>(), 0..SIZE + 4, 0..12u64), 0..40), total in 0..=SIZE) {
-            let mut spans = ByteRanges::new();
+            let mut spans = ByteRangeSet::new();
             let mut bits = vec![false; SIZE as usize + 20];
             for (add, start, length) in ops {
                 let range = start..start + length;

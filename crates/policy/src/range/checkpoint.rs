@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use haul_policy::range::checkpoint::{Checkpoint, SLOT_SIZE, latest};
-//! use haul_policy::range::{ByteRanges, Validator};
+//! use haul_policy::range::{ByteRangeSet, Validator};
 //!
 //! let mut checkpoint = Checkpoint {
 //!     identity: [7; 32],
@@ -11,7 +11,7 @@
 //!     is_synced: false,
 //!     total: 1_000_000,
 //!     validator: Validator::strong(Some(b"\"v1\""), None, None).unwrap(),
-//!     done: ByteRanges::new(),
+//!     done: ByteRangeSet::new(),
 //! };
 //! let mut slots = checkpoint.encode(1);
 //! checkpoint.done.insert(0..65_536);
@@ -57,7 +57,7 @@
 
 use core::ops::Range;
 
-use super::{ByteRanges, Validator};
+use super::{ByteRangeSet, Validator};
 
 /// The size in bytes of one checkpoint in the file: a page, which file systems usually write as a
 /// whole.
@@ -88,7 +88,7 @@ pub struct Checkpoint {
     /// The validator of the representation to which the bytes in `done` belong.
     pub validator: Validator,
     /// The received bytes, all below `total`.
-    pub done: ByteRanges,
+    pub done: ByteRangeSet,
 }
 
 impl Checkpoint {
@@ -170,7 +170,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     let identity = rest.read_array()?;
     let boot = rest.read_bytes(boot.into())?.to_vec();
     let validator = Validator::from_bytes(rest.read_bytes(validator.into())?)?;
-    let mut done = ByteRanges::new();
+    let mut done = ByteRangeSet::new();
     let mut free = 0;
     for _ in 0..count {
         let span = u64::from_le_bytes(rest.read_array()?)..u64::from_le_bytes(rest.read_array()?);

@@ -13,7 +13,7 @@
 //! A part counts only if all checks agree:
 //!
 //! ```
-//! use haul_policy::range::{ValidatorMatch, ByteRanges, Validator, content_range};
+//! use haul_policy::range::{ValidatorMatch, ByteRangeSet, Validator, content_range};
 //!
 //! let first = Validator::strong(Some(b"\"v1\""), None, None).expect("a strong entity-tag");
 //! // Range: bytes=500-999 and If-Range: "v1" were sent; this came back, with 206:
@@ -22,7 +22,7 @@
 //! let part = content_range::parse(field).expect("a valid Content-Range");
 //! assert!(part.is_exactly(500, 1000, 2000));
 //! assert_eq!(first.compare(Some(etag), None), ValidatorMatch::Same);
-//! let mut there = ByteRanges::new();
+//! let mut there = ByteRangeSet::new();
 //! there.insert(500..1000);
 //! assert_eq!(there.gaps(2000).collect::<Vec<_>>(), [0..500, 1000..2000]);
 //! ```
@@ -36,7 +36,7 @@ pub mod part_tracker;
 pub mod split_planner;
 pub mod validator;
 
-pub use byte_ranges::ByteRanges;
+pub use byte_ranges::ByteRangeSet;
 pub use checkpoint::Checkpoint;
 pub use content_range::ContentRange;
 pub use validator::{Validator, ValidatorMatch};

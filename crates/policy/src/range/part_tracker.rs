@@ -16,9 +16,9 @@
 //! together.
 //!
 //! ```
-//! use haul_policy::range::byte_ranges::ByteRanges;
+//! use haul_policy::range::byte_ranges::ByteRangeSet;
 //! use haul_policy::range::part_tracker::{PartOrder, PartTracker};
-//! let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
+//! let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
 //! let first = window.claim_for_first_stream(100);
 //! let part = window.claim_part(200, 10).unwrap();
 //! assert_eq!((part.span.clone(), window.claim_end(first)), (800..1000, Some(800)));
@@ -29,7 +29,7 @@
 
 use core::ops::Range;
 
-use super::byte_ranges::ByteRanges;
+use super::byte_ranges::ByteRangeSet;
 
 /// The order in which the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct PartTracker {
     total: u64,
     order: PartOrder,
     out: u64,
-    done: ByteRanges,
+    done: ByteRangeSet,
     claims: Vec<PartClaim>,
     next_id: usize,
 }
@@ -74,7 +74,7 @@ struct PartClaim {
 
 impl PartTracker {
     /// Creates the tracker of a body of `total` bytes, of which `done` are present.
-    pub fn new(total: u64, done: ByteRanges, order: PartOrder) -> PartTracker {
+    pub fn new(total: u64, done: ByteRangeSet, order: PartOrder) -> PartTracker {
         PartTracker { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn parts_for_a_pipe_stay_within_memory_limit() {
-        let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 1000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 1000 });
         let first = window.claim_for_first_stream(500);
         assert_eq!(window.claim_part(300, 1), None, "all of it is the first stream's");
         window.shorten_first_claim(first, 700);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn released_parts_are_claimed_first() {
-        let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
         let part = window.claim_part(1000, 1).unwrap();
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn first_stream_claim_extends_over_unclaimed_bytes() {
-        let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
         let part = window.claim_part(1000, 1).unwrap();
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn bytes_left_to_claim_exclude_claimed_parts() {
-        let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(500);
         assert_eq!(window.bytes_left_to_claim(), 9500);
         window.shorten_first_claim(first, 700);
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn file_parts_halve_the_first_streams_claim() {
-        let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
+        let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
         let first = window.claim_for_first_stream(0);
         let sizes: Vec<_> =
             std::iter::from_fn(|| window.claim_part(400, 20)).map(|part| part.span.end - part.span.start).collect();
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn missing_ranges_of_earlier_runs_are_claimed() {
-        let mut done = ByteRanges::new();
+        let mut done = ByteRangeSet::new();
         done.insert(0..100);
         done.insert(500..800);
         let mut window = PartTracker::new(1000, done, PartOrder::Anywhere);
@@ -293,10 +293,10 @@ mod tests {
         ) {
             let total = 5000;
             let order = if in_order { PartOrder::InOrder { ahead: 1500 } } else { PartOrder::Anywhere };
-            let mut window = PartTracker::new(total, ByteRanges::new(), order);
+            let mut window = PartTracker::new(total, ByteRangeSet::new(), order);
             let first = window.claim_for_first_stream(0);
             let mut live = vec![first];
-            let mut got = ByteRanges::new();
+            let mut got = ByteRangeSet::new();
             for (step, number) in steps {
                 match step {
                     0 => window.shorten_first_claim(first, number * 10),
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn only_the_first_stream_extends_its_claim() {
-        let mut window = PartTracker::new(10_000, ByteRanges::new(), PartOrder::InOrder { ahead: 5000 });
+        let mut window = PartTracker::new(10_000, ByteRangeSet::new(), PartOrder::InOrder { ahead: 5000 });
         let first = window.claim_for_first_stream(0);
         window.shorten_first_claim(first, 1000);
         let part = window.claim_part(1000, 1).unwrap();
@@ -348,7 +348,7 @@ mod tests {
             (PartOrder::Anywhere, 1000..1449, 1150..1450),
         ] {
             for (total, expected) in [(1449, whole), (1450, cut)] {
-                let mut window = PartTracker::new(total, ByteRanges::new(), order);
+                let mut window = PartTracker::new(total, ByteRangeSet::new(), order);
                 let first = window.claim_for_first_stream(0);
                 window.shorten_first_claim(first, 1000);
                 assert_eq!(window.claim_part(300, 1).unwrap().span, expected, "{order:?}");
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn only_the_first_claim_is_shortened() {
-        let mut window = PartTracker::new(3000, ByteRanges::new(), PartOrder::Anywhere);
+        let mut window = PartTracker::new(3000, ByteRangeSet::new(), PartOrder::Anywhere);
         let first = window.claim_for_first_stream(0);
         let part = window.claim_part(1000, 1).unwrap();
         window.shorten_first_claim(part.id, 2500);

@@ -21,13 +21,13 @@ pub(super) const NETRC: &str =
 const PROXY_SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ModelPeer {
+pub(super) struct ModelOrigin {
     pub(super) tls: bool,
     pub(super) host: usize,
     pub(super) port: u16,
 }
 
-impl ModelPeer {
+impl ModelOrigin {
     pub(super) fn url(self, userinfo: &str, spelling: usize) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{userinfo}{}:{}/p", HOSTS[self.host][spelling], self.port)
@@ -65,7 +65,7 @@ impl ModelUserOptions {
 
     /// Returns the index of the proxy for a peer. The flag is true if the proxy forwards the
     /// request, so that it can read all of it. `None` without a proxy.
-    fn proxy(&self, peer: ModelPeer) -> Option<(usize, bool)> {
+    fn proxy(&self, peer: ModelOrigin) -> Option<(usize, bool)> {
         let which = usize::from(peer.tls);
         let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
         let direct = self.no_proxy.iter().any(|host| *host == peer.host || (*host, peer.host) == (0, 1));
@@ -90,7 +90,7 @@ pub(super) struct ModelSetCookie {
 }
 
 impl ModelSetCookie {
-    pub(super) fn field(self, from: ModelPeer, number: usize) -> String {
+    pub(super) fn field(self, from: ModelOrigin, number: usize) -> String {
         let own = HOSTS[from.host][0];
         let domain = match self.domain {
             DomainAttribute::None => String::new(),
@@ -104,7 +104,7 @@ impl ModelSetCookie {
 
     /// Returns the indexes of the hosts that may receive the cookie; `None` if the client must
     /// refuse the cookie.
-    fn audience(self, from: ModelPeer) -> Option<Vec<usize>> {
+    fn audience(self, from: ModelOrigin) -> Option<Vec<usize>> {
         let below = |host: usize| if host == 0 { vec![0, 1] } else { vec![host] };
         if self.secure && !from.is_private() {
             return None;
@@ -122,7 +122,7 @@ impl ModelSetCookie {
 /// A response in the model: a redirect that sets cookies.
 #[derive(Clone, Debug)]
 pub(super) struct ModelRedirect {
-    pub(super) peer: ModelPeer,
+    pub(super) peer: ModelOrigin,
     pub(super) spelling: usize,
     /// True if the Location is only a path, so that the peer stays the same.
     pub(super) stays: bool,
@@ -132,7 +132,7 @@ pub(super) struct ModelRedirect {
 }
 
 impl ModelRedirect {
-    pub(super) fn location(&self, from: ModelPeer) -> (String, ModelPeer) {
+    pub(super) fn location(&self, from: ModelOrigin) -> (String, ModelOrigin) {
         if self.stays {
             return ("/q".to_owned(), from);
         }
@@ -144,9 +144,9 @@ impl ModelRedirect {
 /// The model: it determines which receiver may read which secret after the redirects so far.
 pub(super) struct SecretsModel<'w> {
     world: &'w ModelUserOptions,
-    first: ModelPeer,
-    from: ModelPeer,
-    peer: ModelPeer,
+    first: ModelOrigin,
+    from: ModelOrigin,
+    peer: ModelOrigin,
     /// True if a server has put its own userinfo into a URL. Requests to the first origin may then
     /// contain that userinfo instead of the one that the user gave.
     foreign_user: bool,
@@ -154,15 +154,15 @@ pub(super) struct SecretsModel<'w> {
 }
 
 impl<'w> SecretsModel<'w> {
-    pub(super) fn new(world: &'w ModelUserOptions, first: ModelPeer) -> SecretsModel<'w> {
+    pub(super) fn new(world: &'w ModelUserOptions, first: ModelOrigin) -> SecretsModel<'w> {
         SecretsModel { world, first, from: first, peer: first, foreign_user: false, cookies: Vec::new() }
     }
 
-    pub(super) fn peer(&self) -> ModelPeer {
+    pub(super) fn peer(&self) -> ModelOrigin {
         self.peer
     }
 
-    pub(super) fn moved(&mut self, to: ModelPeer, userinfo: bool) {
+    pub(super) fn moved(&mut self, to: ModelOrigin, userinfo: bool) {
         (self.from, self.peer) = (self.peer, to);
         self.foreign_user |= userinfo;
     }

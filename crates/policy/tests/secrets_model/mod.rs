@@ -10,7 +10,7 @@ mod expected_secrets;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::Target;
-use haul_policy::auth::{Credentials, NetrcMode, UserCredentials, credentials_for_target};
+use haul_policy::auth::{Credentials, GivenCredentials, NetrcMode, credentials_for_target};
 use haul_policy::cookie::CookieStore;
 use haul_policy::proxy::socks::{SocksDestination, SocksHandshake, SocksStep};
 use haul_policy::proxy::{Proxy, ProxyEnvironment, ProxyMode, absolute_form_target, connect_fields, forward_fields};
@@ -19,7 +19,7 @@ use haul_policy::secrets::fields_to_send;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use expected_secrets::{DomainAttribute, HOSTS, ModelPeer, ModelRedirect, ModelSetCookie, ModelUserOptions, NETRC};
+use expected_secrets::{DomainAttribute, HOSTS, ModelOrigin, ModelRedirect, ModelSetCookie, ModelUserOptions, NETRC};
 
 const NOW: u64 = 1_800_000_000;
 
@@ -55,7 +55,7 @@ fn messages(
     let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
     let netrc = if world.netrc { NetrcMode::Optional(NETRC.as_bytes()) } else { NetrcMode::Off };
     let given =
-        UserCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), negotiate: false, netrc };
+        GivenCredentials { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), negotiate: false, netrc };
     let identity = credentials_for_target(&given, target, secrets, downgraded).unwrap();
     let own = [("X-Api-Key".to_owned(), b"api-key".to_vec())];
     let mut fields: Vec<(String, Vec<u8>)> = fields_to_send(&own, secrets).cloned().collect();
@@ -96,7 +96,7 @@ fn socks(proxy: &Proxy, target: &Target) -> String {
     String::from_utf8_lossy(&told).into_owned()
 }
 
-fn run(world: &ModelUserOptions, first: ModelPeer, steps: &[ModelRedirect]) -> Result<(), TestCaseError> {
+fn run(world: &ModelUserOptions, first: ModelOrigin, steps: &[ModelRedirect]) -> Result<(), TestCaseError> {
     let variable = |name: &str| match name {
         "http_proxy" => world.proxy_url(0),
         "https_proxy" => world.proxy_url(1),
@@ -138,9 +138,9 @@ fn worlds() -> impl Strategy<Value = ModelUserOptions> {
     })
 }
 
-fn peers() -> impl Strategy<Value = ModelPeer> {
+fn peers() -> impl Strategy<Value = ModelOrigin> {
     (any::<bool>(), 0..HOSTS.len(), prop_oneof![3 => Just(None), 1 => Just(Some(8080))])
-        .prop_map(|(tls, host, port)| ModelPeer { tls, host, port: port.unwrap_or(if tls { 443 } else { 80 }) })
+        .prop_map(|(tls, host, port)| ModelOrigin { tls, host, port: port.unwrap_or(if tls { 443 } else { 80 }) })
 }
 
 fn steps() -> impl Strategy<Value = Vec<ModelRedirect>> {

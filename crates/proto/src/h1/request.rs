@@ -20,12 +20,12 @@ pub(crate) struct RequestProperties {
     /// True if the request's TE field lists a coding, so that the response may use transfer codings
     /// other than chunked (RFC 9110 §10.1.4).
     pub(crate) asks_coding: bool,
-    missing: MissingFields,
+    missing: MissingBodyFields,
 }
 
 /// The fields that the request head needs and that the caller did not supply.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-struct MissingFields {
+struct MissingBodyFields {
     length: Option<u64>,
     chunked: bool,
     expect: bool,
@@ -48,8 +48,10 @@ pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result
     } else {
         check_fields(request.fields)?;
     }
-    let mut missing =
-        MissingFields { expect: request.expect_continue && request.body.has_bytes(), ..MissingFields::default() };
+    let mut missing = MissingBodyFields {
+        expect: request.expect_continue && request.body.has_bytes(),
+        ..MissingBodyFields::default()
+    };
     match request.body {
         BodyLength::None => {}
         BodyLength::Known(length) => missing.length = Some(length),

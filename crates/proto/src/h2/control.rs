@@ -4,7 +4,7 @@ use super::error::FrameFault;
 use super::frame::{self, FRAME_SIZES, FrameHeader, MAX_WINDOW, flag, setting};
 use super::machine::H2Machine;
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, RequestId, ResetReason};
-use crate::exchange::{ResponsePhase, UploadState};
+use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::time::Timestamp;
 use alloc::vec::Vec;
 
@@ -226,7 +226,7 @@ impl H2Machine {
         {
             self.clocks.holding -= 1;
             if !wanted {
-                stream.upload = UploadState::Abandoned;
+                stream.upload = RemainingRequestBody::Abandoned;
             }
         }
     }

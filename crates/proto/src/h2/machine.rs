@@ -18,7 +18,7 @@ use super::{
     CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
     ResetReason,
 };
-use crate::exchange::{ResponsePhase, UploadState};
+use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::flood_counts::FloodCounts;
 use crate::hpack::{HpackDecoder, HpackEncoder, OpenHeaderBlock};
 use crate::open_streams::OpenStreams;
@@ -172,8 +172,8 @@ impl H2Machine {
         self.start_clocks(now);
         let id = self.next_id;
         self.next_id += 2;
-        let upload = UploadState::new(request.body);
-        let hold = request.expect_continue && upload != UploadState::Finished;
+        let upload = RemainingRequestBody::new(request.body);
+        let hold = request.expect_continue && upload != RemainingRequestBody::Finished;
         self.clocks.holding += u32::from(hold);
         let start = self.output.end_position();
         let out = self.output.append_buffer();
@@ -181,7 +181,7 @@ impl H2Machine {
         out.resize(place + frame::HEADER_LENGTH, 0);
         let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
         request_section::write_request(request, &facts, &mut block, &mut self.name);
-        frame::split_into_frames(place, id, upload == UploadState::Finished, self.peer.max_frame, out);
+        frame::split_into_frames(place, id, upload == RemainingRequestBody::Finished, self.peer.max_frame, out);
         self.streams.insert(
             id,
             RequestStreamState {

@@ -11,7 +11,7 @@ use super::frame::{self, FrameHeader, flag, kind};
 use super::header_blocks::PartialHeaderBlock;
 use super::machine::H2Machine;
 use super::{CloseReason, ErrorCode, FloodKind, H2Error, H2Event, H2Step, RequestId};
-use crate::exchange::{ResponsePhase, UploadState};
+use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::field_section::{DecodedFieldSection, FieldSectionSizeHint};
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
@@ -312,7 +312,7 @@ impl H2Machine {
     pub(super) fn complete_response(&mut self, id: u32, trailers: Option<DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(DecodedFieldSection::into_fields);
-        let unfinished = stream.upload != UploadState::Finished;
+        let unfinished = stream.upload != RemainingRequestBody::Finished;
         if unfinished && stream.reads_on {
             // A server that wants no more of the request says so by RST_STREAM (RFC 9113 §8.1).
             (stream.phase, stream.trailers) = (ResponsePhase::Ended, trailers);

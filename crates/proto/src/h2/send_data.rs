@@ -3,7 +3,7 @@
 use super::frame::{self, flag, kind};
 use super::machine::{H2Machine, stream_id};
 use super::{CloseReason, RequestError, RequestId};
-use crate::exchange::UploadState;
+use crate::exchange::RemainingRequestBody;
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section;
 
@@ -21,10 +21,10 @@ impl H2Machine {
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
         let window = self.send_window.min(stream.send_window).max(0) as u64;
         match stream.upload {
-            UploadState::Finished | UploadState::Abandoned => None,
+            RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => None,
             _ if stream.hold_until.is_some() || self.is_over() => Some(0),
-            UploadState::Known { left } => Some(left.min(room).min(window)),
-            UploadState::Open => Some(room.min(window)),
+            RemainingRequestBody::Known { left } => Some(left.min(room).min(window)),
+            RemainingRequestBody::Open => Some(room.min(window)),
         }
     }
 
@@ -39,7 +39,7 @@ impl H2Machine {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let number = stream_id(id);
         let Some(stream) = self.streams.get(number) else { return Err(RequestError::UnknownRequest) };
-        if let UploadState::Known { left } = stream.upload
+        if let RemainingRequestBody::Known { left } = stream.upload
             && data.len() as u64 > left
         {
             return Err(RequestError::BodyTooLong { expected: left });
@@ -82,13 +82,13 @@ impl H2Machine {
             return 0;
         }
         out.truncate(payload + n);
-        if let UploadState::Known { left } = &mut stream.upload {
+        if let RemainingRequestBody::Known { left } = &mut stream.upload {
             *left -= n as u64;
             if *left == 0 {
-                stream.upload = UploadState::Finished;
+                stream.upload = RemainingRequestBody::Finished;
             }
         }
-        let finished = stream.upload == UploadState::Finished;
+        let finished = stream.upload == RemainingRequestBody::Finished;
         let flags = if finished { flag::END_STREAM } else { 0 };
         out[at..payload].copy_from_slice(&frame::header(n, kind::DATA, flags, number));
         stream.send_window -= n as i64;
@@ -108,12 +108,12 @@ impl H2Machine {
         let number = stream_id(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.missing_body_error(id)) };
         match stream.upload {
-            UploadState::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
-            UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
-            UploadState::Finished | UploadState::Abandoned => Ok(()),
-            UploadState::Open => {
+            RemainingRequestBody::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            RemainingRequestBody::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => Ok(()),
+            RemainingRequestBody::Open => {
                 request_section::check_trailers(trailers)?;
-                stream.upload = UploadState::Finished;
+                stream.upload = RemainingRequestBody::Finished;
                 let held = stream.hold_until.take().is_some();
                 self.clocks.holding -= u32::from(held);
                 let out = self.output.append_buffer();

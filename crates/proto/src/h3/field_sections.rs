@@ -2,7 +2,7 @@
 
 use super::machine::H3Machine;
 use super::{H3Error, H3ErrorCode, H3Event, H3FloodKind, RequestId};
-use crate::exchange::{AnnouncedBody, ResponsePhase, UploadState};
+use crate::exchange::{AnnouncedBody, RemainingRequestBody, ResponsePhase};
 use crate::field_section::{FieldSectionKind, FieldSectionReader};
 use crate::framing::ResponseFramingContext;
 use crate::head::{Fields, ProtocolVersion, ResponseHead};
@@ -127,7 +127,7 @@ impl H3Machine {
             if !is_last {
                 self.abandon_response(id, H3ErrorCode::REQUEST_CANCELLED);
             }
-            if self.requests.get(id).is_some_and(|stream| stream.upload != UploadState::Finished) {
+            if self.requests.get(id).is_some_and(|stream| stream.upload != RemainingRequestBody::Finished) {
                 self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
             }
             self.remove_finished_request(id);
@@ -143,7 +143,7 @@ impl H3Machine {
         {
             self.holding -= 1;
             if !is_wanted {
-                stream.upload = UploadState::Abandoned;
+                stream.upload = RemainingRequestBody::Abandoned;
             }
         }
     }

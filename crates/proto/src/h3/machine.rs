@@ -16,10 +16,10 @@ use super::peer_streams::{H3PeerSettings, ServerStreams};
 use super::request_stream::H3RequestStream;
 use super::varint;
 use super::{
-    CloseReason, H3Command, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3ResetReason, H3SendStream, H3Step,
-    RequestError, RequestHead, RequestId,
+    CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3ResetReason, H3SendStream, H3Step,
+    H3StreamAbort, RequestError, RequestHead, RequestId,
 };
-use crate::exchange::{ResponsePhase, UploadState};
+use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::field_section::FieldSectionSizeHint;
 use crate::flood_counts::FloodCounts;
 use crate::open_streams::OpenStreams;
@@ -47,7 +47,7 @@ pub struct H3Machine {
     pub(crate) peer: H3PeerSettings,
     /// Events that [`H3Machine::step`] returns before it reads more input.
     pub(crate) due: VecDeque<H3Event>,
-    pub(crate) commands: VecDeque<H3Command>,
+    pub(crate) commands: VecDeque<H3StreamAbort>,
     pub(crate) closing: Option<CloseReason>,
     /// The lowest stream identifier that the peer's GOAWAY refuses; the largest number before a
     /// GOAWAY.
@@ -142,13 +142,13 @@ impl H3Machine {
         }
         let max_head = self.peer.max_head.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
         let facts = request_section::check_request(request, max_head)?;
-        let upload = UploadState::new(request.body);
-        let hold = request.expect_continue && upload != UploadState::Finished;
+        let upload = RemainingRequestBody::new(request.body);
+        let hold = request.expect_continue && upload != RemainingRequestBody::Finished;
         self.holding += u32::from(hold);
         self.encoder.begin_section();
         request_section::write_request(request, &facts, &mut self.encoder, &mut self.name);
         self.outputs.add_request(stream);
-        self.finish_request_section(stream, upload == UploadState::Finished);
+        self.finish_request_section(stream, upload == RemainingRequestBody::Finished);
         self.requests.insert(
             stream,
             H3RequestStream {
@@ -238,7 +238,7 @@ impl H3Machine {
     /// Returns the next command for a QUIC stream: to reset it or to stop reading it. Call this
     /// after every round of calls. If the stream has ended in the meantime, the command has no
     /// effect.
-    pub fn next_command(&mut self) -> Option<H3Command> {
+    pub fn next_command(&mut self) -> Option<H3StreamAbort> {
         self.commands.pop_front()
     }
 
@@ -278,13 +278,13 @@ impl H3Machine {
     /// Resets the sending half of a request's stream, unless the request was sent completely.
     pub(crate) fn abandon_upload(&mut self, id: u64, code: H3ErrorCode) {
         if self.outputs.drop_request(id) {
-            self.commands.push_back(H3Command::ResetStream { id: RequestId(id), code });
+            self.commands.push_back(H3StreamAbort::ResetStream { id: RequestId(id), code });
         }
     }
 
     /// Stops reading a request's stream, with STOP_SENDING.
     pub(crate) fn abandon_response(&mut self, id: u64, code: H3ErrorCode) {
-        self.commands.push_back(H3Command::StopSending { stream: id, code });
+        self.commands.push_back(H3StreamAbort::StopSending { stream: id, code });
         self.decoder.cancel_stream(id, self.outputs.decoder.buffer.append_buffer());
     }
 

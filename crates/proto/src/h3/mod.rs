@@ -95,7 +95,7 @@ pub use crate::request::{BodyLength, RequestError, RequestHead};
 pub use crate::response_error::ResponseError;
 pub use error::{H3Error, H3FloodKind, H3FrameFault, H3StreamFault};
 pub use error_code::H3ErrorCode;
-pub use event::{H3Command, H3Event, H3Output, H3ResetReason, H3SendStream, H3Step};
+pub use event::{H3Event, H3Output, H3ResetReason, H3SendStream, H3Step, H3StreamAbort};
 pub use flood_limits::H3FloodLimits;
 pub use machine::H3Machine;
 

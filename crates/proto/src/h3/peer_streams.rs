@@ -4,7 +4,7 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, H3FrameReader, kind, setting, stream_type};
 use super::machine::H3Machine;
 use super::{
-    CloseReason, H3Command, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3StreamFault,
+    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3StreamAbort, H3StreamFault,
     RequestId, varint,
 };
 use crate::h2::ErrorCode;
@@ -119,7 +119,7 @@ impl H3Machine {
             _ => {
                 self.tally.count(now, H3FloodKind::UnknownStream)?;
                 let code = H3ErrorCode::STREAM_CREATION_ERROR;
-                self.commands.push_back(H3Command::StopSending { stream: id, code });
+                self.commands.push_back(H3StreamAbort::StopSending { stream: id, code });
                 (ServerStream::Unwanted, false)
             }
         };

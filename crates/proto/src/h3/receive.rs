@@ -9,7 +9,7 @@ use super::{
     H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3SendStream, H3Step, H3StreamFault,
     RequestId,
 };
-use crate::exchange::{ResponsePhase, UploadState};
+use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::borrow::Cow;
@@ -250,13 +250,13 @@ impl H3Machine {
     /// exchange is complete.
     pub(crate) fn complete_response(&mut self, id: u64) {
         let Some(stream) = self.requests.get_mut(id) else { return };
-        let is_unfinished = matches!(stream.upload, UploadState::Known { .. } | UploadState::Open);
+        let is_unfinished = matches!(stream.upload, RemainingRequestBody::Known { .. } | RemainingRequestBody::Open);
         if is_unfinished && stream.reads_on {
             // A server that wants no more of the request says so by STOP_SENDING (RFC 9114 §4.1).
             stream.phase = ResponsePhase::Ended;
             return;
         }
-        if stream.upload != UploadState::Finished {
+        if stream.upload != RemainingRequestBody::Finished {
             // The rest of a refused request is useless.
             self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
         }
@@ -316,8 +316,8 @@ impl H3Machine {
         if stream.phase == ResponsePhase::Ended {
             // The peer has answered, and wants no more of the request (RFC 9114 §4.1).
             self.remove_finished_request(id);
-        } else if stream.upload != UploadState::Finished {
-            stream.upload = UploadState::Abandoned;
+        } else if stream.upload != RemainingRequestBody::Finished {
+            stream.upload = RemainingRequestBody::Abandoned;
             self.holding -= u32::from(stream.hold_until.take().is_some());
         }
         Ok(())

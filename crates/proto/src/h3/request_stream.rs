@@ -1,7 +1,7 @@
 //! The state of one open request: the receiving half of its stream, and its upload.
 
 use super::frame::H3FrameReader;
-use crate::exchange::{ResponsePhase, UploadState};
+use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::framing::ResponseFramingContext;
 use crate::head::Fields;
 use crate::time::Timestamp;
@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 #[derive(Debug)]
 pub(crate) struct H3RequestStream {
     pub(crate) response_to: ResponseFramingContext,
-    pub(crate) upload: UploadState,
+    pub(crate) upload: RemainingRequestBody,
     /// The time at which the wait for `100 Continue` ends; `None` if the request's body does not
     /// wait.
     pub(crate) hold_until: Option<Timestamp>,

@@ -3,7 +3,7 @@
 use super::frame::{self, kind};
 use super::machine::H3Machine;
 use super::{RequestError, RequestId};
-use crate::exchange::UploadState;
+use crate::exchange::RemainingRequestBody;
 use crate::request_section;
 
 /// The maximum number of unsent bytes in the output of a request; with more, no further bytes of
@@ -19,10 +19,10 @@ impl H3Machine {
         let stream = self.requests.get(id.0)?;
         let room = OUTPUT_LIMIT.saturating_sub(self.outputs.pending_bytes(id.0).unwrap_or(OUTPUT_LIMIT)) as u64;
         match stream.upload {
-            UploadState::Finished | UploadState::Abandoned => None,
+            RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => None,
             _ if stream.hold_until.is_some() || self.has_failed_or_ended() => Some(0),
-            UploadState::Known { left } => Some(left.min(room)),
-            UploadState::Open => Some(room),
+            RemainingRequestBody::Known { left } => Some(left.min(room)),
+            RemainingRequestBody::Open => Some(room),
         }
     }
 
@@ -32,7 +32,7 @@ impl H3Machine {
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let Some(stream) = self.requests.get_mut(id.0) else { return Err(RequestError::UnknownRequest) };
-        if let UploadState::Known { left } = stream.upload
+        if let RemainingRequestBody::Known { left } = stream.upload
             && data.len() as u64 > left
         {
             return Err(RequestError::BodyTooLong { expected: left });
@@ -41,13 +41,13 @@ impl H3Machine {
         if data.is_empty() {
             return Ok(0);
         }
-        if let UploadState::Known { left } = &mut stream.upload {
+        if let RemainingRequestBody::Known { left } = &mut stream.upload {
             *left -= data.len() as u64;
             if *left == 0 {
-                stream.upload = UploadState::Finished;
+                stream.upload = RemainingRequestBody::Finished;
             }
         }
-        let finished = stream.upload == UploadState::Finished;
+        let finished = stream.upload == RemainingRequestBody::Finished;
         self.outputs.append(id.0, finished, |out| {
             frame::header(kind::DATA, data.len() as u64, out);
             out.extend_from_slice(data);
@@ -64,12 +64,12 @@ impl H3Machine {
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.missing_body_error(id)) };
         match stream.upload {
-            UploadState::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
-            UploadState::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
-            UploadState::Finished | UploadState::Abandoned => Ok(()),
-            UploadState::Open => {
+            RemainingRequestBody::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            RemainingRequestBody::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => Ok(()),
+            RemainingRequestBody::Open => {
                 request_section::check_trailers(trailers)?;
-                stream.upload = UploadState::Finished;
+                stream.upload = RemainingRequestBody::Finished;
                 let is_held = stream.hold_until.take().is_some();
                 self.holding -= u32::from(is_held);
                 if trailers.is_empty() {

@@ -1,7 +1,7 @@
 //! Decodes field sections into field lines (RFC 9204 §4.5), and executes the insertions that the
 //! peer requests (§4.3).
 
-use super::instruction::{self, EncoderInstruction, InstructionName};
+use super::instruction::{self, EncoderInstruction, InsertedFieldName};
 use super::{QpackError, QpackFault, integer, static_table};
 use crate::dynamic_table::{DynamicTable, ENTRY_OVERHEAD};
 use crate::field_coding::{DecodedFieldLine, push_table_line};
@@ -111,12 +111,12 @@ impl QpackDecoder {
             }
             EncoderInstruction::Insert { ref name, ref value } => {
                 match *name {
-                    InstructionName::Static(index) => self.entry.extend_from_slice(static_entry(index)?.0),
-                    InstructionName::Dynamic(index) => {
+                    InsertedFieldName::Static(index) => self.entry.extend_from_slice(static_entry(index)?.0),
+                    InsertedFieldName::Dynamic(index) => {
                         let (name, _) = entry_at_relative_index(&self.table, self.table.insert_count(), index)?;
                         self.entry.extend_from_slice(name);
                     }
-                    InstructionName::Literal(ref text) => text.decode(&mut self.entry)?,
+                    InsertedFieldName::Literal(ref text) => text.decode(&mut self.entry)?,
                 }
                 let length = self.entry.len();
                 value.decode(&mut self.entry)?;

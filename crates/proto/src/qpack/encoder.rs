@@ -28,7 +28,7 @@ struct UnacknowledgedSection {
 
 /// The section that is being encoded.
 #[derive(Default, Debug)]
-struct UnfinishedSection {
+struct SectionBeingEncoded {
     lines: Vec<u8>,
     required: u64,
     lowest: Option<u64>,
@@ -50,7 +50,7 @@ pub struct QpackEncoder {
     /// The number of insertions that the peer has acknowledged.
     known_received: u64,
     unacknowledged: VecDeque<UnacknowledgedSection>,
-    open: UnfinishedSection,
+    open: SectionBeingEncoded,
     /// Hashes of the fields that were sent once and are not in a table.
     seen: [u32; REMEMBERED_FIELDS],
     next_seen: usize,
@@ -70,7 +70,7 @@ impl QpackEncoder {
             announced: false,
             known_received: 0,
             unacknowledged: VecDeque::new(),
-            open: UnfinishedSection::default(),
+            open: SectionBeingEncoded::default(),
             seen: [0; REMEMBERED_FIELDS],
             next_seen: 0,
             instructions: Vec::new(),
@@ -130,7 +130,7 @@ impl QpackEncoder {
     /// Ends the section, and appends it to `out`. The section must be sent on the QUIC stream
     /// `stream`.
     pub fn finish_section(&mut self, stream: u64, out: &mut Vec<u8>) {
-        let UnfinishedSection { required, lowest, base, .. } = self.open;
+        let SectionBeingEncoded { required, lowest, base, .. } = self.open;
         match lowest {
             // No entry is referred to, and the Base does not matter.
             None => out.extend_from_slice(&[0, 0]),

@@ -27,7 +27,7 @@ impl InstructionString<'_> {
 
 /// The name of an entry to insert.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum InstructionName<'a> {
+pub(super) enum InsertedFieldName<'a> {
     /// The name of the static entry with this index.
     Static(u64),
     /// The name of the dynamic entry with this index; 0 is the newest.
@@ -40,7 +40,7 @@ pub(super) enum InstructionName<'a> {
 pub(super) enum EncoderInstruction<'a> {
     Capacity(u64),
     Insert {
-        name: InstructionName<'a>,
+        name: InsertedFieldName<'a>,
         value: InstructionString<'a>,
     },
     /// Inserts a copy of the dynamic entry with this index; 0 is the newest.
@@ -58,11 +58,12 @@ pub(super) fn encoder_instruction<'a>(
     Ok(match first {
         0x80.. => {
             let index = integer(input, 6)?;
-            let name = if first & 0x40 != 0 { InstructionName::Static(index) } else { InstructionName::Dynamic(index) };
+            let name =
+                if first & 0x40 != 0 { InsertedFieldName::Static(index) } else { InsertedFieldName::Dynamic(index) };
             EncoderInstruction::Insert { name, value: string(input, 7, capacity)? }
         }
         0x40.. => {
-            let name = InstructionName::Literal(string(input, 5, capacity)?);
+            let name = InsertedFieldName::Literal(string(input, 5, capacity)?);
             EncoderInstruction::Insert { name, value: string(input, 7, capacity)? }
         }
         0x20.. => EncoderInstruction::Capacity(integer(input, 5)?),

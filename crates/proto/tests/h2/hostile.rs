@@ -2,7 +2,7 @@
 //! error, whether its bytes arrive at once or one by one.
 
 use super::peer::{
-    CONTINUATION, DATA, END, GOAWAY, H2Observation, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM,
+    CONTINUATION, DATA, END, GOAWAY, H2RecordedEvent, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM,
     SETTINGS, WHOLE, WINDOW_UPDATE, answer, asked, block, body, data, feed, frame, frames, get, go_away, headers,
     padded, rst, settings, settings_ack, window_update, with,
 };
@@ -23,7 +23,7 @@ fn refused_raw(class: &str, wire: &[u8], error: H2Error) {
     for cuts in [&[][..], &cuts] {
         let mut conn = asked(H2Config::default(), &get(), 3);
         let seen = feed(&mut conn, wire, cuts);
-        assert_eq!(seen.last(), Some(&H2Observation::Error(error)), "{class}");
+        assert_eq!(seen.last(), Some(&H2RecordedEvent::Error(error)), "{class}");
         assert_eq!(
             conn.step(Timestamp(0), &mut [0; 9]),
             Err(H2Error::Response(ResponseError::Closed(CloseReason::Broken))),
@@ -47,10 +47,10 @@ fn reset_for(class: &str, method: &'static str, wire: &[Vec<u8>], error: H2Error
     for cuts in [&[][..], &cuts] {
         let mut conn = asked(H2Config::default(), &with(method, BodyLength::None), 2);
         let seen = feed(&mut conn, &wire, cuts);
-        let expected = H2Observation::Reset(1, ResetReason::Violation(error), false);
+        let expected = H2RecordedEvent::Reset(1, ResetReason::Violation(error), false);
         assert!(seen.contains(&expected), "{class}: {seen:?}");
-        assert!(!seen.iter().any(|seen| matches!(seen, H2Observation::Complete(1, _))), "{class}: no false success");
-        assert_eq!(seen.last(), Some(&H2Observation::Complete(3, None)), "{class}: the next one is well");
+        assert!(!seen.iter().any(|seen| matches!(seen, H2RecordedEvent::Complete(1, _))), "{class}: no false success");
+        assert_eq!(seen.last(), Some(&H2RecordedEvent::Complete(3, None)), "{class}: the next one is well");
         let told = (RST_STREAM, 0, 1, error.code().0.to_be_bytes().to_vec());
         assert!(frames(conn.output()).contains(&told), "{class}: the peer is told");
         assert!(error.to_string().starts_with("server "), "{class}: says who is to blame: {error}");
@@ -72,9 +72,9 @@ fn h2_frame_of_the_largest_size_is_accepted() {
         let frames = [headers(1, 0, OK), frame(DATA, END, 1, &vec![b'x'; length])];
         answer(&mut asked(config, &get(), 1), &frames).pop()
     };
-    assert_eq!(last(20_000), Some(H2Observation::Complete(1, None)));
+    assert_eq!(last(20_000), Some(H2RecordedEvent::Complete(1, None)));
     let error = H2Error::FrameSize { kind: DATA, length: 20_001 };
-    assert_eq!(last(20_001), Some(H2Observation::Error(error)));
+    assert_eq!(last(20_001), Some(H2RecordedEvent::Error(error)));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn data_after_reset_stays_within_the_old_window() {
     answer(&mut conn, &[headers(1, 0, OK)]);
     conn.reset(RequestId(1), ErrorCode::CANCEL);
     assert_eq!(feed(&mut conn, &data(1, 0, &[0; 20_000]), &[]), [], "as much as the window was");
-    let fault = H2Observation::Error(H2Error::Frame(FrameFault::ClosedStream));
+    let fault = H2RecordedEvent::Error(H2Error::Frame(FrameFault::ClosedStream));
     assert_eq!(feed(&mut conn, &data(1, 0, b"x"), &[]), [fault]);
 }
 
@@ -302,7 +302,7 @@ fn truncated_h2_body_is_delivered_before_its_error() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let seen = feed(&mut conn, &wire, &[]);
     let short = ResetReason::Violation(H2Error::Length { expected: 5, got: 4 });
-    assert!(seen.ends_with(&[body(1, b"hell"), H2Observation::Reset(1, short, false)]), "{seen:?}");
+    assert!(seen.ends_with(&[body(1, b"hell"), H2RecordedEvent::Reset(1, short, false)]), "{seen:?}");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn h2_heads_and_trailers_above_limits_are_refused() {
     let large = H2Config { max_frame_size: 1 << 20, ..H2Config::default() };
     let seen = answer(&mut asked(large, &get(), 1), &long);
     let error = H2Error::Response(ResponseError::TrailersTooLarge { limit: 65_536 });
-    assert_eq!(seen.last(), Some(&H2Observation::Reset(1, ResetReason::Violation(error), false)));
+    assert_eq!(seen.last(), Some(&H2RecordedEvent::Reset(1, ResetReason::Violation(error), false)));
 }
 
 /// Only the header of the frame arrives: nothing of a block that is too large is buffered.
@@ -347,9 +347,9 @@ fn large_block_is_refused_at_its_frame_header() {
         let wire = [settings(&[]), frame(HEADERS, WHOLE | END, 1, &vec![0; length])[..9].to_vec()].concat();
         feed(&mut asked(H2Config { limits, ..H2Config::default() }, &get(), 1), &wire, &[]).pop()
     };
-    assert_eq!(last(1_000), Some(H2Observation::Settings(100)));
+    assert_eq!(last(1_000), Some(H2RecordedEvent::Settings(100)));
     let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });
-    assert_eq!(last(1_001), Some(H2Observation::Error(error)));
+    assert_eq!(last(1_001), Some(H2RecordedEvent::Error(error)));
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn h2_interim_heads_above_the_limit_are_refused() {
     let mut conn = asked(H2Config { limits, ..H2Config::default() }, &get(), 1);
     let seen = answer(&mut conn, &vec![headers(1, 0, &[(":status", "102"), ("x", &"v".repeat(57))]); 9]);
     let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 1_000 });
-    assert_eq!(seen.last(), Some(&H2Observation::Reset(1, ResetReason::Violation(error), false)));
+    assert_eq!(seen.last(), Some(&H2RecordedEvent::Reset(1, ResetReason::Violation(error), false)));
     assert_eq!(seen.len(), 8, "seven of 132 bytes fit");
 }
 
@@ -390,7 +390,7 @@ fn hpack_table_stays_correct_after_refused_heads() {
             frame(HEADERS, WHOLE | END, 5, &[0x88, 0xbe, 0xbf]),
         ],
     );
-    let Some(H2Observation::Head(5, text, _)) = seen.get(1) else { panic!("{seen:?}") };
+    let Some(H2RecordedEvent::Head(5, text, _)) = seen.get(1) else { panic!("{seen:?}") };
     assert_eq!(text, b"HTTP/2 200 \r\nz: w\r\nx: y\r\n\r\n");
 }
 
@@ -409,5 +409,5 @@ fn h2_input_just_within_the_limits_is_accepted() {
             frame(HEADERS, WHOLE | END, 3, &[&[0x88][..], &block(&[("a", "")]).repeat(5_000)].concat()),
         ],
     );
-    assert_eq!(seen.iter().filter(|seen| matches!(seen, H2Observation::Complete(..))).count(), 2);
+    assert_eq!(seen.iter().filter(|seen| matches!(seen, H2RecordedEvent::Complete(..))).count(), 2);
 }

@@ -2,7 +2,7 @@
 //! cut.
 
 use super::peer::{
-    CONTINUATION, END, H2Observation, HEADERS, PADDED, PING, PRIORITY, WHOLE, asked, block, data, feed, frame, get,
+    CONTINUATION, END, H2RecordedEvent, HEADERS, PADDED, PING, PRIORITY, WHOLE, asked, block, data, feed, frame, get,
     go_away, headers, padded, rst, settings, settings_ack, window_update,
 };
 use haul_proto::h2::{ErrorCode, FrameFault, H2Config, H2Error, ResetReason};
@@ -67,7 +67,7 @@ fn sessions() -> Vec<Vec<u8>> {
     ]
 }
 
-fn session(wire: &[u8], cuts: &[usize]) -> (Vec<H2Observation>, Vec<u8>) {
+fn session(wire: &[u8], cuts: &[usize]) -> (Vec<H2RecordedEvent>, Vec<u8>) {
     let mut conn = asked(H2Config::default(), &get(), 3);
     let seen = feed(&mut conn, wire, cuts);
     (seen, conn.output().to_vec())
@@ -93,24 +93,24 @@ fn h2_input_byte_by_byte_gives_same_events() {
 
 #[test]
 fn h2_test_sessions_cover_every_frame_type() {
-    let seen: Vec<Vec<H2Observation>> = sessions().iter().map(|wire| session(wire, &[]).0).collect();
+    let seen: Vec<Vec<H2RecordedEvent>> = sessions().iter().map(|wire| session(wire, &[]).0).collect();
     let complete =
-        |seen: &[H2Observation]| seen.iter().filter(|event| matches!(event, H2Observation::Complete(..))).count();
+        |seen: &[H2RecordedEvent]| seen.iter().filter(|event| matches!(event, H2RecordedEvent::Complete(..))).count();
     assert_eq!(complete(&seen[0]), 3);
     assert_eq!(complete(&seen[1]), 2);
-    assert_eq!(seen[1].last(), Some(&H2Observation::GoAway(3, ErrorCode::NO_ERROR)));
-    assert!(seen[1].contains(&H2Observation::Complete(1, Some(b"digest: abc\r\netag: \r\n\r\n".to_vec()))));
+    assert_eq!(seen[1].last(), Some(&H2RecordedEvent::GoAway(3, ErrorCode::NO_ERROR)));
+    assert!(seen[1].contains(&H2RecordedEvent::Complete(1, Some(b"digest: abc\r\netag: \r\n\r\n".to_vec()))));
     let violations =
-        seen[2].iter().filter(|event| matches!(event, H2Observation::Reset(_, ResetReason::Violation(_), false)));
+        seen[2].iter().filter(|event| matches!(event, H2RecordedEvent::Reset(_, ResetReason::Violation(_), false)));
     assert_eq!(violations.count(), 2);
-    let errors: Vec<Option<&H2Observation>> = seen[2..].iter().map(|seen| seen.last()).collect();
+    let errors: Vec<Option<&H2RecordedEvent>> = seen[2..].iter().map(|seen| seen.last()).collect();
     assert_eq!(
         errors,
         [
-            Some(&H2Observation::Error(H2Error::Frame(FrameFault::Padding))),
-            Some(&H2Observation::Error(H2Error::Frame(FrameFault::Padding))),
-            Some(&H2Observation::Error(H2Error::NotHttp2 { http1: true })),
-            Some(&H2Observation::Error(H2Error::Frame(FrameFault::IdleStream))),
+            Some(&H2RecordedEvent::Error(H2Error::Frame(FrameFault::Padding))),
+            Some(&H2RecordedEvent::Error(H2Error::Frame(FrameFault::Padding))),
+            Some(&H2RecordedEvent::Error(H2Error::NotHttp2 { http1: true })),
+            Some(&H2RecordedEvent::Error(H2Error::Frame(FrameFault::IdleStream))),
             None
         ]
     );

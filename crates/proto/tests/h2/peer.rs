@@ -140,7 +140,7 @@ pub(crate) fn asked(config: H2Config, request: &RequestHead<'_>, count: usize) -
 /// An event of an HTTP/2 connection, in a form that does not depend on how the input was cut:
 /// adjacent body events of one response are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum H2Observation {
+pub(crate) enum H2RecordedEvent {
     Settings(u32),
     Interim(u64, Vec<u8>),
     Head(u64, Vec<u8>, BodyFraming),
@@ -153,8 +153,8 @@ pub(crate) enum H2Observation {
 
 /// Passes `wire` to the connection in pieces and returns the events. Each number in `cuts` (in
 /// rising order) is an offset at which a new piece begins. Bodies are released at once.
-pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2Observation> {
-    let mut seen: Vec<H2Observation> = Vec::new();
+pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2RecordedEvent> {
+    let mut seen: Vec<H2RecordedEvent> = Vec::new();
     let mut from = 0;
     for to in cuts.iter().copied().chain([wire.len()]) {
         let mut piece = wire[from..to].to_vec();
@@ -164,7 +164,7 @@ pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2O
             let step = match conn.step(Timestamp(0), &mut piece[at..]) {
                 Ok(step) => step,
                 Err(error) => {
-                    seen.push(H2Observation::Error(error));
+                    seen.push(H2RecordedEvent::Error(error));
                     return seen;
                 }
             };
@@ -175,26 +175,26 @@ pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2O
                     assert_eq!(at, piece.len(), "all input is consumed");
                     break;
                 }
-                H2Event::Settings { max_concurrent } => seen.push(H2Observation::Settings(max_concurrent)),
-                H2Event::Interim { id, head } => seen.push(H2Observation::Interim(id.0, head.raw().to_vec())),
+                H2Event::Settings { max_concurrent } => seen.push(H2RecordedEvent::Settings(max_concurrent)),
+                H2Event::Interim { id, head } => seen.push(H2RecordedEvent::Interim(id.0, head.raw().to_vec())),
                 H2Event::Head { id, head, framing } => {
-                    seen.push(H2Observation::Head(id.0, head.raw().to_vec(), framing))
+                    seen.push(H2RecordedEvent::Head(id.0, head.raw().to_vec(), framing))
                 }
                 H2Event::Body { id, range } => {
                     assert!(!range.is_empty() && range.end <= step.consumed);
                     conn.release(Timestamp(0), id, range.len() as u64);
                     match seen.last_mut() {
-                        Some(H2Observation::Body(last, bytes)) if *last == id.0 => {
+                        Some(H2RecordedEvent::Body(last, bytes)) if *last == id.0 => {
                             bytes.extend_from_slice(&input[range])
                         }
-                        _ => seen.push(H2Observation::Body(id.0, input[range].to_vec())),
+                        _ => seen.push(H2RecordedEvent::Body(id.0, input[range].to_vec())),
                     }
                 }
                 H2Event::Complete { id, trailers } => {
-                    seen.push(H2Observation::Complete(id.0, trailers.map(|trailers| trailers.raw().to_vec())));
+                    seen.push(H2RecordedEvent::Complete(id.0, trailers.map(|trailers| trailers.raw().to_vec())));
                 }
-                H2Event::Reset { id, reason, retryable } => seen.push(H2Observation::Reset(id.0, reason, retryable)),
-                H2Event::GoAway { last: RequestId(last), code } => seen.push(H2Observation::GoAway(last, code)),
+                H2Event::Reset { id, reason, retryable } => seen.push(H2RecordedEvent::Reset(id.0, reason, retryable)),
+                H2Event::GoAway { last: RequestId(last), code } => seen.push(H2RecordedEvent::GoAway(last, code)),
                 other => panic!("an event that is not known here: {other:?}"),
             }
         }
@@ -203,21 +203,21 @@ pub(crate) fn feed(conn: &mut H2Machine, wire: &[u8], cuts: &[usize]) -> Vec<H2O
 }
 
 /// Passes the server's SETTINGS and these frames to the connection, and returns the events.
-pub(crate) fn answer(conn: &mut H2Machine, frames: &[Vec<u8>]) -> Vec<H2Observation> {
+pub(crate) fn answer(conn: &mut H2Machine, frames: &[Vec<u8>]) -> Vec<H2RecordedEvent> {
     let wire = [settings(&[]), frames.concat()].concat();
     let mut seen = feed(conn, &wire, &[]);
-    assert_eq!(seen.remove(0), H2Observation::Settings(100));
+    assert_eq!(seen.remove(0), H2RecordedEvent::Settings(100));
     seen
 }
 
-pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H2Observation {
-    H2Observation::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
+pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H2RecordedEvent {
+    H2RecordedEvent::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
 }
 
-pub(crate) fn body(id: u64, bytes: &[u8]) -> H2Observation {
-    H2Observation::Body(id, bytes.to_vec())
+pub(crate) fn body(id: u64, bytes: &[u8]) -> H2RecordedEvent {
+    H2RecordedEvent::Body(id, bytes.to_vec())
 }
 
-pub(crate) fn complete(id: u64) -> H2Observation {
-    H2Observation::Complete(id, None)
+pub(crate) fn complete(id: u64) -> H2RecordedEvent {
+    H2RecordedEvent::Complete(id, None)
 }

@@ -1,7 +1,7 @@
 //! Tests of HTTP/2 requests: their encoding, their bodies, and the reasons to refuse them.
 
 use super::peer::{
-    CONTINUATION, DATA, END, H2Observation, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
+    CONTINUATION, DATA, END, H2RecordedEvent, HEADERS, RST_STREAM, WHOLE, answer, asked, block, complete, data, feed,
     get, headers, rst, sent, settings, window_update, with,
 };
 use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Machine, RequestError, RequestHead, RequestId, ResetReason};
@@ -285,10 +285,10 @@ fn early_success_does_not_end_the_h2_upload() {
     // behind the end.
     assert_eq!(feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::NO_ERROR), &[]), [complete(1)]);
     let seen = feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::CANCEL), &[]);
-    assert_eq!(seen, [H2Observation::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
+    assert_eq!(seen, [H2RecordedEvent::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
     for behind in [data(1, 0, b"x"), headers(1, END, &[("a", "b")])] {
         let seen = feed(&mut answered(BodyLength::Known(9)), &behind, &[]);
-        assert!(matches!(seen[..], [H2Observation::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
+        assert!(matches!(seen[..], [H2RecordedEvent::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
     }
 }
 
@@ -297,7 +297,7 @@ fn h2_connect_opens_a_tunnel() {
     let mut conn = asked(H2Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
     let seen =
         answer(&mut conn, &[headers(1, 0, &[(":status", "200"), ("content-length", "3")]), data(1, 0, b"hello")]);
-    assert_eq!(seen[1], H2Observation::Body(1, b"hello".to_vec()));
+    assert_eq!(seen[1], H2RecordedEvent::Body(1, b"hello".to_vec()));
     assert_eq!(conn.send_body(RequestId(1), b"and back"), Ok(8));
     assert_eq!(feed(&mut conn, &data(1, END, b""), &[]), [complete(1)]);
 }

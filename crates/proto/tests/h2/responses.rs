@@ -1,7 +1,7 @@
 //! Tests of HTTP/2 responses, alone and in parallel.
 
 use super::peer::{
-    END, GOAWAY, H2Observation, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data, feed,
+    END, GOAWAY, H2RecordedEvent, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, answer, asked, body, complete, data, feed,
     frame, get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
 };
 use haul_proto::ResponseError;
@@ -97,7 +97,7 @@ fn h2_interim_heads_precede_the_final_head() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let early = [(":status", "103"), ("link", "</x>")];
     let seen = answer(&mut conn, &[headers(1, 0, &early), headers(1, 0, &early), headers(1, END, OK)]);
-    let interim = H2Observation::Interim(1, b"HTTP/2 103 \r\nlink: </x>\r\n\r\n".to_vec());
+    let interim = H2RecordedEvent::Interim(1, b"HTTP/2 103 \r\nlink: </x>\r\n\r\n".to_vec());
     let last = head(1, "HTTP/2 200 \n\n", BodyFraming::Length(0));
     assert_eq!(seen, [interim.clone(), interim, last, complete(1)]);
 }
@@ -107,7 +107,7 @@ fn number_of_h2_requests_respects_the_peers_limit() {
     let mut conn = asked(H2Config::default(), &get(), 100);
     assert!(!conn.can_enqueue());
     assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
-    assert_eq!(feed(&mut conn, &settings(&[(3, 101)]), &[]), [H2Observation::Settings(101)]);
+    assert_eq!(feed(&mut conn, &settings(&[(3, 101)]), &[]), [H2RecordedEvent::Settings(101)]);
     assert_eq!(conn.enqueue(Timestamp(0), &get()), Ok(RequestId(201)));
     assert!(!conn.can_enqueue());
     feed(&mut conn, &settings(&[(3, 50)]), &[]);
@@ -141,7 +141,7 @@ fn refused_and_reset_h2_requests_are_reported() {
             rst(5, ErrorCode::NO_ERROR),
         ],
     );
-    let reset = |id, code, retryable| H2Observation::Reset(id, ResetReason::Peer(code), retryable);
+    let reset = |id, code, retryable| H2RecordedEvent::Reset(id, ResetReason::Peer(code), retryable);
     assert_eq!(seen[0], reset(1, ErrorCode::REFUSED_STREAM, true));
     assert_eq!(seen[3], reset(3, ErrorCode::INTERNAL_ERROR, false));
     assert_eq!(seen[4], reset(5, ErrorCode::HTTP_1_1_REQUIRED, false));
@@ -156,9 +156,9 @@ fn refused_request_with_a_response_is_not_retryable() {
         &mut conn,
         &[head(1), rst(1, ErrorCode::REFUSED_STREAM), head(3), go_away(1, ErrorCode::ENHANCE_YOUR_CALM)],
     );
-    assert!(seen.contains(&H2Observation::Reset(1, ResetReason::Peer(ErrorCode::REFUSED_STREAM), false)), "{seen:?}");
+    assert!(seen.contains(&H2RecordedEvent::Reset(1, ResetReason::Peer(ErrorCode::REFUSED_STREAM), false)), "{seen:?}");
     let reason = ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM);
-    assert_eq!(seen.last(), Some(&H2Observation::Reset(3, reason, false)));
+    assert_eq!(seen.last(), Some(&H2RecordedEvent::Reset(3, reason, false)));
 }
 
 #[test]
@@ -166,12 +166,12 @@ fn received_goaway_lets_earlier_requests_finish() {
     let mut conn = asked(H2Config::default(), &get(), 4);
     let last = 0x7fff_ffff;
     let seen = answer(&mut conn, &[headers(1, 0, OK), go_away(last, ErrorCode::NO_ERROR)]);
-    assert_eq!(seen[1..], [H2Observation::GoAway(u64::from(last), ErrorCode::NO_ERROR)], "a warning");
+    assert_eq!(seen[1..], [H2RecordedEvent::GoAway(u64::from(last), ErrorCode::NO_ERROR)], "a warning");
     let reason = CloseReason::GoAway(ErrorCode::NO_ERROR);
     assert_eq!(conn.enqueue(Timestamp(0), &get()), Err(RequestError::Closed(reason)));
     let seen = feed(&mut conn, &go_away(3, ErrorCode::ENHANCE_YOUR_CALM), &[]);
-    let left_out = |id| H2Observation::Reset(id, ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM), true);
-    assert_eq!(seen, [H2Observation::GoAway(3, ErrorCode::ENHANCE_YOUR_CALM), left_out(5), left_out(7)]);
+    let left_out = |id| H2RecordedEvent::Reset(id, ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM), true);
+    assert_eq!(seen, [H2RecordedEvent::GoAway(3, ErrorCode::ENHANCE_YOUR_CALM), left_out(5), left_out(7)]);
     let seen = feed(&mut conn, &[data(1, END, b"x"), headers(3, END, OK)].concat(), &[]);
     assert_eq!((seen.first(), seen.last()), (Some(&body(1, b"x")), Some(&complete(3))));
     assert_eq!(conn.close_reason(), Some(CloseReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM)));
@@ -237,7 +237,7 @@ fn stream_reset_within_a_frame_drops_later_events() {
 fn h2_pings_and_settings_are_acknowledged() {
     let mut conn = asked(H2Config::default(), &get(), 1);
     let seen = answer(&mut conn, &[frame(PING, 0, 0, b"abcdefgh"), settings(&[(1, 0), (5, 20_000)])]);
-    assert_eq!(seen, [H2Observation::Settings(100)]);
+    assert_eq!(seen, [H2RecordedEvent::Settings(100)]);
     assert_eq!(
         sent(&mut conn),
         [(SETTINGS, 1, 0, vec![]), (PING, 1, 0, b"abcdefgh".to_vec()), (SETTINGS, 1, 0, vec![])]

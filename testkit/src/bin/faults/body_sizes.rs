@@ -17,7 +17,7 @@ pub(crate) const MAX_RSS: u64 = 32 << 20;
 const SLOW_RATE: u64 = 1_000_000;
 
 /// The result of one download by haul: exit code, output and peak memory.
-pub(crate) struct BodySizeRun {
+pub(crate) struct BodySizeResult {
     pub(crate) name: String,
     pub(crate) equal: bool,
     pub(crate) code: Option<i32>,
@@ -27,7 +27,7 @@ pub(crate) struct BodySizeRun {
     said: String,
 }
 
-impl BodySizeRun {
+impl BodySizeResult {
     pub(crate) fn is_right(&self) -> bool {
         self.equal && self.code == Some(0) && self.rss <= MAX_RSS
     }
@@ -45,7 +45,7 @@ impl BodySizeRun {
     }
 }
 
-pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
+pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeResult>> {
     let mut out = Vec::new();
     for &size in &bench.options.sizes {
         let plan = FaultPlan { size, seed: size, ..FaultPlan::default() };
@@ -76,7 +76,13 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<Vec<BodySizeRun>> {
 /// Downloads the source once under the conditions in `bits`, which is a sum: 4 stands for TLS, 2
 /// for a file instead of a pipe, and 1 for a single stream. If `reader` is given, it is the rate in
 /// bytes a second at which the pipe is read.
-fn run_once(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reader: Option<u64>) -> Result<BodySizeRun> {
+fn run_once(
+    bench: &FaultRunner,
+    plan: &FaultPlan,
+    source: &str,
+    bits: u8,
+    reader: Option<u64>,
+) -> Result<BodySizeResult> {
     let (tls, to_file, one_stream) = (bits & 4 != 0, bits & 2 != 0, bits & 1 != 0);
     let name = format!("{}-{bits}-{}", plan.size, reader.unwrap_or(0));
     let path = bench.origin.serve(&name, plan.clone());
@@ -101,7 +107,7 @@ fn run_once(bench: &FaultRunner, plan: &FaultPlan, source: &str, bits: u8, reade
     }
     let sha256 = content_checker::hex(&checker.finish().sha256);
     bench.origin.remove_plan(&name);
-    Ok(BodySizeRun {
+    Ok(BodySizeResult {
         name: format!(
             "{} bytes/{}/{}/{}{}",
             plan.size,

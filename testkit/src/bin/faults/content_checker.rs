@@ -102,7 +102,7 @@ pub(crate) fn hex(digest: &Digest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use testkit::faulty::ContentChange;
+    use testkit::faulty::ContentChangeTrigger;
 
     use super::*;
 
@@ -115,8 +115,12 @@ mod tests {
 
     #[test]
     fn checker_distinguishes_prefix_whole_and_mixture() {
-        let plan =
-            FaultPlan { size: 100, change: Some(ContentChange::Bytes(5)), new_size: Some(90), ..FaultPlan::default() };
+        let plan = FaultPlan {
+            size: 100,
+            change: Some(ContentChangeTrigger::Bytes(5)),
+            new_size: Some(90),
+            ..FaultPlan::default()
+        };
         let (old, new) = (BytePattern::new(1).slice(0, 100), BytePattern::new(2).slice(0, 100));
         assert_eq!(found(&plan, &old), (true, true));
         assert_eq!(found(&plan, &old[..99]), (true, false));

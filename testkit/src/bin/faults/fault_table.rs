@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, ContentChange, EtagKind, FaultPlan, WrongContentRange};
+use testkit::faulty::{
+    BodyBreak, BodyBreakOffset, BreakKind, ContentChangeTrigger, EtagKind, FaultPlan, WrongContentRange,
+};
 use testkit::rng::Rng;
 
 /// A row of the fault table: a fault of the origin, and the acceptable results of haul.
@@ -292,38 +294,38 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     // Other content.
     fault("change", "other content after the offset, said by 200", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.change = Some(ContentChange::Bytes(c.offset));
+        p.change = Some(ContentChangeTrigger::Bytes(c.offset));
     }),
     fault("change-206", "other content after the offset, sent as a part with the new ETag", RANGE_CODES, |c, p| {
         c.add_close(p);
-        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
+        (p.change, p.ignore_if_range) = (Some(ContentChangeTrigger::Bytes(c.offset)), true);
     }),
     fault("change-size", "other content of another size, said by 200", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.change = Some(ContentChange::Bytes(c.offset));
+        p.change = Some(ContentChangeTrigger::Bytes(c.offset));
         p.new_size = Some(p.size.saturating_add_signed(c.nonzero_difference(5000)));
     }),
     fault("change-size-206", "other content of another size, sent as a part", RANGE_CODES, |c, p| {
         c.add_close(p);
-        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
+        (p.change, p.ignore_if_range) = (Some(ContentChangeTrigger::Bytes(c.offset)), true);
         p.new_size = Some(p.size.saturating_add_signed(c.nonzero_difference(5000)));
     }),
     fault("change-at-once", "other content from the second request on, nothing breaks", RANGE_CODES, |_, p| {
-        p.change = Some(ContentChange::Requests(1));
+        p.change = Some(ContentChangeTrigger::Requests(1));
     }),
     fault("change-in-time", "other content after a moment, and a cut", RANGE_CODES, |c, p| {
         c.add_close(p);
-        p.change = Some(ContentChange::Time(Duration::from_millis(c.random_up_to(400))));
+        p.change = Some(ContentChangeTrigger::Time(Duration::from_millis(c.random_up_to(400))));
         p.ignore_if_range = c.rng.below(2) == 0;
     }),
     fault("change-weak", "the same with weak ETags", RANGE_CODES, |c, p| {
         c.add_close(p);
-        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
+        (p.change, p.ignore_if_range) = (Some(ContentChangeTrigger::Bytes(c.offset)), true);
         p.etag = EtagKind::Weak;
     }),
     fault("change-dated", "the same with Last-Modified alone", RANGE_CODES, |c, p| {
         c.add_close(p);
-        (p.change, p.ignore_if_range) = (Some(ContentChange::Bytes(c.offset)), true);
+        (p.change, p.ignore_if_range) = (Some(ContentChangeTrigger::Bytes(c.offset)), true);
         p.etag = EtagKind::None;
     }),
     // Requests refused before they are processed: a reset instead of a reply, REFUSED_STREAM,

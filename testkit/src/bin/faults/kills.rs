@@ -135,12 +135,12 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<KillTally> {
 }
 
 /// The output files of one try, each with the result of checking it.
-struct KilledFiles<'a> {
+struct KilledRunFiles<'a> {
     bench: &'a FaultRunner,
     files: Vec<(String, FaultPlan, PathBuf)>,
 }
 
-impl KilledFiles<'_> {
+impl KilledRunFiles<'_> {
     fn seen(&self) -> impl Iterator<Item = FaultyRequestLog> {
         self.files.iter().map(|(name, ..)| self.bench.origin.seen(name))
     }
@@ -164,7 +164,7 @@ impl KilledFiles<'_> {
     }
 }
 
-impl Drop for KilledFiles<'_> {
+impl Drop for KilledRunFiles<'_> {
     fn drop(&mut self) {
         self.files.iter().for_each(|(name, ..)| self.bench.origin.remove_plan(name));
     }
@@ -177,7 +177,7 @@ fn run_once(bench: &FaultRunner, number: u64, base: &str) -> Result<KillTry> {
     let count = if kind == 2 { MANY_FILES } else { 1 };
     let size = options.kill_body / count;
     let dir = tempfile::tempdir_in(bench.work.path())?;
-    let mut files = KilledFiles { bench, files: Vec::new() };
+    let mut files = KilledRunFiles { bench, files: Vec::new() };
     let mut targets = Vec::new();
     for file in 0..count {
         let name = format!("kill-{number}-{file}");

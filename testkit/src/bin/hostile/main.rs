@@ -27,7 +27,7 @@ use testkit::rng::{Rng, mix};
 
 use command_lines::{HostileBodyDestination, HostileCommand};
 use options::HostileOptions;
-use tally::{ReplyTally, ReplyTry, ReplyVerdict};
+use tally::{ReplyTry, ReplyVerdict, VerdictCounts};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -46,7 +46,7 @@ fn main() -> Result<ExitCode> {
     println!("{version} · seed {} · {} replies", options.seed, options.replies);
     let work = tempfile::Builder::new().prefix("haul-hostile").tempdir_in(&options.work)?;
     let (first, last) = options.only.map_or((0, options.replies), |only| (only, only + 1));
-    let (next, tally) = (AtomicU64::new(first), Mutex::new(ReplyTally::default()));
+    let (next, tally) = (AtomicU64::new(first), Mutex::new(VerdictCounts::default()));
     let work_off = || -> Result<()> {
         loop {
             let number = next.fetch_add(1, SeqCst);

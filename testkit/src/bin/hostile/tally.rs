@@ -61,7 +61,7 @@ pub(crate) struct ReplyTry {
 
 /// The number of runs with each verdict.
 #[derive(Default)]
-pub(crate) struct ReplyTally {
+pub(crate) struct VerdictCounts {
     tried: u64,
     verdicts: BTreeMap<&'static str, u64>,
     kinds: BTreeMap<String, u64>,
@@ -72,7 +72,7 @@ pub(crate) struct ReplyTally {
     failures: Vec<String>,
 }
 
-impl ReplyTally {
+impl VerdictCounts {
     pub(crate) fn add(&mut self, tried: ReplyTry, in_full: bool) {
         self.tried += 1;
         *self.verdicts.entry(tried.verdict.name()).or_default() += 1;

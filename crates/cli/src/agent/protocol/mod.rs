@@ -10,14 +10,14 @@
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content
-//! ([`message_encoding`](super::message_encoding)). This module does no I/O: [`AgentFrameBuffer`] accepts
+//! ([`message_encoding`](super::message_encoding)). This module does no I/O: [`AgentFrameSplitter`] accepts
 //! received bytes in pieces of any size.
 //!
 //! ```
-//! use haul_cli::agent::protocol::{CallerMessage, AgentFrameBuffer};
+//! use haul_cli::agent::protocol::{CallerMessage, AgentFrameSplitter};
 //!
 //! let bytes = CallerMessage::Status.to_frame();
-//! let mut frames = AgentFrameBuffer::default();
+//! let mut frames = AgentFrameSplitter::default();
 //! frames.push(&bytes[..3]);
 //! assert!(frames.next()?.is_none());
 //! frames.push(&bytes[3..]);
@@ -68,7 +68,7 @@ pub enum AgentMessage {
     /// The final response has begun. Interim responses (1xx) are not reported.
     Began(ResponseStart),
     /// The transfer has ended, and the agent has closed the descriptor that received the body.
-    Done(Box<AgentCallResult>),
+    Done(Box<AgentTransferResult>),
     /// The agent refuses the request. It has sent nothing to the server and has written nothing to
     /// the descriptor.
     Refused,
@@ -96,7 +96,7 @@ pub struct ResponseStart {
 
 /// The result of a call, which the agent sends after the whole body.
 #[derive(Debug)]
-pub struct AgentCallResult {
+pub struct AgentTransferResult {
     /// The sizes, times and addresses of the transfer that the agent ran.
     pub facts: TransferFacts,
     /// The URL of the transfer's last request, without user and password.
@@ -104,28 +104,28 @@ pub struct AgentCallResult {
     /// The head of the final response, as received; `None` if no final response arrived.
     pub head: Option<Vec<u8>>,
     /// The error of the transfer that the agent ran; `None` if it succeeded.
-    pub error: Option<AgentCallError>,
+    pub error: Option<AgentTransferError>,
 }
 
 /// The error of a transfer that the agent ran, in the form in which the agent sends it to the
 /// caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentCallError {
+pub struct AgentTransferError {
     kind: ErrorKind,
     message: String,
     url: Option<String>,
     asked: Option<String>,
 }
 
-impl From<&Error> for AgentCallError {
+impl From<&Error> for AgentTransferError {
     fn from(error: &Error) -> Self {
         let (url, asked) = (error.url().map(str::to_owned), error.asked_url().map(str::to_owned));
         Self { kind: error.kind(), message: error.cause(), url, asked }
     }
 }
 
-impl From<AgentCallError> for Error {
-    fn from(failure: AgentCallError) -> Self {
+impl From<AgentTransferError> for Error {
+    fn from(failure: AgentTransferError) -> Self {
         let error = Error::new(failure.kind, failure.message);
         let error = match failure.url {
             Some(url) => error.with_url(url),
@@ -299,7 +299,7 @@ impl AgentMessage {
         let message = match kind {
             kind::BEGAN => Self::Began(AgentValue::decode(&mut reader)?),
             kind::DONE => {
-                let mut result = AgentCallResult::decode(&mut reader)?;
+                let mut result = AgentTransferResult::decode(&mut reader)?;
                 (result.facts.started, result.facts.phase_began) = (started, started);
                 result.facts.placed_at = started;
                 Self::Done(Box::new(result))
@@ -316,8 +316,8 @@ impl AgentMessage {
 
 frame_fields!(FileIdentity { path, metadata });
 frame_fields!(ResponseStart { head, length, total, validator });
-frame_fields!(AgentCallResult { facts, url, head, error });
-frame_fields!(AgentCallError { kind, message, url, asked });
+frame_fields!(AgentTransferResult { facts, url, head, error });
+frame_fields!(AgentTransferError { kind, message, url, asked });
 
 frame_fields! {
     TransferFacts {
@@ -379,7 +379,7 @@ impl AgentValue for ErrorKind {
     }
 }
 
-impl AgentCallResult {
+impl AgentTransferResult {
     /// Removes the head from the result and decodes it. Copies the HTTP version of the head to
     /// `facts`.
     #[must_use]
@@ -395,11 +395,11 @@ impl AgentCallResult {
 
 /// Splits the byte stream that caller or agent receives into messages (frames).
 #[derive(Debug, Default)]
-pub struct AgentFrameBuffer {
+pub struct AgentFrameSplitter {
     bytes: Vec<u8>,
 }
 
-impl AgentFrameBuffer {
+impl AgentFrameSplitter {
     /// Appends bytes that were received from the socket.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

@@ -23,7 +23,7 @@ fn began() -> ResponseStart {
     }
 }
 
-fn done(started: Instant) -> AgentCallResult {
+fn done(started: Instant) -> AgentTransferResult {
     let facts = TransferFacts {
         status: 200,
         body_bytes: 7,
@@ -34,14 +34,14 @@ fn done(started: Instant) -> AgentCallResult {
         ..TransferFacts::new(started)
     };
     let error = Error::new(ErrorKind::PeerCertificate, "no").with_url("https://h/");
-    AgentCallResult { facts, url: "https://h/".into(), head: Some(began().head), error: Some((&error).into()) }
+    AgentTransferResult { facts, url: "https://h/".into(), head: Some(began().head), error: Some((&error).into()) }
 }
 
 #[test]
 fn call_messages_survive_any_fragmentation() {
     let bytes: Vec<u8> = orders().iter().flat_map(CallerMessage::to_frame).collect();
     for cut in 0..=bytes.len() {
-        let mut frames = AgentFrameBuffer::default();
+        let mut frames = AgentFrameSplitter::default();
         let mut read = Vec::new();
         for part in [&bytes[..cut], &bytes[cut..]] {
             frames.push(part);
@@ -68,7 +68,7 @@ fn truncated_or_extended_call_message_is_malformed() {
 
 #[test]
 fn oversized_frame_is_malformed_at_once() {
-    let mut frames = AgentFrameBuffer::default();
+    let mut frames = AgentFrameSplitter::default();
     frames.push(&[&u32::try_from(MAX_FRAME + 1).unwrap().to_le_bytes()[..], &[1]].concat());
     assert_eq!(frames.next(), Err(MalformedAgentValue));
 }

@@ -8,7 +8,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, H1Deviations, Http3Policy, SpeedLimit, StallLimit};
+use haul::request::{ConnectToRule, CurlCompat, H1Deviations, Http3Policy, SpeedLimit, StallLimit, WantedContentRange};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -236,12 +236,12 @@ impl AgentValue for Validator {
     }
 }
 
-impl AgentValue for ContentSpan {
+impl AgentValue for WantedContentRange {
     fn encode(&self, writer: &mut AgentValueEncoder) {
-        matches!(self, ContentSpan::Opening(_)).encode(writer);
+        matches!(self, WantedContentRange::Opening(_)).encode(writer);
         match self {
-            ContentSpan::Opening(bytes) => bytes.encode(writer),
-            ContentSpan::Rest { from, to, total, validator } => {
+            WantedContentRange::Opening(bytes) => bytes.encode(writer),
+            WantedContentRange::Rest { from, to, total, validator } => {
                 from.encode(writer);
                 to.encode(writer);
                 total.encode(writer);
@@ -252,12 +252,12 @@ impl AgentValue for ContentSpan {
 
     fn decode(reader: &mut AgentValueDecoder<'_>) -> Result<Self, MalformedAgentValue> {
         if bool::decode(reader)? {
-            return Ok(ContentSpan::Opening(u64::decode(reader)?));
+            return Ok(WantedContentRange::Opening(u64::decode(reader)?));
         }
         let (from, to, total) = (u64::decode(reader)?, Option::<u64>::decode(reader)?, u64::decode(reader)?);
         let validator = Validator::decode(reader)?;
         let fits = from < to.unwrap_or(total) && to.is_none_or(|to| to <= total);
-        if fits { Ok(ContentSpan::Rest { from, to, total, validator }) } else { Err(MalformedAgentValue) }
+        if fits { Ok(WantedContentRange::Rest { from, to, total, validator }) } else { Err(MalformedAgentValue) }
     }
 }
 

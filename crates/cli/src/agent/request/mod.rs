@@ -24,7 +24,7 @@ mod encoded_fields;
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
 use haul::request::H1Deviations;
-use haul::state::auth::NetrcText;
+use haul::state::auth::NetrcFileUse;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::{may_send, may_send_as_curl};
 
@@ -98,7 +98,7 @@ fn can_be_sent(options: &RequestOptions) -> bool {
         || options.auth.signature.is_some()
         || options.auth.message_signature.is_some()
         || options.auth.allowed.negotiate
-        || !matches!(options.auth.netrc, NetrcText::Off);
+        || !matches!(options.auth.netrc, NetrcFileUse::Off);
     // The settings of connections that the agent takes over.
     let ConnectOptions { attempt_delay, timeout, keepalive, .. } = options.connect;
     let connects_otherwise =

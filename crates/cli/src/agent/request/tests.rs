@@ -5,7 +5,7 @@ use haul::net::dns::AddressFamily;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions};
 use haul::net::socket::TcpKeepalive;
 use haul::net::tls::{ClientIdentity, TlsOptions, TlsVersion};
-use haul::request::{ConnectToRule, ContentSpan, CurlCompat, H1Deviations, SpeedLimit, StallLimit};
+use haul::request::{ConnectToRule, CurlCompat, H1Deviations, SpeedLimit, StallLimit, WantedContentRange};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use haul_policy::range::validator::Validator;
@@ -120,7 +120,7 @@ fn request() -> AgentRequest {
         max_size: Some(1),
         limit_rate: Some(2),
         speed_limit: Some(SpeedLimit { bytes_per_second: 3, time: SECOND }),
-        span: Validator::from_bytes(b"\"x\"").map(|validator| ContentSpan::Rest {
+        span: Validator::from_bytes(b"\"x\"").map(|validator| WantedContentRange::Rest {
             from: 4,
             to: Some(6),
             total: 7,

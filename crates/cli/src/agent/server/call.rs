@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   worker ──▶ AgentCallSink ──▶ AgentCall { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
-//!                 └── ResponseStart ─▶ socket                            over: AgentCallResult when all is written and the descriptor closed
+//!                 └── ResponseStart ─▶ socket                            over: AgentTransferResult when all is written and the descriptor closed
 //! ```
 
 use std::error::Error as _;
@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haul::buffer_pool::BufferLease;
 use haul::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
-use haul::sink::{BodyInfo, Sink, TransferWaker};
+use haul::sink::{ResponseForSink, Sink, TransferWaker};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::fs::{FileType, fstat};
 
-use crate::agent::protocol::{AgentCallResult, AgentMessage, ResponseStart};
+use crate::agent::protocol::{AgentMessage, AgentTransferResult, ResponseStart};
 
 /// The maximum length, 256 KiB, of a response that the agent receives to its end after the caller
 /// has disconnected, so that the connection to the server can be reused. The transfer of a longer
@@ -131,7 +131,7 @@ impl AgentCall {
     /// Sends the result of the call's transfer to the caller.
     pub(super) fn finish(&self, outcome: &TransferOutcome) {
         let error = outcome.result.as_ref().err();
-        let done = AgentMessage::Done(Box::new(AgentCallResult {
+        let done = AgentMessage::Done(Box::new(AgentTransferResult {
             facts: (*outcome.facts).clone(),
             url: outcome.target.to_url(),
             head: outcome.head.as_ref().map(|head| head.raw().to_vec()),
@@ -240,7 +240,7 @@ fn is_broken_pipe(error: &Error) -> bool {
 }
 
 impl Sink for AgentCallSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         let began = AgentMessage::Began(ResponseStart {
             head: begin.head.raw().to_vec(),
             length: begin.length,

@@ -31,7 +31,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::protocol::{AgentFrameBuffer, AgentMessage, CallerMessage, FileIdentity};
+use super::protocol::{AgentFrameSplitter, AgentMessage, CallerMessage, FileIdentity};
 use super::request::AgentRequest;
 use super::socket::{AgentSocketPath, check_peer};
 use super::spawn;
@@ -95,7 +95,7 @@ struct AgentServer {
 /// A connection from a caller.
 struct CallerConnection {
     socket: Arc<UnixStream>,
-    frames: AgentFrameBuffer,
+    frames: AgentFrameSplitter,
     descriptors: VecDeque<OwnedFd>,
     call: Option<Arc<AgentCall>>,
     /// The event token of the descriptor that receives the body of `call`, the call in progress on
@@ -201,7 +201,7 @@ impl AgentServer {
             if watched.is_ok() {
                 let peer = CallerConnection {
                     socket: Arc::new(stream),
-                    frames: AgentFrameBuffer::default(),
+                    frames: AgentFrameSplitter::default(),
                     descriptors: VecDeque::new(),
                     call: None,
                     output_token: token + 1,

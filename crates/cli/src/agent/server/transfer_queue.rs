@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use haul::drive::worker::{HostSlotDecision, Scheduler};
+use haul::drive::worker::{FreeHostSlotUse, Scheduler};
 use haul::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use haul::transfer::Transfer;
 use haul::{Error, Result};
@@ -97,8 +97,8 @@ impl Scheduler for TransferQueue {
         self.lock().waiting.pop_front()
     }
 
-    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> HostSlotDecision {
-        HostSlotDecision::Nothing
+    fn next_for_slot(&self, _worker: usize, _slot: HostId, _now: Instant) -> FreeHostSlotUse {
+        FreeHostSlotUse::Nothing
     }
 
     fn on_finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {

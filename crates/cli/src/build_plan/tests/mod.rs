@@ -9,11 +9,11 @@ use crate::program_persona::VERSION;
 use haul::request::ConnectToRule;
 use haul_policy::auth::Credentials;
 
-/// The [`FileAccess`] of these tests. It has the files `body`, `headers`, `netrc` and `big` (with a
+/// The [`FilesAndEnvironment`] of these tests. It has the files `body`, `headers`, `netrc` and `big` (with a
 /// reported size of 5 MiB), some environment variables, and answers to password prompts.
 struct TestFileAccess;
 
-impl FileAccess for TestFileAccess {
+impl FilesAndEnvironment for TestFileAccess {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         match path.to_str() {
             Some("body") => Ok(Box::new(&b"a\r\nb\0c"[..])),

@@ -63,7 +63,7 @@ pub struct ChecksumList {
     entries: Vec<ChecksumListEntry>,
     /// The digest of a checksum list that consists of one line without a file name; `None` for any
     /// other list.
-    bare: Option<ListedChecksum>,
+    bare: Option<SupportedOrMd5Digest>,
 }
 
 impl ChecksumList {
@@ -119,8 +119,8 @@ impl ChecksumList {
     /// contradict each other.
     pub fn find(&self, path: &str) -> Result<ExpectedDigest, DigestLookupError> {
         match &self.bare {
-            Some(ListedChecksum::Known(digest)) => return Ok(digest.clone()),
-            Some(ListedChecksum::Md5) => return Err(DigestLookupError::Md5Only),
+            Some(SupportedOrMd5Digest::Known(digest)) => return Ok(digest.clone()),
+            Some(SupportedOrMd5Digest::Md5) => return Err(DigestLookupError::Md5Only),
             None => {}
         }
         if self.entries.is_empty() {
@@ -187,7 +187,7 @@ fn components_from_last(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[derive(Debug)]
 struct ChecksumListEntry {
     name: Range<usize>,
-    sum: ListedChecksum,
+    sum: SupportedOrMd5Digest,
 }
 
 /// Returns the strongest digest of these entries, which all name one file. Returns an error if two
@@ -196,7 +196,7 @@ fn single_digest(entries: &[ChecksumListEntry]) -> Option<Result<ExpectedDigest,
     let mut digests = [None; ChecksumAlgorithm::ALL.len()];
     let mut has_md5 = false;
     for entry in entries {
-        let ListedChecksum::Known(digest) = &entry.sum else {
+        let SupportedOrMd5Digest::Known(digest) = &entry.sum else {
             has_md5 = true;
             continue;
         };
@@ -214,24 +214,24 @@ struct ChecksumLine<'a> {
     /// The name of the file; `None` if the line has no name, or if the checksum is that of standard
     /// input.
     name: Option<Cow<'a, [u8]>>,
-    sum: ListedChecksum,
+    sum: SupportedOrMd5Digest,
 }
 
 #[derive(Debug)]
-enum ListedChecksum {
+enum SupportedOrMd5Digest {
     Known(ExpectedDigest),
     Md5,
 }
 
-impl ListedChecksum {
+impl SupportedOrMd5Digest {
     /// Parses a digest in hexadecimal digits. Their number determines the algorithm. Returns `None`
     /// if no algorithm has digests of this length, or if a byte is not a hexadecimal digit.
-    fn from_hex(hex: &[u8]) -> Option<ListedChecksum> {
+    fn from_hex(hex: &[u8]) -> Option<SupportedOrMd5Digest> {
         if hex.len() == 32 && hex.iter().all(u8::is_ascii_hexdigit) {
-            return Some(ListedChecksum::Md5);
+            return Some(SupportedOrMd5Digest::Md5);
         }
         let algorithm = ChecksumAlgorithm::from_digest_length(hex.len() / 2)?;
-        ExpectedDigest::from_hex(algorithm, hex).map(ListedChecksum::Known)
+        ExpectedDigest::from_hex(algorithm, hex).map(SupportedOrMd5Digest::Known)
     }
 }
 
@@ -250,10 +250,10 @@ fn parse_tagged_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let name = line.get(open + 1..close)?;
     let hex = line[close + 1..].trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let sum = match ChecksumAlgorithm::from_name(tag) {
-        Some(algorithm) => ListedChecksum::Known(ExpectedDigest::from_hex(algorithm, hex)?),
-        None if tag.eq_ignore_ascii_case("md5") => match ListedChecksum::from_hex(hex)? {
-            ListedChecksum::Md5 => ListedChecksum::Md5,
-            ListedChecksum::Known(_) => return None,
+        Some(algorithm) => SupportedOrMd5Digest::Known(ExpectedDigest::from_hex(algorithm, hex)?),
+        None if tag.eq_ignore_ascii_case("md5") => match SupportedOrMd5Digest::from_hex(hex)? {
+            SupportedOrMd5Digest::Md5 => SupportedOrMd5Digest::Md5,
+            SupportedOrMd5Digest::Known(_) => return None,
         },
         None => return None,
     };
@@ -266,7 +266,7 @@ fn parse_tagged_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
 fn parse_plain_line(line: &[u8]) -> Option<ChecksumLine<'_>> {
     let (is_escaped, line) = strip_escape_mark(line);
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let sum = ListedChecksum::from_hex(&line[..end])?;
+    let sum = SupportedOrMd5Digest::from_hex(&line[..end])?;
     let name = line[end..].trim_ascii_start();
     // The mark of a file read as binary; a name that does begin with an asterisk has a second one.
     let name = name.strip_prefix(b"*").unwrap_or(name);

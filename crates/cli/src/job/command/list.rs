@@ -27,7 +27,7 @@ pub(super) fn print(path: &Path, arguments: &JobCommandArguments) -> Result<()> 
     let shows_control = !std::io::stdout().is_terminal();
     let mut output = BufWriter::with_capacity(64 << 10, std::io::stdout().lock());
     let mut line = String::new();
-    let mut write_all = || -> std::result::Result<(), ListError> {
+    let mut write_all = || -> std::result::Result<(), JobListError> {
         let mut statement = connection.prepare(&select)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -53,26 +53,28 @@ pub(super) fn print(path: &Path, arguments: &JobCommandArguments) -> Result<()> 
     };
     match write_all() {
         Ok(()) => Ok(()),
-        Err(ListError::Database(error)) => Err(database_error(path, error)),
-        Err(ListError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(ListError::Output(error)) => Err(Error::with_source(ErrorKind::Write, "failed to write the output", error)),
+        Err(JobListError::Database(error)) => Err(database_error(path, error)),
+        Err(JobListError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        Err(JobListError::Output(error)) => {
+            Err(Error::with_source(ErrorKind::Write, "failed to write the output", error))
+        }
     }
 }
 
-enum ListError {
+enum JobListError {
     Database(rusqlite::Error),
     Output(std::io::Error),
 }
 
-impl From<rusqlite::Error> for ListError {
+impl From<rusqlite::Error> for JobListError {
     fn from(error: rusqlite::Error) -> Self {
-        ListError::Database(error)
+        JobListError::Database(error)
     }
 }
 
-impl From<std::io::Error> for ListError {
+impl From<std::io::Error> for JobListError {
     fn from(error: std::io::Error) -> Self {
-        ListError::Output(error)
+        JobListError::Output(error)
     }
 }
 

@@ -2,7 +2,7 @@
 //! `<title>`, where it is escaped. The numbers on their axes are HTML, which stays readable when a
 //! chart is narrow.
 
-use super::collect::{MAX_TIMELINE_POINTS, MAX_WATERFALL_BARS, Timeline, WaterfallBar};
+use super::collect::{MAX_TIMELINE_POINTS, MAX_WATERFALL_BARS, ThroughputTimeline, WaterfallBar};
 use super::html::{HtmlPage, group_digits, time_text};
 
 const WIDTH: f64 = 960.0;
@@ -11,7 +11,7 @@ const HEIGHT: f64 = 160.0;
 const BAR: f64 = 7.0;
 
 /// Adds the chart of the throughput, in URLs per second, over the active time of all runs.
-pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &Timeline) {
+pub(super) fn throughput_chart(page: &mut HtmlPage, timeline: &ThroughputTimeline) {
     let seconds = timeline.seconds_of_point();
     let most = timeline.done.iter().zip(&timeline.failed).map(|(done, failed)| done + failed).max().unwrap_or(0);
     if most == 0 {

@@ -30,7 +30,7 @@ pub(super) struct ReportFigures {
     pub(super) urls: u64,
     pub(super) bytes: u64,
     pub(super) attempts: u64,
-    pub(super) outcomes: BTreeMap<OutcomeKey, OutcomeFigures>,
+    pub(super) outcomes: BTreeMap<OutcomeKey, OutcomeCount>,
     pub(super) hosts: HashMap<Box<str>, HostFigures>,
     /// The figures of all hosts beyond the first [`MAX_HOSTS`].
     pub(super) other_hosts: HostFigures,
@@ -39,12 +39,12 @@ pub(super) struct ReportFigures {
     /// The slowest URLs: the time in microseconds, the URL, and the status.
     slowest: BinaryHeap<Reverse<SlowUrl>>,
     pub(super) waterfall: Vec<WaterfallBar>,
-    pub(super) timeline: Timeline,
+    pub(super) timeline: ThroughputTimeline,
 }
 
 /// The number of URLs with the same outcome, and the error message of one of them.
 #[derive(Default)]
-pub(super) struct OutcomeFigures {
+pub(super) struct OutcomeCount {
     pub(super) count: u64,
     pub(super) error: Option<String>,
 }
@@ -75,7 +75,7 @@ pub(super) struct WaterfallBar {
 
 /// The throughput over the active time: the time in which a run was active.
 #[derive(Default)]
-pub(super) struct Timeline {
+pub(super) struct ThroughputTimeline {
     /// The runs: the start and the end in milliseconds since 1970, and the active time of all
     /// earlier runs in milliseconds.
     runs: Vec<(u64, u64, u64)>,
@@ -86,7 +86,7 @@ pub(super) struct Timeline {
     pub(super) bytes: Vec<u64>,
 }
 
-impl Timeline {
+impl ThroughputTimeline {
     fn new(mut runs: Vec<(u64, u64)>) -> Self {
         runs.sort_unstable();
         let mut length = 0;
@@ -125,7 +125,7 @@ impl Timeline {
 impl ReportFigures {
     /// Collects the figures of a job.
     pub(super) fn read(connection: &Connection) -> DatabaseResult<Self> {
-        let mut figures = Self { timeline: Timeline::new(read_runs(connection)?), ..Self::default() };
+        let mut figures = Self { timeline: ThroughputTimeline::new(read_runs(connection)?), ..Self::default() };
         let mut rows = connection.prepare(
             "SELECT url, state, exit_code, status, error, size, attempts, ended, resolved_us, connected_us, \
              secured_us, first_byte_us, total_us FROM url WHERE state NOT IN ('skipped', 'queued') ORDER BY id",
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn throughput_timeline_omits_time_between_runs() {
-        let mut timeline = Timeline::new(vec![(1_000_000, 1_001_000), (9_000_000, 9_001_000)]);
+        let mut timeline = ThroughputTimeline::new(vec![(1_000_000, 1_001_000), (9_000_000, 9_001_000)]);
         assert_eq!(timeline.length, 2_000);
         timeline.add(1_000_000, false, 5);
         timeline.add(9_000_000, true, 0);

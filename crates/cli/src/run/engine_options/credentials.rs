@@ -1,6 +1,6 @@
 //! Converts the credentials of the plan to the engine's.
 
-use haul::state::auth::{AuthOptions, NegotiateOptions, NetrcText};
+use haul::state::auth::{AuthOptions, NegotiateOptions, NetrcFileUse};
 
 use crate::plan::{self, AuthArgs, NegotiateArgs};
 
@@ -14,9 +14,9 @@ pub(crate) fn auth_options(args: &AuthArgs) -> AuthOptions {
         message_signature: args.message_signature.clone(),
         negotiate: negotiate_options(&args.negotiate),
         netrc: match &args.netrc {
-            plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcText::Off,
-            plan::NetrcArg::Optional(text) => NetrcText::Optional(text.clone()),
-            plan::NetrcArg::Required(text) => NetrcText::Required(text.clone()),
+            plan::NetrcArg::Off | plan::NetrcArg::Missing => NetrcFileUse::Off,
+            plan::NetrcArg::Optional(text) => NetrcFileUse::Optional(text.clone()),
+            plan::NetrcArg::Required(text) => NetrcFileUse::Required(text.clone()),
         },
         ..AuthOptions::default()
     }

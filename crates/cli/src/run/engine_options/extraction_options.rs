@@ -2,7 +2,7 @@
 //! `--select`, `--select-json`.
 
 use haul::Result;
-use haul::extraction::{ExtractPattern, PageQuery};
+use haul::extraction::{ExtractRegexes, PageQuery};
 
 use crate::plan::StageArgs;
 
@@ -12,7 +12,7 @@ use crate::plan::StageArgs;
 /// # Errors
 /// An expression, a selector or a JSONPath is malformed.
 pub(crate) fn query_of_stage(stage: &StageArgs) -> Result<Option<PageQuery>> {
-    let matches = (!stage.extract.is_empty()).then(|| ExtractPattern::all_of(&stage.extract)).transpose()?;
+    let matches = (!stage.extract.is_empty()).then(|| ExtractRegexes::all_of(&stage.extract)).transpose()?;
     let selected = match (stage.select.as_slice(), stage.select_json.as_slice()) {
         ([], []) => return Ok(matches.map(|pattern| keep_empty_if_requested(stage, PageQuery::matches(pattern)))),
         (selectors, []) => css_query(selectors)?,

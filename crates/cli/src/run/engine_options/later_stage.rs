@@ -10,7 +10,7 @@ use haul::fleet::{BodyDestination, ExtractedValueMapper};
 use haul::sink::file::FileOptions;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::from_decoded_path;
-use haul_policy::glob::{GlobPlaceholder, fill_by_value, placeholders};
+use haul_policy::glob::{ValuePlaceholder, fill_by_value, placeholders};
 use haul_policy::output_name::{fill_url_parts, mirrored_path, no_columns};
 use haul_policy::urlencode::percent_encode;
 
@@ -19,7 +19,7 @@ use super::output_options::{
 };
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
-use crate::run::transfers::reserved_output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::virtual_host::{for_other_host, is_host_field, url_without_login};
 
 /// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
@@ -31,7 +31,7 @@ const PLACEHOLDER: &[u8] = b"{}";
 pub(crate) struct LaterStage {
     operation: UrlGroup,
     number: usize,
-    names: OutputNames,
+    names: ReservedOutputNames,
 }
 
 impl LaterStage {
@@ -45,14 +45,14 @@ impl LaterStage {
         operation: &UrlGroup,
         number: usize,
         before: Option<&PageQuery>,
-        names: &OutputNames,
+        names: &ReservedOutputNames,
     ) -> Result<Self> {
         if let OutputArg::File(template) = &operation.stages[number].output {
             for placeholder in placeholders(template.as_bytes()) {
                 let is_known = match placeholder {
-                    GlobPlaceholder::Value => true,
-                    GlobPlaceholder::Number(digits) => digits.parse() == Ok(1),
-                    GlobPlaceholder::Name(name) => {
+                    ValuePlaceholder::Value => true,
+                    ValuePlaceholder::Number(digits) => digits.parse() == Ok(1),
+                    ValuePlaceholder::Name(name) => {
                         before.is_some_and(|query| query.value_names().any(|known| known == name))
                     }
                 };

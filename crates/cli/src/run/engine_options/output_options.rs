@@ -20,7 +20,7 @@ use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored_path};
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,
 };
-use crate::run::transfers::reserved_output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 
 /// The name of the output file for `-O`, as in curl, if the URL's path does not end in a name.
 const FALLBACK_NAME: &str = "curl_response";
@@ -113,7 +113,7 @@ fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
 /// paths that URLs choose are changed.
 pub(crate) fn avoid_blocked_path(
     operation: &UrlGroup,
-    names: &OutputNames,
+    names: &ReservedOutputNames,
     output: &OutputArg,
     path: PathBuf,
 ) -> PathBuf {
@@ -175,7 +175,7 @@ pub(crate) fn options_for(
     operation: &UrlGroup,
     output: &OutputArg,
     checksum: Option<ExpectedChecksum>,
-    names: Option<&OutputNames>,
+    names: Option<&ReservedOutputNames>,
 ) -> FileOptions {
     let existing = operation.existing_file_policy(output);
     let named_by_response = is_named_by_response(operation, output);
@@ -187,7 +187,7 @@ pub(crate) fn options_for(
         name_check: names.filter(|_| is_checked).map(|names| names.path_check(existing == ExistingFilePolicy::Skip)),
         clobber: match existing {
             ExistingFilePolicy::ReplaceOwn => {
-                names.and_then(OutputNames::overwritable_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
+                names.and_then(ReservedOutputNames::overwritable_since).map_or(ClobberMode::Own, ClobberMode::OwnSince)
             }
             ExistingFilePolicy::Skip => ClobberMode::Skip,
             ExistingFilePolicy::Replace => ClobberMode::Replace,
@@ -206,15 +206,15 @@ pub(crate) fn options_for(
     }
 }
 
-/// Reserves the name of an output file for a URL in [`OutputNames`]. Returns `false` if the file
+/// Reserves the name of an output file for a URL in [`ReservedOutputNames`]. Returns `false` if the file
 /// exists and `--skip-existing` is given. Reserves nothing with `--no-clobber`, which numbers
-/// files. A name that the response chooses is reserved later, by [`OutputNames::path_check`].
+/// files. A name that the response chooses is reserved later, by [`ReservedOutputNames::path_check`].
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.
 pub(crate) fn claim_name(
     operation: &UrlGroup,
-    names: &OutputNames,
+    names: &ReservedOutputNames,
     output: &OutputArg,
     path: &Path,
     url: &str,
@@ -236,7 +236,7 @@ pub(crate) fn claim_name(
 /// Another URL of the run has already reserved the name.
 pub(crate) fn claims_name(
     operation: &UrlGroup,
-    names: &OutputNames,
+    names: &ReservedOutputNames,
     output: &OutputArg,
     file: &Path,
     url: &str,
@@ -249,7 +249,12 @@ pub(crate) fn claims_name(
 
 /// Returns true if all URLs with this output are written to `path` with the same options, and no URL
 /// reserves the name: a device that `-o` names without a placeholder, such as `/dev/null`.
-pub(crate) fn is_common_output(operation: &UrlGroup, names: &OutputNames, output: &OutputArg, path: &Path) -> bool {
+pub(crate) fn is_common_output(
+    operation: &UrlGroup,
+    names: &ReservedOutputNames,
+    output: &OutputArg,
+    path: &Path,
+) -> bool {
     let has_one_name = match output {
         OutputArg::Null => true,
         OutputArg::File(name) => !name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')),

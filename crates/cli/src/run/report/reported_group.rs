@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::plan::{RunPlan, UrlGroup};
 
 /// The URL group of a reporter.
-pub(crate) enum ReportedGroup {
+pub(crate) enum UrlGroupRef {
     /// The group at an index of the plan, without a copy.
     OfPlan(Arc<RunPlan>, usize),
     /// A copy of a group, with other settings.
     Changed(Box<UrlGroup>),
 }
 
-impl Deref for ReportedGroup {
+impl Deref for UrlGroupRef {
     type Target = UrlGroup;
 
     fn deref(&self) -> &UrlGroup {

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haul::exchange_record::ExchangeRecorder;
-use haul::fleet::{BodyDestination, FleetJob, HostStartRate, RecordContent, RecordText, StartRate, TransferReporter};
+use haul::fleet::{
+    BodyDestination, FleetJob, HostStartRate, RecordContent, StartRate, TransferReporter, WholeOrPiecewiseText,
+};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
 use haul::pagination::ListingEnd;
@@ -27,13 +29,13 @@ use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, shows_content};
 use crate::run::report::events::EventLog;
 use crate::run::report::progress::ProgressReporter;
-use crate::run::report::records::{RecordedTransfer, RowProcessing, StoredFile};
-use crate::run::report::reported_group::ReportedGroup;
+use crate::run::report::records::{RecordedTransfer, RowBuffering, StoredFile};
+use crate::run::report::reported_group::UrlGroupRef;
 use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::report::{error_message, file_metadata};
-use crate::run::transfers::reserved_output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::write_out::WriteOutValues;
 
 /// The minimum pause before a retry that haul announces, so that the user knows why nothing
@@ -42,18 +44,18 @@ const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// The reporter of one URL group (the URLs between two `--next`). It prints the result of each
 /// transfer of the group.
-pub(crate) struct Reporter {
+pub(crate) struct UrlGroupReporter {
     persona: ProgramPersona,
     shows_errors: bool,
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
-    operation: ReportedGroup,
+    operation: UrlGroupRef,
     is_silent: bool,
     with_url: bool,
     /// The maximum number of bytes of a record's content, such as a body.
     max_content: u64,
-    before: RunState,
+    before: SharedByUrlGroups,
     /// True if a file other than the response body could not be written, such as the file of
     /// `--etag-save`.
     has_unwritten_output: Arc<AtomicBool>,
@@ -62,7 +64,7 @@ pub(crate) struct Reporter {
 /// The state of a run that each URL group takes over from the previous one. `--next` separates the
 /// groups.
 #[derive(Clone, Default)]
-pub(crate) struct RunState {
+pub(crate) struct SharedByUrlGroups {
     pub(crate) urls: u64,
     pub(crate) transfers: Arc<AtomicU64>,
     /// The number of extracted values that `--then '{}'` could not fetch because they are not URLs.
@@ -74,7 +76,7 @@ pub(crate) struct RunState {
     /// `--limit-rate-total`: the limit on the transfer rate of the whole run.
     pub(crate) limit_rate_total: Option<TotalRateLimit>,
     /// The names of output files that URLs of this run have reserved.
-    pub(crate) names: OutputNames,
+    pub(crate) names: ReservedOutputNames,
     /// The output of `--events`; `None` without the option.
     pub(crate) events: Option<Arc<EventLog>>,
     /// The archive of `--warc`; `None` without the option.
@@ -86,7 +88,7 @@ pub(crate) struct RunState {
     pub(crate) job: Option<Arc<JobRun>>,
 }
 
-impl Reporter {
+impl UrlGroupReporter {
     /// Adds to the number of extracted values that `--then '{}'` could not fetch because they are
     /// not URLs.
     pub(crate) fn count_skipped_values(&self, count: u64) {
@@ -95,9 +97,9 @@ impl Reporter {
 
     pub(crate) fn new(
         global: &GlobalArgs,
-        operation: ReportedGroup,
+        operation: UrlGroupRef,
         progress: Arc<ProgressReporter>,
-        before: RunState,
+        before: SharedByUrlGroups,
     ) -> Result<Self> {
         Ok(Self {
             persona: global.persona,
@@ -116,7 +118,7 @@ impl Reporter {
 
     /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
     /// exit code of this reporter counts the failures of both.
-    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: ReportedGroup) -> Result<Self> {
+    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: UrlGroupRef) -> Result<Self> {
         let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
         Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
     }
@@ -205,7 +207,7 @@ impl Reporter {
     }
 
     /// Returns the names of output files that URLs of the run have reserved.
-    pub(crate) fn output_names(&self) -> &OutputNames {
+    pub(crate) fn output_names(&self) -> &ReservedOutputNames {
         &self.before.names
     }
 
@@ -228,7 +230,7 @@ impl Reporter {
         self.report_numbered(report, self.before.transfers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Reports the end of a transfer as [`Reporter::report`] does. `transfer` is the value of
+    /// Reports the end of a transfer as [`UrlGroupReporter::report`] does. `transfer` is the value of
     /// `%{xfer_id}` with the curl persona.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
@@ -261,7 +263,7 @@ impl Reporter {
         report: &TransferReport<'_>,
         id: Option<&str>,
         content: RecordContent,
-    ) -> Option<(RecordText, Option<String>)> {
+    ) -> Option<(WholeOrPiecewiseText, Option<String>)> {
         let checksum = content.file_checksum.as_deref();
         let transfer = RecordedTransfer { id, ..self.recorded(report, checksum)? };
         let text = transfer.json_line(content);
@@ -273,12 +275,16 @@ impl Reporter {
     ///
     /// # Errors
     /// The values cannot be arranged in rows.
-    fn csv_rows(&self, report: &TransferReport<'_>, content: &mut RecordContent) -> Option<Result<RecordText>> {
+    fn csv_rows(
+        &self,
+        report: &TransferReport<'_>,
+        content: &mut RecordContent,
+    ) -> Option<Result<WholeOrPiecewiseText>> {
         let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
         let transfer = is_csv.then(|| self.recorded(report, None))??;
         let stage = self.operation.stages.get(report.stage)?;
         let order =
-            if stage.sort || stage.unique { RowProcessing::Compared(self.max_content) } else { RowProcessing::AsFound };
+            if stage.sort || stage.unique { RowBuffering::Compared(self.max_content) } else { RowBuffering::AsFound };
         Some(transfer.rows(std::mem::take(content), self.with_url, order))
     }
 
@@ -300,9 +306,11 @@ impl Reporter {
     /// prints no records.
     pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: RecordContent) -> Result<()> {
         match self.json_line(report, None, content).map(|(text, _)| text) {
-            Some(RecordText::Whole(text)) => self.print(Some(text)),
-            Some(RecordText::Pieces(text)) => text.pieces.into_iter().try_for_each(|piece| self.print(Some(piece))),
-            Some(RecordText::Lines(lines)) => self.print(Some(lines.to_lines())),
+            Some(WholeOrPiecewiseText::Whole(text)) => self.print(Some(text)),
+            Some(WholeOrPiecewiseText::Pieces(text)) => {
+                text.pieces.into_iter().try_for_each(|piece| self.print(Some(piece)))
+            }
+            Some(WholeOrPiecewiseText::Lines(lines)) => self.print(Some(lines.to_lines())),
             None => Ok(()),
         }
     }
@@ -474,7 +482,7 @@ impl Reporter {
     }
 }
 
-impl RetryObserver for Reporter {
+impl RetryObserver for UrlGroupReporter {
     fn begins(&self, pause: &RetryPause<'_>) {
         let RetryPause { url, wait, cause, .. } = *pause;
         if let Some(events) = &self.before.events {
@@ -491,7 +499,12 @@ impl RetryObserver for Reporter {
 impl FleetReporter {
     /// Creates the reporter of all transfers of a fleet. `reporter` is the reporter of its URL
     /// group, and `methods` are the request methods of the stages.
-    pub(crate) fn new(reporter: &Arc<Reporter>, methods: Vec<String>, numbers: UrlNumbers, has_file: bool) -> Self {
+    pub(crate) fn new(
+        reporter: &Arc<UrlGroupReporter>,
+        methods: Vec<String>,
+        numbers: UrlNumbers,
+        has_file: bool,
+    ) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
         Self { reporter: Arc::clone(reporter), methods, numbers, has_file, first_transfer }
     }
@@ -534,7 +547,7 @@ impl FleetReporter {
     }
 
     /// Returns the reporter of the URL group to which a transfer belongs.
-    fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t Reporter {
+    fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t UrlGroupReporter {
         let group = job.context.as_ref().and_then(|context| context.get::<GroupReporter>());
         group.map_or(&self.reporter, |group| &group.reporter)
     }
@@ -564,19 +577,24 @@ impl TransferReporter for FleetReporter {
         None
     }
 
-    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, mut content: RecordContent) -> RecordText {
+    fn record(
+        &self,
+        job: &FleetJob,
+        outcome: &mut TransferOutcome,
+        mut content: RecordContent,
+    ) -> WholeOrPiecewiseText {
         let reporter = self.reporter_of(job);
         let rows = reporter.csv_rows(&self.report_of(job, outcome), &mut content);
         let rows = rows.transpose().unwrap_or_else(|error| {
             outcome.result = Err(error);
-            Some(RecordText::Whole(Vec::new()))
+            Some(WholeOrPiecewiseText::Whole(Vec::new()))
         });
         let report = self.report_of(job, outcome);
         self.report(job, &report);
         let id = job.id.as_deref();
         let (text, sha256) = match rows {
             Some(rows) => (rows, None),
-            None => reporter.json_line(&report, id, content).unwrap_or((RecordText::Whole(Vec::new()), None)),
+            None => reporter.json_line(&report, id, content).unwrap_or((WholeOrPiecewiseText::Whole(Vec::new()), None)),
         };
         if let Some(notes) = self.reporter.job() {
             notes.finished(job, outcome, sha256.as_deref(), true);
@@ -587,14 +605,14 @@ impl TransferReporter for FleetReporter {
 
 /// The reporter of a URL group that runs in parallel with other groups, and its request method.
 pub(crate) struct GroupReporter {
-    pub(crate) reporter: Arc<Reporter>,
+    pub(crate) reporter: Arc<UrlGroupReporter>,
     pub(crate) method: String,
 }
 
 /// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. The
 /// [`GroupReporter`] of a transfer, if there is one, reports the transfer instead.
 pub(crate) struct FleetReporter {
-    reporter: Arc<Reporter>,
+    reporter: Arc<UrlGroupReporter>,
     methods: Vec<String>,
     numbers: UrlNumbers,
     /// True if all response bodies are written to one file. The text of `-w` for each transfer is

@@ -1,7 +1,7 @@
 //! Measures the speed of a transfer, weighted towards the last seconds.
 //!
 //! ```ignore
-//! let mut rate = TransferRate::default();
+//! let mut rate = MovingAverageRate::default();
 //! rate.add_sample(Duration::from_secs(2), 10_000);
 //! assert_eq!(rate.per_second(), 5_000);
 //! ```
@@ -18,14 +18,14 @@ const AVERAGING_TIME: Duration = Duration::from_secs(15);
 
 /// The speed of a transfer, weighted towards the last seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct TransferRate {
+pub(crate) struct MovingAverageRate {
     /// The time of the last sample, measured from the beginning of the transfer.
     at: Duration,
     bytes: u64,
     per_second: f64,
 }
 
-impl TransferRate {
+impl MovingAverageRate {
     /// Adds a sample: `bytes`, the total number of bytes of the transfer at the time `at` since its
     /// beginning.
     pub(crate) fn add_sample(&mut self, at: Duration, bytes: u64) {
@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn early_transfer_rate_is_the_average() {
-        let mut once = TransferRate::default();
+        let mut once = MovingAverageRate::default();
         once.add_sample(4 * SECOND, 4_000);
-        let mut often = TransferRate::default();
+        let mut often = MovingAverageRate::default();
         for (tenth, bytes) in [(1, 700), (7, 900), (20, 900), (40, 4_000)] {
             often.add_sample(tenth * SECOND / 10, bytes);
         }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn old_transfer_rate_samples_lose_weight() {
-        let mut rate = TransferRate::default();
+        let mut rate = MovingAverageRate::default();
         let mut bytes = 0;
         for second in 1..=200 {
             bytes += if second <= 100 { 1_000_000 } else { 1_000 };
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn rate_is_zero_without_time_or_bytes() {
-        let mut rate = TransferRate::default();
+        let mut rate = MovingAverageRate::default();
         assert_eq!((rate.per_second(), rate.time_for(10)), (0, None));
         rate.add_sample(Duration::ZERO, 1_000);
-        assert_eq!(rate, TransferRate::default());
+        assert_eq!(rate, MovingAverageRate::default());
         rate.add_sample(SECOND, 1_000);
         assert_eq!((rate.time_for(10_500), rate.time_for(0)), (Some(11 * SECOND), Some(Duration::ZERO)));
         rate.add_sample(2 * SECOND, 0);

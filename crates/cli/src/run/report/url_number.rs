@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// by their source, so that all URLs of a glob have the same number.
 #[derive(Clone, Default)]
 pub(crate) struct UrlNumbers {
-    runs: Arc<Mutex<Vec<UrlNumberRange>>>,
+    runs: Arc<Mutex<Vec<TransferSourceRange>>>,
 }
 
 /// A range of transfers whose sources are either the same (a glob) or consecutive (a file of URLs).
 /// Ranges keep the memory small for millions of transfers.
-struct UrlNumberRange {
+struct TransferSourceRange {
     first: u64,
     source: u64,
     step: u64,
 }
 
-impl UrlNumberRange {
+impl TransferSourceRange {
     fn number_of_transfer(&self, transfer: u64) -> u64 {
         self.source + self.step * (transfer - self.first)
     }
@@ -36,7 +36,7 @@ impl UrlNumbers {
                 return;
             }
         }
-        runs.push(UrlNumberRange { first: transfer, source, step: 0 });
+        runs.push(TransferSourceRange { first: transfer, source, step: 0 });
     }
 
     /// Returns the index of the source from which the transfer with the index `transfer` comes.

@@ -13,7 +13,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::urlencode;
 
 use crate::checksum::{self as asked, ChecksumList, DigestLookupError, LIST_MAX};
-use crate::file_access::{FileAccess, SystemFileAccess};
+use crate::file_access::{FilesAndEnvironment, SystemFilesAndEnvironment};
 use crate::plan::UrlGroup;
 
 /// The checksum lists (SHA256SUMS) that the run has read, each with the URL or file name in the
@@ -117,7 +117,7 @@ fn read_list(client: &Client, request: &RequestOptions, target: Option<&Target>,
         return fetch_list(client, request, target, place);
     }
     let mut list = Vec::new();
-    SystemFileAccess
+    SystemFilesAndEnvironment
         .open(Path::new(place))
         .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
         .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;

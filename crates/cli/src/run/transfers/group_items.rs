@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use haul::fleet::{FleetItem, ItemContext};
+use haul::fleet::{FleetItem, ItemUserData};
 use haul::{Error, Result};
 
 use crate::plan::RunPlan;
-use crate::run::report::reported_group::ReportedGroup;
-use crate::run::report::reporter::{GroupReporter, Reporter};
+use crate::run::report::reported_group::UrlGroupRef;
+use crate::run::report::reporter::{GroupReporter, UrlGroupReporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
 use crate::run::transfers::shard_filter::ShardFilter;
@@ -22,7 +22,7 @@ pub(crate) struct GroupItems {
     plan: Arc<RunPlan>,
     groups: Range<usize>,
     /// The reporter of the first group.
-    first: Arc<Reporter>,
+    first: Arc<UrlGroupReporter>,
     /// The stores of the first group, such as cookies, which all groups share.
     stores: StateStores,
     /// The numbers of the URLs of all groups.
@@ -35,7 +35,7 @@ impl GroupItems {
     pub(crate) fn new(
         plan: &Arc<RunPlan>,
         groups: Range<usize>,
-        first: &Arc<Reporter>,
+        first: &Arc<UrlGroupReporter>,
         stores: &StateStores,
         numbers: UrlNumbers,
     ) -> Self {
@@ -45,12 +45,12 @@ impl GroupItems {
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
         let operation = &self.plan.operations[index];
-        let reported = ReportedGroup::OfPlan(Arc::clone(&self.plan), index);
+        let reported = UrlGroupRef::OfPlan(Arc::clone(&self.plan), index);
         let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, reported)?);
         let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
         let names = reporter.output_names().clone();
         let method = operation.stages[0].request.method.clone();
-        let context = Some(ItemContext::new(Arc::new(GroupReporter { reporter, method })));
+        let context = Some(ItemUserData::new(Arc::new(GroupReporter { reporter, method })));
         let requests = ItemRequestSettings { options, is_joined: true, context };
         let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
         let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);

@@ -30,19 +30,19 @@ const FILTER_PROBES: u32 = 6;
 
 /// An index from hashes to numbers. Most of its entries are in temporary files.
 #[derive(Debug)]
-pub(super) struct HashIndex {
+pub(super) struct OnDiskHashIndex {
     recent: HashMap<u64, u64>,
     runs: Vec<SortedRun>,
     max_recent: usize,
 }
 
-impl Default for HashIndex {
+impl Default for OnDiskHashIndex {
     fn default() -> Self {
         Self::with_memory(MAX_RECENT)
     }
 }
 
-impl HashIndex {
+impl OnDiskHashIndex {
     fn with_memory(max_recent: usize) -> Self {
         Self { recent: HashMap::new(), runs: Vec::new(), max_recent }
     }
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn hash_index_finds_entries_in_memory_and_files() {
-        let mut index = HashIndex::with_memory(64);
+        let mut index = OnDiskHashIndex::with_memory(64);
         for number in 0..20_000 {
             assert_eq!(index.get(hash(number)).unwrap(), None);
             index.insert(hash(number), number).unwrap();
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn hash_index_needs_two_bytes_memory_per_entry() {
-        let mut index = HashIndex::with_memory(1 << 10);
+        let mut index = OnDiskHashIndex::with_memory(1 << 10);
         (0..200_000).for_each(|number| index.insert(hash(number), number).unwrap());
         let bytes: usize = index.runs.iter().map(|run| run.filter.0.len() * 64 + run.firsts.len() * 8).sum();
         assert!(bytes < 2 * 200_000, "{bytes}");

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use haul::body::upload::BodyUpload;
 use haul::buffer_pool::{BufferLease, BufferPool};
-use haul::sink::{BodyInfo, Sink};
+use haul::sink::{ResponseForSink, Sink};
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, RequestOptions, ResponseHead, Result, Target};
@@ -29,7 +29,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::date;
 use crate::plan::{ContinueAt, StageArgs, UrlGroup};
-use crate::run::report::reporter::Reporter;
+use crate::run::report::reporter::UrlGroupReporter;
 
 /// The size in bytes of the buffer through which a local file is copied.
 const BLOCK: usize = 128 << 10;
@@ -80,7 +80,7 @@ impl LocalFile {
         request: &RequestOptions,
         uploads: bool,
         sink: Box<dyn Sink>,
-        reporter: &Reporter,
+        reporter: &UrlGroupReporter,
     ) -> TransferOutcome {
         let mut reading = LocalFileTransfer {
             request,
@@ -107,7 +107,7 @@ impl LocalFile {
 /// The state of one transfer that copies a local file to a sink.
 struct LocalFileTransfer<'a> {
     request: &'a RequestOptions,
-    reporter: &'a Reporter,
+    reporter: &'a UrlGroupReporter,
     sink: Box<dyn Sink>,
     target: &'a Target,
     head: Option<ResponseHead>,
@@ -194,7 +194,7 @@ impl LocalFileTransfer<'_> {
             self.facts.status = 304;
         }
         if is_wanted || self.request.include_head {
-            self.sink.begin(&BodyInfo {
+            self.sink.begin(&ResponseForSink {
                 head: &head,
                 target: self.target,
                 place: self.target,

@@ -18,7 +18,7 @@ use crate::run::engine_options::output_options::{
     avoid_blocked_path, claims_name, fill_page_number, in_output_dir, options_for, output_file_path,
 };
 use crate::run::engine_options::target_url::refuse_protocol;
-use crate::run::transfers::reserved_output_names::OutputNames;
+use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 
 /// The destinations for the pages of one listing, except the first page.
 pub(crate) struct ListingPageFiles {
@@ -26,7 +26,7 @@ pub(crate) struct ListingPageFiles {
     /// The index of the source from which the first URL comes.
     pub(crate) source: usize,
     pub(crate) naming: PageNaming,
-    pub(crate) names: OutputNames,
+    pub(crate) names: ReservedOutputNames,
 }
 
 /// The source of the output file names for a listing's pages.

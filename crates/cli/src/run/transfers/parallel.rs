@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul::body::delivery::SearchInputKind;
-use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputObserver, StageMemory};
+use haul::body::delivery::RegexInputKind;
+use haul::fleet::{ExtractedValueMapper, Fleet, FleetOptions, FleetStage, OutputObserver, StageValueStore};
 use haul::sink::Sink;
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
@@ -22,21 +22,21 @@ use crate::run::engine_options::output_options::{
     shown_output, shows_content, standard_output,
 };
 use crate::run::report::records::csv_rows;
-use crate::run::report::reporter::{FleetReporter, Reporter};
+use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::group_items::GroupItems;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
-use crate::run::transfers::url_items::{ItemCounts, ItemRequestSettings, UrlItems};
+use crate::run::transfers::url_items::{ItemRequestSettings, RunCountsForList, UrlItems};
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
     operation: &UrlGroup,
-    reporter: &Arc<Reporter>,
+    reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
     let mut stages = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn run(
         stages.push(FleetStage {
             options: Arc::new(request_of_many(plan, operation, number, reporter, stores)?),
             extract: engine_options::extraction_options::query_of_stage(stage)?,
-            search_in: if stage.extract_bytes { SearchInputKind::Bytes } else { SearchInputKind::Text },
+            search_in: if stage.extract_bytes { RegexInputKind::Bytes } else { RegexInputKind::Text },
             template: stage.template.clone().map(Arc::new),
             value_mapper,
             pagination: stage.pagination.clone().map(Arc::new),
@@ -67,7 +67,7 @@ pub(crate) fn run(
     options.slow_input = operation.urls.iter().any(may_wait);
     if let Some(job) = reporter.job() {
         options.output_observer = Some(Arc::clone(job) as Arc<dyn OutputObserver>);
-        options.stage_memory = Some(Arc::clone(job) as Arc<dyn StageMemory>);
+        options.stage_memory = Some(Arc::clone(job) as Arc<dyn StageValueStore>);
         // The lines of a list may be a stranger's, and their origins are not the user's.
         options.first_origin = job.first_origin().filter(|_| operation.records.is_none());
         // What is done is not fetched again, but its names are taken.
@@ -91,7 +91,7 @@ pub(crate) fn run(
     };
     let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
-    let counts = ItemCounts { counts, are_all_urls: url_count::is_number_of_items(plan) };
+    let counts = RunCountsForList { counts, are_all_urls: url_count::is_number_of_items(plan) };
     let items =
         UrlItems::new(operation, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
     let items = Box::new(match reporter.job() {
@@ -151,7 +151,7 @@ fn first_url(operation: &UrlGroup) -> &str {
 /// output continues after the last complete record of an earlier run. `header` is written before
 /// the first record.
 fn job_output(
-    reporter: &Reporter,
+    reporter: &UrlGroupReporter,
     global: &GlobalArgs,
     operation: &UrlGroup,
     path: Option<&Path>,
@@ -187,7 +187,7 @@ pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,
     groups: Range<usize>,
-    reporter: &Arc<Reporter>,
+    reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
     let first = &plan.operations[groups.start];
@@ -213,12 +213,12 @@ pub(crate) fn request_of_many(
     plan: &RunPlan,
     operation: &UrlGroup,
     number: usize,
-    reporter: &Arc<Reporter>,
+    reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<RequestOptions> {
     let stage = &operation.stages[number];
     let mut request = engine_options::request_options(&plan.global, stage, reporter.trace(number), stores)?;
-    request.pauses = Reporter::retry_observer(reporter);
+    request.pauses = UrlGroupReporter::retry_observer(reporter);
     reporter.set_recorder(&mut request);
     request.connect.timeout = stage.transfer.connect_limit(plan.global.persona, RunSize::ManyUrls);
     request.stall = stage.transfer.stall_limit(plan.global.persona, RunSize::ManyUrls);
@@ -227,7 +227,7 @@ pub(crate) fn request_of_many(
 }
 
 /// Returns the settings of the engine's fleet that apply to the whole run.
-fn fleet_options(plan: &RunPlan, reporter: &Reporter) -> FleetOptions {
+fn fleet_options(plan: &RunPlan, reporter: &UrlGroupReporter) -> FleetOptions {
     let global = &plan.global;
     FleetOptions {
         parallel: if global.parallel { global.parallel_max } else { 1 },

@@ -19,7 +19,7 @@ use crate::record_input::{CsvRow, JsonlRequest, RecordInputFormat};
 use crate::run::engine_options::output_options::{claims_name, in_output_dir, options_for};
 
 /// A `--csv-in` list that is being read.
-pub(super) struct RowSource {
+pub(super) struct CsvListRequests {
     rows: OpenCsvList,
     requests: RowRequestBuilder,
     /// The row whose requests are being created, and the index of its next request. `None` between
@@ -27,7 +27,7 @@ pub(super) struct RowSource {
     current: Option<(Arc<CsvRow>, usize)>,
 }
 
-impl RowSource {
+impl CsvListRequests {
     /// Returns the next row, and the index of the command line's URL that its values are inserted
     /// into. Returns `None` at the end of the list.
     fn next(&mut self) -> Result<Option<(Arc<CsvRow>, usize)>> {
@@ -54,7 +54,7 @@ impl UrlItems {
                 let rows = list.into_rows(args.format)?;
                 let options = &self.requests.options;
                 let requests = RowRequestBuilder::new(&self.operation, args, options, rows.columns(), rows.name())?;
-                OpenUrlSource::Rows(Box::new(RowSource { rows, requests, current: None }))
+                OpenUrlSource::Rows(Box::new(CsvListRequests { rows, requests, current: None }))
             }
         };
         Ok(())

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use haul::body::upload::RequestBody;
-use haul::fleet::ItemRequest;
+use haul::fleet::PerItemRequestOptions;
 use haul::request::{RequestOverrides, method};
 use haul::state::auth::{AuthCache, AuthOptions};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
@@ -18,9 +18,9 @@ use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::transfers::virtual_host::{for_other_host, names_other_host, url_without_login};
 
 /// The settings from which the requests for records are created.
-pub(crate) struct RecordRequestSettings {
+pub(crate) struct RecordRequestBase {
     /// The request options of the command line.
-    trusted: OptionVariants,
+    trusted: OptionsWithAndWithoutContent,
     /// The request options for other origins: without credentials and content.
     untrusted: Arc<RequestOptions>,
     /// The URL of the command line, with its target. `None` if the command line has no URL, or its
@@ -42,7 +42,7 @@ pub(crate) struct RecordRequestSettings {
 /// A request that a record or a row in a list describes.
 pub(crate) struct ListedRequest {
     pub(crate) url: String,
-    pub(crate) request: ItemRequest,
+    pub(crate) request: PerItemRequestOptions,
     /// True if the URL has an origin that the command line names, and the list does not name
     /// another virtual host.
     pub(crate) is_trusted: bool,
@@ -50,12 +50,12 @@ pub(crate) struct ListedRequest {
 
 /// Two variants of the request options: one with the content of the command line, and one without
 /// it, for records that have their own content.
-struct OptionVariants {
+struct OptionsWithAndWithoutContent {
     whole: Arc<RequestOptions>,
     without_content: OnceLock<Arc<RequestOptions>>,
 }
 
-impl OptionVariants {
+impl OptionsWithAndWithoutContent {
     fn new(whole: Arc<RequestOptions>) -> Self {
         Self { whole, without_content: OnceLock::new() }
     }
@@ -73,7 +73,7 @@ pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
     RequestOptions { body: None, content_type: None, content_range: None, ..options }
 }
 
-impl RecordRequestSettings {
+impl RecordRequestBase {
     /// Creates the settings for the lists of a URL group, from the request options of the group.
     pub(crate) fn new(operation: &UrlGroup, args: &RecordInputArgs, options: &Arc<RequestOptions>) -> Self {
         let stage = &operation.stages[0];
@@ -85,7 +85,7 @@ impl RecordRequestSettings {
         let is_content_type = |field: &HeaderArg| field.name().eq_ignore_ascii_case("content-type");
         Self {
             untrusted: Arc::new(without_content(options.without_secrets())),
-            trusted: OptionVariants::new(Arc::clone(options)),
+            trusted: OptionsWithAndWithoutContent::new(Arc::clone(options)),
             base: args.urls.first().and_then(|url| Some((url.clone(), target(url)?))),
             method: names_method.then(|| method.clone()),
             has_content: body.is_some(),
@@ -141,7 +141,7 @@ impl RecordRequestSettings {
             let of_transfer = if self.is_curl { &mut options.max_time } else { &mut options.total_time };
             *of_transfer = Some(limit);
         }
-        Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
+        Ok(ListedRequest { url, request: PerItemRequestOptions { options: Some(options), overrides }, is_trusted })
     }
 
     /// Sets the content of the request. Returns the media type of the content, if the record

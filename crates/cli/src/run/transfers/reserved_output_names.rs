@@ -1,7 +1,7 @@
 //! The names of the output files of a run. Each name is reserved for one URL, so that the body of
 //! one URL never replaces the body of another.
 //!
-//! The names are stored as hashes in a [`HashIndex`]. The URLs, which are needed for error
+//! The names are stored as hashes in a [`OnDiskHashIndex`]. The URLs, which are needed for error
 //! messages, are stored in a [`UrlLog`]. Both use temporary files when they grow, so that ten
 //! million files need less than 20 MB of memory. If two names had the same 64-bit hash, the second
 //! one would be refused; a disk failure is more likely.
@@ -17,29 +17,29 @@ use std::time::SystemTime;
 use haul::sink::naming::{FilePathCheck, directory_of};
 use haul::{Error, ErrorKind, Result};
 
-use crate::run::transfers::hash_index::HashIndex;
+use crate::run::transfers::hash_index::OnDiskHashIndex;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.
 const MAX_NAMES_IN_MEMORY: usize = 1 << 20;
 
-/// The first character of the text that [`OutputNames::reserve`] stores instead of a URL. No URL
+/// The first character of the text that [`ReservedOutputNames::reserve`] stores instead of a URL. No URL
 /// begins with it.
 const OWNER_MARK: char = '\0';
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OutputNames(Arc<Mutex<TakenNames>>);
+pub(crate) struct ReservedOutputNames(Arc<Mutex<ReservedOutputNamesState>>);
 
 #[derive(Debug, Default)]
-struct TakenNames {
+struct ReservedOutputNamesState {
     hasher: RandomState,
     /// The reserved names of output files: the hash of each, and the offset in `urls` of the URL
     /// that reserved it.
-    names: HashIndex,
+    names: OnDiskHashIndex,
     urls: UrlLog,
-    /// The hashes of the directories in which [`OutputNames::avoid_blocked_path`] has put files.
-    directories: HashIndex,
+    /// The hashes of the directories in which [`ReservedOutputNames::avoid_blocked_path`] has put files.
+    directories: OnDiskHashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
     /// path.
     directory: Option<(PathBuf, PathBuf)>,
@@ -52,7 +52,7 @@ struct TakenNames {
     failure: Option<io::Error>,
 }
 
-impl OutputNames {
+impl ReservedOutputNames {
     /// Sets the time when the job of the run began. Files that were created since then belong to
     /// the job.
     pub(crate) fn set_overwritable_since(&self, time: SystemTime) {
@@ -162,7 +162,7 @@ impl OutputNames {
     }
 }
 
-impl TakenNames {
+impl ReservedOutputNamesState {
     fn has_name(&mut self, name: u64) -> bool {
         let found = self.names.get(name);
         self.is_found(found)
@@ -312,7 +312,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("d")).unwrap();
         std::os::unix::fs::symlink("d", dir.path().join("link")).unwrap();
-        let names = OutputNames::default();
+        let names = ReservedOutputNames::default();
         let take = |name: &str, url: &str| names.reserve_for_url(&dir.path().join(name), url);
         take("d/f", "http://h/1").unwrap();
         take("d/g", "http://h/2").unwrap();
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn reserved_file_is_refused_as_output() {
         let dir = tempfile::tempdir().unwrap();
-        let names = OutputNames::default();
+        let names = ReservedOutputNames::default();
         let path = dir.path().join("job");
         std::fs::write(&path, "").unwrap();
         names.reserve(&path, "the job").unwrap();
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn output_name_stays_reserved_when_directories_are_created() {
         let dir = tempfile::tempdir().unwrap();
-        let names = OutputNames::default();
+        let names = ReservedOutputNames::default();
         let take = |name: &str| names.reserve_for_url(&dir.path().join(name), "http://h/");
         std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
         std::fs::create_dir(dir.path().join("real")).unwrap();
@@ -368,7 +368,7 @@ mod tests {
     fn output_file_and_directory_may_share_a_name() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().join("out");
-        let names = OutputNames::default();
+        let names = ReservedOutputNames::default();
         let take = |name: &str| {
             let path = names.avoid_blocked_path(&base, base.join(name));
             names.reserve_for_url(&path, "http://h/").unwrap();
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn output_name_conflict_names_the_first_url() {
-        let names = OutputNames::default();
+        let names = ReservedOutputNames::default();
         let url = |number: usize| format!("http://h/{number}/{}", "x".repeat(9_000));
         for number in 0..1_000 {
             names.reserve_for_url(Path::new(&format!("/nowhere/{number}")), &url(number)).unwrap();

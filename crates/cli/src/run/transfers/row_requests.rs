@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use haul::fleet::ItemRequest;
+use haul::fleet::PerItemRequestOptions;
 use haul::request::{RequestOverrides, method};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::output_name::{has_url_part, placeholder, placeholder_names};
@@ -44,7 +44,7 @@ pub(crate) struct RowRequestBuilder {
     /// The header fields whose values contain placeholders.
     fields: Vec<FieldTemplate>,
     /// The values of `-A`, `-e` and `-b` that contain placeholders.
-    own_values: DedicatedFieldOptions,
+    own_values: HeaderOptionTemplates,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
     /// The scheme of URLs without a scheme.
@@ -60,7 +60,7 @@ struct FieldTemplate {
 }
 
 /// The values, with placeholders, of header fields that have a dedicated option.
-struct DedicatedFieldOptions {
+struct HeaderOptionTemplates {
     user_agent: Option<ValueTemplate>,
     referer: Option<ValueTemplate>,
     cookie: Option<ValueTemplate>,
@@ -123,7 +123,7 @@ impl RowRequestBuilder {
         let secretless = options.without_secrets();
         Ok(Self {
             fields: fields.collect::<Result<_>>()?,
-            own_values: DedicatedFieldOptions {
+            own_values: HeaderOptionTemplates {
                 user_agent: with_columns(own(&request.user_agent)?),
                 referer: with_columns(own(&request.referer)?),
                 cookie: with_columns(own(&request.cookie)?),
@@ -208,7 +208,7 @@ impl RowRequestBuilder {
         self.fill_fields(&mut options, row)?;
         overrides.body = self.body.as_ref().map(|body| body.fill_by(|name| self.lookup(row, name)).as_slice().into());
         overrides.method = self.bare_method.filter(|_| !is_trusted).map(method);
-        Ok(ListedRequest { url, request: ItemRequest { options: Some(options), overrides }, is_trusted })
+        Ok(ListedRequest { url, request: PerItemRequestOptions { options: Some(options), overrides }, is_trusted })
     }
 
     fn lookup<'r>(&self, row: &'r CsvRow, name: Option<&str>) -> Option<&'r [u8]> {
@@ -232,7 +232,7 @@ impl RowRequestBuilder {
     /// Inserts the values of a row into the header fields whose values contain placeholders, and
     /// sets these fields in the options.
     fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
-        let DedicatedFieldOptions { user_agent, referer, cookie } = &self.own_values;
+        let HeaderOptionTemplates { user_agent, referer, cookie } = &self.own_values;
         if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {
             return Ok(());
         }

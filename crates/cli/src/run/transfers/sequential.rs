@@ -13,7 +13,7 @@ use haul_policy::glob::GlobValues;
 use crate::plan::{BodyArg, OutputArg, RunPlan, UrlGroup, UrlSource};
 use crate::run::parse_glob;
 use crate::run::report::file_metadata;
-use crate::run::report::reporter::Reporter;
+use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::transfers::single_url::{self, SingleUrlTransfer};
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
@@ -46,7 +46,7 @@ pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
     operation: &UrlGroup,
-    reporter: &Arc<Reporter>,
+    reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
     let mut serial = SequentialRun { client, plan, operation, reporter, stores, exit_code: 0 };
@@ -60,7 +60,7 @@ struct SequentialRun<'a> {
     client: &'a Client,
     plan: &'a RunPlan,
     operation: &'a UrlGroup,
-    reporter: &'a Arc<Reporter>,
+    reporter: &'a Arc<UrlGroupReporter>,
     stores: &'a mut StateStores,
     exit_code: u8,
 }

@@ -5,7 +5,7 @@
 //! Other runs do not use this module, and a signal ends them immediately. In this module, the
 //! signals are blocked, and a thread waits for them. The first signal ends the transfers. After the
 //! last output is written, the process ends itself with the same signal. A second signal ends the
-//! process immediately. Signals that were ignored when the program started, as for a background job
+//! process immediately. BlockedSignals that were ignored when the program started, as for a background job
 //! of a shell, stay ignored.
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use haul::interrupt::{InterruptCallback, is_signal_ignored};
 use nix::sys::signal::{SigSet, Signal, raise};
 
 /// The signals that this process blocks, and the first signal that arrived.
-pub(crate) struct Signals {
+pub(crate) struct BlockedSignals {
     set: SigSet,
     /// The number of the signal that arrived; 0 if none has arrived.
     caught: Arc<AtomicI32>,
 }
 
-impl Signals {
+impl BlockedSignals {
     /// Blocks SIGINT and SIGTERM, and starts the thread that waits for them. Returns `None` if the
     /// thread cannot be started.
     pub(crate) fn install_handlers() -> Option<Self> {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer_pool::BufferLease;
-use haul::fleet::{RecordContent, RecordSink};
+use haul::fleet::{RecordContent, RecordContentSink};
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum};
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::partial::PartialFile;
-use haul::sink::{BodyInfo, ByteCounter, ExistingPartialContent, Sink};
+use haul::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
@@ -34,7 +34,7 @@ use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login};
 use crate::run::report::file_metadata;
 use crate::run::report::progress::ProgressReporter;
-use crate::run::report::reporter::Reporter;
+use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::report::transfer_report::TransferReport;
 
 /// The transfer of one URL: a URL to fetch, or one to which content is uploaded.
@@ -58,7 +58,7 @@ pub(crate) fn run(
     global: &GlobalArgs,
     operation: &UrlGroup,
     job: SingleUrlTransfer<'_>,
-    reporter: &Arc<Reporter>,
+    reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
     let stage = &operation.stages[0];
@@ -66,7 +66,7 @@ pub(crate) fn run(
     let mut request = engine_options::request_options(global, stage, reporter.trace(0), stores)?;
     request.interrupt = reporter.interrupt().cloned();
     request.limit_rate_total = reporter.limit_rate_total().cloned();
-    request.pauses = Reporter::retry_observer(reporter);
+    request.pauses = UrlGroupReporter::retry_observer(reporter);
     reporter.set_recorder(&mut request);
     request.escape_head = request.include_head && shows_content(operation);
     let uploads = job.upload.is_some();
@@ -124,7 +124,7 @@ pub(crate) fn run(
             Box::new(file.with_record_checksum(file_checksum(operation)))
         }
         (None, checksum) => match record_options(global, operation) {
-            Some(records) => with_checksum(RecordSink::new(records), checksum),
+            Some(records) => with_checksum(RecordContentSink::new(records), checksum),
             None => with_checksum(BlockingOutputSink::new(standard_output(operation), None), checksum),
         },
     };
@@ -173,7 +173,7 @@ fn report_outcome(
     index: usize,
     method: &str,
     body: DeliveredBody<'_>,
-    reporter: &Reporter,
+    reporter: &UrlGroupReporter,
 ) -> Result<u8> {
     let DeliveredBody { file, content } = body;
     let failed_to_write = |kind: std::io::ErrorKind| {
@@ -221,7 +221,7 @@ impl ProgressSink {
 }
 
 impl Sink for ProgressSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.progress.body_begins(begin.length, begin.offset);
         let outcome = self.sink.begin(begin);
         self.report_file_name();
@@ -267,7 +267,7 @@ impl Sink for ProgressSink {
         self.sink.partial_file()
     }
 
-    fn counter(&mut self) -> Option<Arc<dyn ByteCounter>> {
+    fn counter(&mut self) -> Option<Arc<dyn DirectWriteCounter>> {
         Some(Arc::new(ProgressCounter(Arc::clone(&self.progress))))
     }
 
@@ -297,7 +297,7 @@ impl Sink for ProgressSink {
 /// [`ProgressSink`].
 struct ProgressCounter(Arc<ProgressReporter>);
 
-impl ByteCounter for ProgressCounter {
+impl DirectWriteCounter for ProgressCounter {
     fn count(&self, bytes: u64) {
         self.0.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
     }

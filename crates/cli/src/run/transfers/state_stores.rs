@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use haul::state::alt_svc::AltSvcCache;
-use haul::state::cookie_jar::{CookieFileStyle, SharedCookieJar};
+use haul::state::cookie_jar::{CookieFileConventions, SharedCookieJar};
 use haul::state::hsts::HstsCache;
 use haul::state::http3::Http3Cache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
@@ -54,8 +54,8 @@ fn save_with_notice(
     }
 }
 
-fn cookie_file_style(args: &CookieArgs) -> CookieFileStyle {
-    if args.as_curl { CookieFileStyle::Curl } else { CookieFileStyle::Standard }
+fn cookie_file_style(args: &CookieArgs) -> CookieFileConventions {
+    if args.as_curl { CookieFileConventions::Curl } else { CookieFileConventions::Standard }
 }
 
 /// Returns true if the file of `-c` is `-`, which means standard output.

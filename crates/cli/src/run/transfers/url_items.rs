@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use haul::fleet::{BodyDestination, FleetItem, ItemContext, ItemRequest, PageDestination};
+use haul::fleet::{BodyDestination, FleetItem, ItemUserData, PageDestination, PerItemRequestOptions};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
 use haul::sink::naming::ClobberMode;
@@ -16,7 +16,7 @@ use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
 use crate::checksum::ChecksumList;
-use crate::job::{JobRun, KnownUrl, UrlCursor, UrlRunState};
+use crate::job::{EarlierFetch, JobRun, UrlCursor, UrlRunState};
 use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordInputFormat;
 use crate::run::engine_options::output_options::{
@@ -29,9 +29,9 @@ use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::fetched_checksum_lists;
 use crate::run::transfers::list_reader::ListReader;
 use crate::run::transfers::page_output_files::{ListingPageFiles, PageNaming};
-use crate::run::transfers::record_items::RowSource;
-use crate::run::transfers::record_requests::RecordRequestSettings;
-use crate::run::transfers::reserved_output_names::OutputNames;
+use crate::run::transfers::record_items::CsvListRequests;
+use crate::run::transfers::record_requests::RecordRequestBase;
+use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 
@@ -50,7 +50,7 @@ pub(crate) struct UrlItems {
     uploads: VecDeque<UrlUpload>,
     pub(super) requests: ItemRequestSettings,
     /// The requests of the records in the group's lists; `None` if each line is a URL.
-    pub(super) records: Option<RecordRequestSettings>,
+    pub(super) records: Option<RecordRequestBase>,
     /// The URL group, if its first stage fetches paginated listings whose further pages need
     /// separate destinations.
     listings: Option<Arc<UrlGroup>>,
@@ -66,16 +66,16 @@ pub(crate) struct UrlItems {
     earlier_sources: u64,
     numbers: UrlNumbers,
     pub(super) shard: ShardFilter,
-    pub(super) names: OutputNames,
+    pub(super) names: ReservedOutputNames,
     /// The number of URLs so far, including the skipped URLs.
     pub(super) position: u64,
     job: Option<ListJob>,
-    counts: ItemCounts,
+    counts: RunCountsForList,
 }
 
 /// The counts of the run to which a list adds its own counts.
 #[derive(Default)]
-pub(crate) struct ItemCounts {
+pub(crate) struct RunCountsForList {
     /// The counts of the run; `None` if the run does not need them.
     pub(crate) counts: Option<Arc<RunCounts>>,
     /// True if all URLs of the run are items of this list.
@@ -97,15 +97,18 @@ pub(crate) struct ItemRequestSettings {
     /// groups.
     pub(crate) is_joined: bool,
     /// The context of each item; `None` if the fleet has one reporter for all.
-    pub(crate) context: Option<ItemContext>,
+    pub(crate) context: Option<ItemUserData>,
 }
 
 impl ItemRequestSettings {
     /// Returns the settings of an item; `None` if they equal the settings of the fleet's first
     /// stage.
-    fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<ItemRequest>> {
+    fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
         let Some((content, name)) = upload else {
-            let shared = || ItemRequest { options: Some(Arc::clone(&self.options)), ..ItemRequest::default() };
+            let shared = || PerItemRequestOptions {
+                options: Some(Arc::clone(&self.options)),
+                ..PerItemRequestOptions::default()
+            };
             return self.is_joined.then(|| Box::new(shared()));
         };
         let overrides =
@@ -121,7 +124,7 @@ impl ItemRequestSettings {
             }),
             false => Arc::clone(&self.options),
         };
-        Some(Box::new(ItemRequest { options: Some(options), overrides }))
+        Some(Box::new(PerItemRequestOptions { options: Some(options), overrides }))
     }
 }
 
@@ -133,7 +136,7 @@ pub(super) enum OpenUrlSource {
     /// A file with one request per line.
     Records(ListReader),
     /// A file with a header line, whose rows replace placeholders of the command line.
-    Rows(Box<RowSource>),
+    Rows(Box<CsvListRequests>),
 }
 
 impl UrlItems {
@@ -142,7 +145,7 @@ impl UrlItems {
         requests: ItemRequestSettings,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
-        names: OutputNames,
+        names: ReservedOutputNames,
         shard: ShardFilter,
     ) -> Self {
         let json = operation.records.as_ref().filter(|args| args.format == RecordInputFormat::JsonLines);
@@ -153,7 +156,7 @@ impl UrlItems {
             current: OpenUrlSource::None,
             upload: UrlUpload::Nothing,
             uploads: VecDeque::new(),
-            records: json.map(|args| RecordRequestSettings::new(operation, args, &requests.options)),
+            records: json.map(|args| RecordRequestBase::new(operation, args, &requests.options)),
             requests,
             listings: ListingPageFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
             near: None,
@@ -165,13 +168,13 @@ impl UrlItems {
             names,
             position: 0,
             job: None,
-            counts: ItemCounts::default(),
+            counts: RunCountsForList::default(),
         }
     }
 
     /// Makes the iterator count the URLs that it skips, and set the number of the run's URLs at its
     /// end.
-    pub(crate) fn with_counts(self, counts: ItemCounts) -> Self {
+    pub(crate) fn with_counts(self, counts: RunCountsForList) -> Self {
         Self { counts, ..self }
     }
 
@@ -435,7 +438,7 @@ impl UrlItems {
         if let Some(known) = known.filter(|_| stage.request.method == "GET") {
             // With -i, the file has the head, too, but the size is that of the body.
             let size = known.size.filter(|_| !stage.report.include);
-            add_condition(&mut item, KnownUrl { size, ..known });
+            add_condition(&mut item, EarlierFetch { size, ..known });
         }
         Ok(Some(item))
     }
@@ -481,7 +484,7 @@ impl UrlItems {
 
 /// Makes the request of an item conditional: the server sends the content only if it has changed.
 /// Does nothing if the file of the earlier fetch no longer exists.
-fn add_condition(item: &mut FleetItem, known: KnownUrl) {
+fn add_condition(item: &mut FleetItem, known: EarlierFetch) {
     let has_content = item.request.as_ref().is_some_and(|request| {
         request.overrides.body.is_some() || request.overrides.method.as_deref().is_some_and(|method| method != "GET")
     });

@@ -4,7 +4,7 @@
 //! `Host` field, and some servers by a field that a proxy sets. So a list that sets such a field
 //! decides which virtual host receives the request.
 
-use haul::state::auth::{AuthCache, AuthOptions, NetrcText};
+use haul::state::auth::{AuthCache, AuthOptions, NetrcFileUse};
 use haul::{RequestOptions, Target};
 use haul_policy::target::Scheme;
 
@@ -49,7 +49,7 @@ pub(crate) fn is_host_of(value: &[u8], target: &Target) -> bool {
 /// URL's host.
 pub(crate) fn for_other_host(options: &RequestOptions) -> RequestOptions {
     let options = options.without_secrets();
-    let auth = AuthOptions { netrc: NetrcText::Off, memory: AuthCache::default(), ..options.auth.clone() };
+    let auth = AuthOptions { netrc: NetrcFileUse::Off, memory: AuthCache::default(), ..options.auth.clone() };
     RequestOptions { jar: None, auth, ..options }
 }
 

@@ -9,7 +9,7 @@ pub(crate) trait AdmissionControl: Send + Sync {
     fn rule(&self) -> AdmissionRule;
 
     /// Records the requests in progress.
-    fn set_in_progress(&self, requests: RequestsInProgress);
+    fn set_in_progress(&self, requests: InProgressSummary);
 
     /// Ends a round of the event loop, in which all events of a wake-up were handled. Threads that
     /// wait for results may be woken now. Returns the time at which this method must be called
@@ -28,7 +28,7 @@ pub(crate) struct ExecutorLoad {
 
 /// A summary of the requests that an executor has in progress.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RequestsInProgress {
+pub(crate) struct InProgressSummary {
     /// The lowest id of all requests that are in progress and do not wait for a retry.
     pub(crate) first_running: Option<u64>,
     /// The lowest id of all requests that wait to be tried again.
@@ -39,7 +39,7 @@ pub(crate) struct RequestsInProgress {
 
 /// The part of a request's wait before its start that counts towards the request's timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeoutScope {
+pub(crate) enum WaitCountedInTimeout {
     /// The whole wait counts towards the timeout.
     All,
     /// Only the pause that a server asked for (`Retry-After`) counts towards the timeout. The time

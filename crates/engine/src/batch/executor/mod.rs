@@ -5,7 +5,7 @@
 //! request to its [`OnDone`].
 //!
 //! A request's timeout includes the pause that a server asks for (`Retry-After`) and, depending on
-//! [`TimeoutScope`], the time in the queue behind other requests. A request whose timeout expires
+//! [`WaitCountedInTimeout`], the time in the queue behind other requests. A request whose timeout expires
 //! before its start fails, and so does a request that waits longer than its
 //! [`pool_timeout`](crate::RequestOptions::pool_timeout).
 //!
@@ -27,7 +27,7 @@ use haul_policy::concurrency::{INITIAL_LIMIT, MAX_LIMIT};
 use haul_policy::queue::{HostId, QueueCaps};
 use haul_policy::target::Target;
 
-pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, RequestsInProgress, TimeoutScope};
+pub(crate) use admission::{AdmissionControl, AdmissionRule, ExecutorLoad, InProgressSummary, WaitCountedInTimeout};
 use state::{RequestExecutorState, WaitingRequest};
 
 use super::BatchOptions;
@@ -58,7 +58,7 @@ pub(crate) type OnDone = Box<dyn FnOnce(TransferOutcome, Option<Box<dyn Sink>>) 
 pub(crate) struct RequestExecutor {
     state: Mutex<RequestExecutorState>,
     workers: WorkerOptions,
-    counts: TimeoutScope,
+    counts: WaitCountedInTimeout,
     limits: StartLimits,
     stall: Option<StallLimit>,
     admission: Option<Arc<dyn AdmissionControl>>,
@@ -73,15 +73,19 @@ impl RequestExecutor {
     /// at a time.
     pub(crate) fn for_client(most: usize) -> Arc<Self> {
         let options = BatchOptions { max_parallel: most, per_host: Some(most), ..BatchOptions::default() };
-        Self::new(&options, TimeoutScope::All, None)
+        Self::new(&options, WaitCountedInTimeout::All, None)
     }
 
     /// Makes an executor for the requests of a batch.
     pub(crate) fn for_batch(options: &BatchOptions, admission: Arc<dyn AdmissionControl>) -> Arc<Self> {
-        Self::new(options, TimeoutScope::Pauses, Some(admission))
+        Self::new(options, WaitCountedInTimeout::Pauses, Some(admission))
     }
 
-    fn new(options: &BatchOptions, counts: TimeoutScope, admission: Option<Arc<dyn AdmissionControl>>) -> Arc<Self> {
+    fn new(
+        options: &BatchOptions,
+        counts: WaitCountedInTimeout,
+        admission: Option<Arc<dyn AdmissionControl>>,
+    ) -> Arc<Self> {
         let per_host = options.per_host.unwrap_or(INITIAL_LIMIT).max(1);
         let caps = QueueCaps { total: options.max_parallel.max(1), per_host };
         let mut state = RequestExecutorState::new(caps);
@@ -130,7 +134,7 @@ impl RequestExecutor {
         let expires = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
                 || state.queue.paused_until(host).is_some_and(|until| clock::to_monotonic_time(*at) < until);
-            self.counts == TimeoutScope::All || waits_for_proxy()
+            self.counts == WaitCountedInTimeout::All || waits_for_proxy()
         });
         let turn_ends = request.options.pool_timeout.and_then(|limit| since.checked_add(limit));
         let due = [expires, turn_ends].into_iter().flatten().min();
@@ -291,7 +295,7 @@ impl RequestExecutor {
     /// Reports the requests in progress to the [`AdmissionControl`].
     fn report_in_progress(&self, state: &RequestExecutorState) {
         if let Some(admission) = &self.admission {
-            admission.set_in_progress(RequestsInProgress {
+            admission.set_in_progress(InProgressSummary {
                 first_running: state.running.keys().next().copied(),
                 first_retrying: state.retrying.keys().next().copied(),
                 retrying: state.retrying.len(),
@@ -324,12 +328,12 @@ impl RequestExecutor {
         now: Instant,
     ) -> Option<Box<Transfer>> {
         if let Some(mut transfer) = state.take_retry(id) {
-            transfer.resume_with_slot(host, self.counts == TimeoutScope::Pauses, now);
+            transfer.resume_with_slot(host, self.counts == WaitCountedInTimeout::Pauses, now);
             self.report_in_progress(state);
             return Some(transfer);
         }
         let WaitingRequest { request, sink, done, since, .. } = state.take_waiting(id)?;
-        let began = if self.counts == TimeoutScope::All { since } else { now };
+        let began = if self.counts == WaitCountedInTimeout::All { since } else { now };
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
         self.report_in_progress(state);

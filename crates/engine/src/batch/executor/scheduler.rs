@@ -6,9 +6,9 @@ use std::time::Instant;
 use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd};
 
-use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, TimeoutScope};
+use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, WaitCountedInTimeout};
 use crate::clock;
-use crate::drive::worker::{HostSlotDecision, Scheduler};
+use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::transfer::Transfer;
 use crate::{Error, Result};
@@ -37,7 +37,7 @@ impl Scheduler for RequestExecutor {
         }
     }
 
-    fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> HostSlotDecision {
+    fn next_for_slot(&self, _worker: usize, slot: HostId, now: Instant) -> FreeHostSlotUse {
         let mut state = self.lock();
         loop {
             let StartableRequests { beyond_caps, below } = if self.limits.earliest_start(now).is_some() {
@@ -48,11 +48,11 @@ impl Scheduler for RequestExecutor {
             let found = state.queue.next_for_below(slot, below, clock::to_monotonic_time(now), beyond_caps);
             let Some((id, ())) = found else {
                 state.queue.on_job_end(slot);
-                return HostSlotDecision::Nothing;
+                return FreeHostSlotUse::Nothing;
             };
             if let Some(transfer) = self.start_transfer(&mut state, slot, id, now) {
                 self.limits.on_start(&mut state.queue, slot, now);
-                return HostSlotDecision::Transfer(transfer);
+                return FreeHostSlotUse::Transfer(transfer);
             }
         }
     }
@@ -88,7 +88,8 @@ impl Scheduler for RequestExecutor {
             return Some(transfer);
         }
         transfer.give_up_slot();
-        let deadline = if self.counts == TimeoutScope::All { transfer.deadline() } else { transfer.total_deadline() };
+        let deadline =
+            if self.counts == WaitCountedInTimeout::All { transfer.deadline() } else { transfer.total_deadline() };
         state.retries.insert(transfer, deadline);
         let entry = state.running.remove_entry(&id);
         state.retrying.extend(entry);

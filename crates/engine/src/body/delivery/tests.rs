@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use haul_proto::head::ResponseHead;
 
 use super::*;
-use crate::extraction::{CssQuery, ExtractPattern, PageQuery};
+use crate::extraction::{CssQuery, ExtractRegexes, PageQuery};
 use crate::pagination::Pagination;
 use crate::sink::memory::MemorySink;
 use crate::transfer_facts::TransferFacts;
@@ -19,7 +19,7 @@ struct BatchSizeSink {
 }
 
 impl Sink for BatchSizeSink {
-    fn begin(&mut self, _begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, _begin: &ResponseForSink<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -27,7 +27,7 @@ impl Sink for BatchSizeSink {
         Ok(())
     }
 
-    fn records(&mut self, records: &mut MatchList) -> Result<()> {
+    fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
         self.largest.fetch_max(records.value_bytes(), Ordering::Relaxed);
         self.values.fetch_add(records.len(), Ordering::Relaxed);
         records.clear();
@@ -45,11 +45,11 @@ impl Sink for BatchSizeSink {
 
 #[test]
 fn long_values_are_delivered_in_small_batches() {
-    let pattern = ExtractPattern::new("ax+").unwrap();
+    let pattern = ExtractRegexes::new("ax+").unwrap();
     let sink = BatchSizeSink::default();
     let (largest, values) = (Arc::clone(&sink.largest), Arc::clone(&sink.values));
     let mut body =
-        BodyDelivery::new(Box::new(sink)).with_search(PageSearch::new(pattern.into()), SearchInputKind::Bytes);
+        BodyDelivery::new(Box::new(sink)).with_search(PageSearch::new(pattern.into()), RegexInputKind::Bytes);
     let page = format!("a{}", "x".repeat(30_000)).repeat(100);
     body.push(BufferLease::borrowed(page.as_bytes())).unwrap();
     body.finish().unwrap();
@@ -82,7 +82,7 @@ fn json_pages_of_listings_wait_for_shared_memory() {
             let mut body = BodyDelivery::new(Box::new(MemorySink::default()))
                 .with_decoder_memory(&memory)
                 .with_page_observer(pagination.observer());
-            let begin = BodyInfo {
+            let begin = ResponseForSink {
                 head: &head,
                 target: &target,
                 place: &target,
@@ -122,7 +122,7 @@ fn nested_matches_wait_for_shared_memory() {
             let search = PageSearch::with_memory(query.clone(), 1 << 20);
             BodyDelivery::new(Box::new(MemorySink::default()))
                 .with_decoder_memory(&memory)
-                .with_search(search, SearchInputKind::Bytes)
+                .with_search(search, RegexInputKind::Bytes)
         })
         .collect();
     // 20 KB of text in 30 elements are values of 600 KB.

@@ -25,7 +25,7 @@ const MAX_BYTES_PER_POLL: usize = 64 << 10;
 
 /// The writing end of a [`ContentQueue`]. The task that awaits the response uses it to poll the
 /// stream and to put the stream's bytes into the queue. Dropping the feeder ends the content.
-pub(crate) struct ContentFeeder {
+pub(crate) struct StreamFeeder {
     once: OneShotSource,
     feed_queue: Arc<ContentQueue>,
     buffer: Vec<u8>,
@@ -48,7 +48,7 @@ struct ContentQueueState {
     end: Option<io::Result<()>>,
     /// True once the event loop that sends the request has asked for content.
     is_wanted: bool,
-    /// True if no more bytes come, because the [`ContentFeeder`] was dropped or the stream failed.
+    /// True if no more bytes come, because the [`StreamFeeder`] was dropped or the stream failed.
     is_left: bool,
     /// The waker of the event loop that sends the request; `None` if the loop does not wait for
     /// content.
@@ -121,7 +121,7 @@ impl ContentQueueState {
     }
 }
 
-impl ContentFeeder {
+impl StreamFeeder {
     pub(super) fn new(once: OneShotSource, feed_queue: Arc<ContentQueue>) -> Self {
         Self { once, feed_queue, buffer: Vec::new() }
     }
@@ -161,7 +161,7 @@ impl ContentFeeder {
     }
 }
 
-impl Drop for ContentFeeder {
+impl Drop for StreamFeeder {
     fn drop(&mut self) {
         let mut held = self.feed_queue.lock();
         held.is_left = true;
@@ -177,8 +177,8 @@ impl Drop for ContentFeeder {
     }
 }
 
-impl fmt::Debug for ContentFeeder {
+impl fmt::Debug for StreamFeeder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContentFeeder").finish_non_exhaustive()
+        f.debug_struct("StreamFeeder").finish_non_exhaustive()
     }
 }

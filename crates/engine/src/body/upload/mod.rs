@@ -52,10 +52,10 @@ use std::time::Instant;
 use futures_core::Stream;
 use haul_policy::multipart::{self, MultipartLayout};
 
-pub(crate) use feeder::ContentFeeder;
+pub(crate) use feeder::StreamFeeder;
 pub use one_shot::OneShotSource;
 pub(crate) use one_shot::ReaderPanicked;
-pub(crate) use sized_stream::SizedStream;
+pub(crate) use sized_stream::LengthCheckedStream;
 
 use super::trailers::Field;
 use memory_and_pieces::{MemoryUpload, PieceUpload};
@@ -315,7 +315,7 @@ impl RequestBody {
 
     /// Returns a feeder for each stream in the content. The task that awaits the response uses the
     /// feeders to poll the streams.
-    pub(crate) fn feeders(&self) -> Vec<ContentFeeder> {
+    pub(crate) fn feeders(&self) -> Vec<StreamFeeder> {
         self.one_shot_sources().filter_map(OneShotSource::feeder).collect()
     }
 

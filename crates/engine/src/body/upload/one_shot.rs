@@ -26,7 +26,7 @@ use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::feeder::{ContentFeeder, ContentQueue};
+use super::feeder::{ContentQueue, StreamFeeder};
 use crate::ignore_poison::IgnorePoison;
 use crate::spawn_thread;
 
@@ -80,7 +80,7 @@ impl OneShotSource {
         B: AsRef<[u8]> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Self::from_input(OneShotInput::Stream(Mutex::new(Box::new(StreamReader {
+        Self::from_input(OneShotInput::Stream(Mutex::new(Box::new(PieceStreamReader {
             stream: Box::pin(stream),
             piece: None,
             at: 0,
@@ -93,7 +93,7 @@ impl OneShotSource {
 
     /// Returns a feeder, with which a task of the program polls the stream. Returns `None` if
     /// reading has begun, if there is a feeder already, or if the source is not a stream.
-    pub(super) fn feeder(&self) -> Option<ContentFeeder> {
+    pub(super) fn feeder(&self) -> Option<StreamFeeder> {
         if !matches!(self.0.origin, OneShotInput::Stream(_)) || self.is_begun() {
             return None;
         }
@@ -102,7 +102,7 @@ impl OneShotSource {
             return None;
         }
         let new = Arc::clone(feed_queue.insert(Arc::default()));
-        Some(ContentFeeder::new(self.clone(), new))
+        Some(StreamFeeder::new(self.clone(), new))
     }
 
     /// Forgets the queue of a task that no longer polls the stream and has taken no bytes from it.
@@ -335,13 +335,13 @@ trait PollRead: Send {
 
 /// Reads the bytes of a stream of pieces. Stores the rest of a piece that did not fit into the
 /// buffer of a read.
-struct StreamReader<S, B> {
+struct PieceStreamReader<S, B> {
     stream: Pin<Box<S>>,
     piece: Option<B>,
     at: usize,
 }
 
-impl<S, B, E> PollRead for StreamReader<S, B>
+impl<S, B, E> PollRead for PieceStreamReader<S, B>
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,

@@ -11,7 +11,7 @@ use futures_core::Stream;
 /// A stream that fails if the inner stream is longer than announced. The piece that completes the
 /// length is returned only after the inner stream has ended. The inner stream is not polled after
 /// its end.
-pub(crate) struct SizedStream<S, B> {
+pub(crate) struct LengthCheckedStream<S, B> {
     /// The inner stream; `None` once it has ended.
     stream: Option<Pin<Box<S>>>,
     length: u64,
@@ -19,7 +19,7 @@ pub(crate) struct SizedStream<S, B> {
     last: Option<B>,
 }
 
-impl<S, B> SizedStream<S, B> {
+impl<S, B> LengthCheckedStream<S, B> {
     pub(crate) fn new(stream: S, length: u64) -> Self {
         Self { stream: Some(Box::pin(stream)), length, left: length, last: None }
     }
@@ -27,9 +27,9 @@ impl<S, B> SizedStream<S, B> {
 
 /// `Unpin` is sound: the inner stream is pinned in its box, and the pieces of the stream are never
 /// pinned.
-impl<S, B> Unpin for SizedStream<S, B> {}
+impl<S, B> Unpin for LengthCheckedStream<S, B> {}
 
-impl<S, B, E> Stream for SizedStream<S, B>
+impl<S, B, E> Stream for LengthCheckedStream<S, B>
 where
     S: Stream<Item = Result<B, E>>,
     B: AsRef<[u8]>,
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn stream_is_not_polled_after_its_end() {
         for (pieces, expected) in [(vec!["ab", "c", ""], vec!["ab", "c"]), (vec!["ab"], vec!["ab"])] {
-            let mut measured = SizedStream::new(PanickingPieceStream(Some(pieces)), 3);
+            let mut measured = LengthCheckedStream::new(PanickingPieceStream(Some(pieces)), 3);
             let mut next = || match Pin::new(&mut measured).poll_next(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(piece) => piece.map(|piece| piece.expect("it has not failed")),
                 Poll::Pending => unreachable!("it never waits"),

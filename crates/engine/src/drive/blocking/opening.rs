@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::drive::connection::HttpConnection;
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupWaiter};
+use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupThreadKind};
 use crate::net::https_record_discovery;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
@@ -34,7 +34,7 @@ pub(super) fn open_connection_for(
     transfer.set_route(&key);
     https_record_discovery::begin_lookup(
         client.resolver(),
-        LookupWaiter::Caller,
+        LookupThreadKind::Caller,
         transfer.target(),
         transfer.options(),
         &key,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use haul_policy::retry::is_idempotent;
 
 use crate::Error;
-use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 
 /// The number of times that a server may refuse one transfer's request before the repetitions count
 /// as retries. The server may be restarting, or accept fewer streams than it announced.
@@ -54,7 +54,7 @@ impl LostRequest {
         &self,
         transfer: &mut Transfer,
         now: Instant,
-        error: impl FnOnce(ExchangeFailure) -> Error,
+        error: impl FnOnce(ExchangeFailurePoint) -> Error,
     ) -> TransferStep {
         // A request that was sent with a method that is not idempotent is not repeated, as in curl.
         let is_new = !self.was_sent || (!self.has_response && self.was_served && is_idempotent(transfer.method()));
@@ -64,9 +64,9 @@ impl LostRequest {
             return TransferStep::Again(Duration::ZERO);
         }
         let broke = match (self.by_protocol, self.has_response) {
-            (true, _) => ExchangeFailure::ByProtocol,
-            (_, true) => ExchangeFailure::InResponse,
-            _ => ExchangeFailure::BeforeResponse,
+            (true, _) => ExchangeFailurePoint::ByProtocol,
+            (_, true) => ExchangeFailurePoint::InResponse,
+            _ => ExchangeFailurePoint::BeforeResponse,
         };
         transfer.on_failure(error(broke), broke, now)
     }

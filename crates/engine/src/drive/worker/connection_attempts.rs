@@ -41,7 +41,7 @@ const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
 /// The state of a slot's connection attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ConnectAttemptState {
+pub(crate) enum ConnectAttemptLateness {
     /// The attempt has not begun or has failed, or the connection's first response has begun.
     #[default]
     Settled,
@@ -79,17 +79,17 @@ impl ConnectionAttempts {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }
 
-    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
+    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptLateness {
         self.last += 1;
         self.fresh += 1;
         self.queue.push_back((now + LATE_AFTER, token, self.last));
-        ConnectAttemptState::Fresh(self.last)
+        ConnectAttemptLateness::Fresh(self.last)
     }
 
-    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
+    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptLateness {
         self.last += 1;
         self.responses.push_back((now + SILENT_AFTER, token, self.last));
-        ConnectAttemptState::AwaitsResponse(self.last)
+        ConnectAttemptLateness::AwaitsResponse(self.last)
     }
 
     /// Removes the next entry of a queue if its time has come. Returns the slot and the ID of the
@@ -101,8 +101,8 @@ impl ConnectionAttempts {
     }
 
     /// Stops counting an attempt as unanswered.
-    pub(super) fn end_attempt(&mut self, state: ConnectAttemptState) {
-        self.fresh -= usize::from(matches!(state, ConnectAttemptState::Fresh(_)));
+    pub(super) fn end_attempt(&mut self, state: ConnectAttemptLateness) {
+        self.fresh -= usize::from(matches!(state, ConnectAttemptLateness::Fresh(_)));
     }
 }
 
@@ -120,7 +120,7 @@ impl Worker {
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
-        if !matches!(slot.attempt, ConnectAttemptState::Fresh(_) | ConnectAttemptState::Late) {
+        if !matches!(slot.attempt, ConnectAttemptLateness::Fresh(_) | ConnectAttemptLateness::Late) {
             return;
         }
         let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
@@ -143,7 +143,7 @@ impl Worker {
     /// during the handshake.
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
-            slot.attempt = ConnectAttemptState::Settled;
+            slot.attempt = ConnectAttemptLateness::Settled;
         }
         self.reclaim_lent_slots(token);
     }
@@ -152,12 +152,13 @@ impl Worker {
     /// started while this one waited, that is no longer counted as borrowed.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
+        let is_awaited =
+            matches!(slot.attempt, ConnectAttemptLateness::AwaitsResponse(_) | ConnectAttemptLateness::Silent);
         let ConnectionState::Open(connection) = &mut slot.state else { return };
         if !is_awaited || awaits_first_response(connection) {
             return;
         }
-        slot.attempt = ConnectAttemptState::Settled;
+        slot.attempt = ConnectAttemptLateness::Settled;
         // A finished transfer has given its lent slot back already.
         if let Some(transfer) = connection.front_transfer_mut() {
             if let Some(host_slot) = transfer.scheduling.host_slot {
@@ -172,22 +173,31 @@ impl Worker {
     /// Lends the host slots of late attempts and of silent hosts to other transfers.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
-            if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
-                self.attempts.end_attempt(ConnectAttemptState::Fresh(number));
+            if self.lend_slots_of_late_attempt(
+                token,
+                ConnectAttemptLateness::Fresh(number),
+                ConnectAttemptLateness::Late,
+            ) {
+                self.attempts.end_attempt(ConnectAttemptLateness::Fresh(number));
             }
         }
         while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.responses, self.now) {
             self.lend_slots_of_late_attempt(
                 token,
-                ConnectAttemptState::AwaitsResponse(number),
-                ConnectAttemptState::Silent,
+                ConnectAttemptLateness::AwaitsResponse(number),
+                ConnectAttemptLateness::Silent,
             );
         }
     }
 
     /// Changes an attempt's state from `from` to `to`, and lends its host slots to other transfers.
     /// Returns false if the attempt is no longer in the state `from`.
-    fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
+    fn lend_slots_of_late_attempt(
+        &mut self,
+        token: usize,
+        from: ConnectAttemptLateness,
+        to: ConnectAttemptLateness,
+    ) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
         self.lend_slots_of_waiting(token);
@@ -200,8 +210,8 @@ impl Worker {
     /// handshake.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let is_silent = slot.attempt == ConnectAttemptState::Silent;
-        if !is_silent && slot.attempt != ConnectAttemptState::Late
+        let is_silent = slot.attempt == ConnectAttemptLateness::Silent;
+        if !is_silent && slot.attempt != ConnectAttemptLateness::Late
             || slot.key.via != ProxyRoute::Direct
             || !self.client.descriptor_budget().is_half_free()
         {

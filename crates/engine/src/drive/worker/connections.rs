@@ -12,16 +12,16 @@ use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
 use super::delay_queue::DelayReason;
-use super::{HostSlotDecision, Worker};
+use super::{FreeHostSlotUse, Worker};
 use crate::clock;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
 use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
-use crate::net::dns::LookupWaiter;
+use crate::net::dns::LookupThreadKind;
 use crate::net::https_record_discovery;
 use crate::net::pool::ConnectionKey;
-use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
 
@@ -120,7 +120,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let (target, options) = (transfer.target(), transfer.options());
-        https_record_discovery::begin_lookup(self.client.resolver(), LookupWaiter::Worker, target, options, &key);
+        https_record_discovery::begin_lookup(self.client.resolver(), LookupThreadKind::Worker, target, options, &key);
         let key = self.slots.intern_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
@@ -358,7 +358,7 @@ impl Worker {
             }
             // The first transfer gets the error itself, the others a copy of its text.
             let error = error.take().unwrap_or_else(|| alike.duplicate());
-            let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, self.now);
+            let after = transfer.on_failure(error, ExchangeFailurePoint::BeforeSending, self.now);
             self.handle_next_step(transfer, after, None);
         }
     }
@@ -380,7 +380,7 @@ impl Worker {
             self.remove(token);
         }
         for mut transfer in late {
-            let after = transfer.on_failure(why.duplicate(), ExchangeFailure::BeforeSending, self.now);
+            let after = transfer.on_failure(why.duplicate(), ExchangeFailurePoint::BeforeSending, self.now);
             self.handle_next_step(transfer, after, None);
         }
     }
@@ -501,8 +501,8 @@ impl Worker {
     /// host). `warm` is the token of the connection that became free together with the host slot.
     fn start_next_for_slot(&mut self, host_slot: HostId, warm: Option<usize>) {
         match self.scheduler.next_for_slot(self.index, host_slot, self.now) {
-            HostSlotDecision::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
-            HostSlotDecision::GiveAway => {
+            FreeHostSlotUse::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
+            FreeHostSlotUse::GiveAway => {
                 if let Some(token) = warm {
                     self.move_to_pool(token);
                 }
@@ -510,7 +510,7 @@ impl Worker {
                 // there.
                 self.scheduler.on_slot_given_away(host_slot);
             }
-            HostSlotDecision::Nothing => {}
+            FreeHostSlotUse::Nothing => {}
         }
     }
 

@@ -8,7 +8,7 @@ use crate::transfer::Transfer;
 
 /// A worker's delayed transfers, ordered by the time when they are due.
 #[derive(Default)]
-pub(super) struct DelayQueue {
+pub(super) struct DelayedTransfers {
     heap: BinaryHeap<Reverse<DelayedTransfer>>,
 }
 
@@ -28,7 +28,7 @@ struct DelayedTransfer {
     transfer: Box<Transfer>,
 }
 
-impl DelayQueue {
+impl DelayedTransfers {
     /// Adds a transfer that is tried again at the time `at`.
     pub(super) fn push(&mut self, at: Instant, reason: DelayReason, transfer: Box<Transfer>) {
         self.heap.push(Reverse(DelayedTransfer { at, reason, transfer }));

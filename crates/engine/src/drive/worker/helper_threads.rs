@@ -18,7 +18,7 @@ const BUSY_WINDOW: Duration = Duration::from_millis(30);
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
 
 /// The helper threads of a worker, and the measurement that decides whether to start another.
-pub(super) struct HelperThreads {
+pub(super) struct ExtraWorkers {
     threads: Vec<JoinHandle<()>>,
     idle_cores: IdleCoreDetector,
     /// The time that the worker has slept since the measurement began.
@@ -26,7 +26,7 @@ pub(super) struct HelperThreads {
     measured_since: Instant,
 }
 
-impl HelperThreads {
+impl ExtraWorkers {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             threads: Vec::new(),

@@ -41,14 +41,14 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-pub(crate) use connection_attempts::ConnectAttemptState;
+pub(crate) use connection_attempts::ConnectAttemptLateness;
 use connection_attempts::ConnectionAttempts;
-use delay_queue::{DelayQueue, DelayReason};
-use helper_threads::HelperThreads;
+use delay_queue::{DelayReason, DelayedTransfers};
+use helper_threads::ExtraWorkers;
 use idle_slots::IdleConnectionSlots;
 use output_flush::OutputFlushState;
 use peer_properties::PeerProperties;
-pub use scheduler::{HostSlotDecision, Scheduler};
+pub use scheduler::{FreeHostSlotUse, Scheduler};
 use slot_table::ConnectionSlotTable;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
@@ -140,11 +140,11 @@ struct Worker {
     /// queued, because a transfer that fails immediately starts the next transfer: a million such
     /// failures must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
-    delayed: DelayQueue,
+    delayed: DelayedTransfers,
     turn: DeferredWork,
     scratch: ReceiveScratch,
     output: OutputFlushState,
-    helpers: HelperThreads,
+    helpers: ExtraWorkers,
     /// Threads in which connections are drained and closed.
     draining: Vec<JoinHandle<()>>,
     totals: TransferTotals,
@@ -196,7 +196,7 @@ impl Worker {
             idle: IdleConnectionSlots::new(client.close_idle_calls()),
             attempts: ConnectionAttempts::default(),
             to_place: VecDeque::new(),
-            delayed: DelayQueue::default(),
+            delayed: DelayedTransfers::default(),
             turn: DeferredWork::default(),
             scratch: ReceiveScratch {
                 buffer: client.buffer_pool().take_buffer(),
@@ -204,7 +204,7 @@ impl Worker {
                 finished: FinishedTransfers::new(),
             },
             output: OutputFlushState::default(),
-            helpers: HelperThreads::new(now),
+            helpers: ExtraWorkers::new(now),
             draining: Vec::new(),
             totals: TransferTotals::default(),
             now,

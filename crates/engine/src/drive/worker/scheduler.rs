@@ -23,7 +23,7 @@ pub trait Scheduler: Send + Sync {
 
     /// Decides how a host slot (a permit for one transfer to a host) is used after the transfer
     /// that held it is finished.
-    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> HostSlotDecision;
+    fn next_for_slot(&self, worker: usize, slot: HostId, now: Instant) -> FreeHostSlotUse;
 
     /// Records that a transfer is over, with this result.
     fn on_finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
@@ -152,7 +152,7 @@ pub trait Scheduler: Send + Sync {
 }
 
 /// The decision how a free host slot is used; see [`Scheduler::next_for_slot`].
-pub enum HostSlotDecision {
+pub enum FreeHostSlotUse {
     /// The slot is used by this transfer.
     Transfer(Box<Transfer>),
     /// Another worker gets the slot and its connection: see [`Scheduler::on_slot_given_away`].

@@ -26,13 +26,13 @@ struct FailingScheduler {
     flushes: AtomicUsize,
     over_after: usize,
     inbox: Mutex<Option<Arc<WorkerInbox>>>,
-    pause: Option<Mutex<PausingScheduler>>,
+    pause: Option<Mutex<SchedulerPause>>,
     lent: AtomicUsize,
 }
 
 /// The state of a scheduler that has nothing to do before a given time.
 #[derive(Default)]
-struct PausingScheduler {
+struct SchedulerPause {
     until: Option<Instant>,
     is_slept_through: bool,
 }
@@ -54,8 +54,8 @@ impl Scheduler for FailingScheduler {
         None
     }
 
-    fn next_for_slot(&self, _: usize, _: HostId, _: Instant) -> HostSlotDecision {
-        HostSlotDecision::Nothing
+    fn next_for_slot(&self, _: usize, _: HostId, _: Instant) -> FreeHostSlotUse {
+        FreeHostSlotUse::Nothing
     }
 
     fn on_finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}

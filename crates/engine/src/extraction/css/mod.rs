@@ -14,7 +14,7 @@ mod tests;
 
 use std::fmt;
 
-pub(super) use program::{ElementStart, ElementView, SelectorProgram, SelectorState};
+pub(super) use program::{ElementAttributes, ElementStart, SelectorProgram, SelectorState};
 
 use crate::{Error, ErrorKind, Result};
 

@@ -37,11 +37,11 @@ pub(in crate::extraction) struct SelectorProgram {
 struct SelectorStep {
     name: Option<(TagName, Box<[u8]>)>,
     conditions: Vec<StepCondition>,
-    outcome: StepOutcome,
+    outcome: StepMatchEffect,
 }
 
 /// The consequence of an element that matches a step.
-enum StepOutcome {
+enum StepMatchEffect {
     /// The element matches the query with this index.
     Query(usize),
     /// The element matches the selector inside `:is()` or `:not()` whose result has this bit index.
@@ -93,7 +93,7 @@ struct PendingSelectorSteps {
 }
 
 /// The attributes of an element at its start tag, which selectors examine.
-pub(in crate::extraction) trait ElementView {
+pub(in crate::extraction) trait ElementAttributes {
     /// Returns the value of an attribute without character references, or `None` if there is no
     /// such attribute.
     fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>>;
@@ -108,11 +108,11 @@ pub(in crate::extraction) struct ElementStart<'e> {
     pub(in crate::extraction) steps: u64,
     /// True if no element contains this one.
     pub(in crate::extraction) is_root: bool,
-    pub(in crate::extraction) element: &'e dyn ElementView,
+    pub(in crate::extraction) element: &'e dyn ElementAttributes,
 }
 
 /// The queries that an element matches, as bits by the index of the query.
-pub(in crate::extraction) type StartMatches = u64;
+pub(in crate::extraction) type MatchedQueryBits = u64;
 
 impl SelectorProgram {
     /// Compiles queries.
@@ -121,7 +121,7 @@ impl SelectorProgram {
         let mut inner_results = 0;
         for (index, query) in queries.iter().enumerate() {
             for selector in &query.selectors {
-                program.add(selector, &|| StepOutcome::Query(index), &mut inner_results);
+                program.add(selector, &|| StepMatchEffect::Query(index), &mut inner_results);
             }
         }
         if program.steps.len() > MAX_STEPS || inner_results > MAX_STEPS || queries.len() > MAX_STEPS {
@@ -137,11 +137,11 @@ impl SelectorProgram {
 
     /// Returns, for each step, whether it is the first one of its selector.
     fn is_first_step(&self) -> Vec<bool> {
-        let ends = self.steps.iter().map(|step| !matches!(step.outcome, StepOutcome::Next(_)));
+        let ends = self.steps.iter().map(|step| !matches!(step.outcome, StepMatchEffect::Next(_)));
         std::iter::once(true).chain(ends).take(self.steps.len()).collect()
     }
 
-    fn add(&mut self, selector: &ComplexSelector, last: &dyn Fn() -> StepOutcome, inner_results: &mut usize) {
+    fn add(&mut self, selector: &ComplexSelector, last: &dyn Fn() -> StepMatchEffect, inner_results: &mut usize) {
         // Selectors in parentheses come first, so that the steps of this selector are adjacent.
         let conditions: Vec<Vec<StepCondition>> = selector
             .compounds
@@ -153,7 +153,7 @@ impl SelectorProgram {
             self.steps.push(SelectorStep {
                 name: name.as_ref().map(|name| (TagName::new(name.as_bytes()), name.as_bytes().into())),
                 conditions,
-                outcome: combinator.map_or_else(last, StepOutcome::Next),
+                outcome: combinator.map_or_else(last, StepMatchEffect::Next),
             });
         }
     }
@@ -165,7 +165,7 @@ impl SelectorProgram {
                 // The steps inside may use further results, so that the index is taken first.
                 let index = *inner_results;
                 *inner_results += 1;
-                self.add(selector, &|| StepOutcome::Inner(index), inner_results);
+                self.add(selector, &|| StepMatchEffect::Inner(index), inner_results);
                 bits |= 1_u64.checked_shl(index as u32).unwrap_or(0);
             }
             bits
@@ -212,7 +212,7 @@ impl SelectorProgram {
         }
         match &self.steps[steps.trailing_zeros() as usize] {
             // A longer name must be compared.
-            SelectorStep { name: Some((_, name)), conditions, outcome: StepOutcome::Query(query) }
+            SelectorStep { name: Some((_, name)), conditions, outcome: StepMatchEffect::Query(query) }
                 if conditions.is_empty() && name.len() <= 8 =>
             {
                 Some(*query)
@@ -226,7 +226,7 @@ impl SelectorProgram {
     pub(in crate::extraction) fn need_attributes(&self, steps: u64, takes_attribute: impl Fn(usize) -> bool) -> bool {
         self.steps.iter().enumerate().filter(|(index, _)| steps >> index & 1 == 1).any(|(_, step)| {
             step.conditions.iter().any(StepCondition::tests_attribute)
-                || matches!(step.outcome, StepOutcome::Query(query) if takes_attribute(query))
+                || matches!(step.outcome, StepMatchEffect::Query(query) if takes_attribute(query))
         })
     }
 
@@ -236,7 +236,7 @@ impl SelectorProgram {
         &self,
         state: &mut SelectorState,
         start: &ElementStart<'_>,
-    ) -> StartMatches {
+    ) -> MatchedQueryBits {
         if !self.has_state {
             let place = SiblingPosition { is_root: start.is_root, child: 0, of_type: 0 };
             return if self.first & start.steps == 0 { 0 } else { self.run(self.first, start, place, |_, _| {}) };
@@ -269,7 +269,7 @@ impl SelectorProgram {
         start: &ElementStart<'_>,
         place: SiblingPosition,
         mut on_next: impl FnMut(Combinator, u64),
-    ) -> StartMatches {
+    ) -> MatchedQueryBits {
         let (mut matches, mut inner) = (0, 0);
         let mut left = candidates & start.steps;
         while left != 0 {
@@ -280,9 +280,9 @@ impl SelectorProgram {
                 continue;
             }
             match step.outcome {
-                StepOutcome::Query(query) => matches |= 1 << query,
-                StepOutcome::Inner(result) => inner |= 1 << result,
-                StepOutcome::Next(combinator) => on_next(combinator, 1 << (index + 1)),
+                StepMatchEffect::Query(query) => matches |= 1 << query,
+                StepMatchEffect::Inner(result) => inner |= 1 << result,
+                StepMatchEffect::Next(combinator) => on_next(combinator, 1 << (index + 1)),
             }
         }
         matches
@@ -313,7 +313,7 @@ impl SelectorStep {
     /// Returns true if the step belongs to a selector with a combinator, or counts siblings.
     fn depends_on_others(&self) -> bool {
         let counts = |condition: &StepCondition| matches!(condition, StepCondition::Plain(Condition::Nth { .. }));
-        matches!(self.outcome, StepOutcome::Next(_)) || self.conditions.iter().any(counts)
+        matches!(self.outcome, StepMatchEffect::Next(_)) || self.conditions.iter().any(counts)
     }
 
     fn accepts(&self, start: &ElementStart<'_>, place: SiblingPosition, inner: u64) -> bool {
@@ -339,7 +339,7 @@ impl StepCondition {
 }
 
 impl Condition {
-    fn accepts(&self, element: &dyn ElementView, place: SiblingPosition) -> bool {
+    fn accepts(&self, element: &dyn ElementAttributes, place: SiblingPosition) -> bool {
         match self {
             Self::Id(id) => element.attribute("id").is_some_and(|value| *value == *id.as_bytes()),
             Self::Class(class) => element.attribute("class").is_some_and(|value| has_word(&value, class.as_bytes())),

@@ -36,7 +36,7 @@ use haul_policy::page_reference::PageBase;
 use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
 use crate::{Error, ErrorKind, Result};
-use tag_name::{NameRules, NameTable, TagName, names};
+use tag_name::{NameTable, TagName, TagNameRules, names};
 use tokenizer::Tokenizer;
 use tree::{PageParserState, TreeBuilder};
 
@@ -57,7 +57,7 @@ impl HtmlQueries {
             // `<base>` sets the base of references, the slash of `<svg/>` ends SVG, and `<image>` is
             // another element.
             let is_special = matches!(name, Some(names::BASE | names::SVG | names::MATH | names::IMAGE));
-            NameRules {
+            TagNameRules {
                 properties: name.map_or(0, TagName::properties),
                 needs_attributes: is_special || program.need_attributes(steps, takes_attribute),
                 text_query: program.only_query(steps).filter(|query| !takes_attribute(*query)).map_or(0, text_query),

@@ -7,15 +7,15 @@ use std::ops::Range;
 use memchr::memchr;
 
 use super::byte_mask::{BLOCK_SIZE, block_at, mask_of};
-use super::tag_name::{NameRules, TagName};
-use crate::extraction::css::ElementView;
+use super::tag_name::{TagName, TagNameRules};
+use crate::extraction::css::ElementAttributes;
 
 /// A parsed tag.
 pub(super) struct Tag<'t> {
     /// The bytes of the tag, from its `<` on. All ranges are relative to them.
     pub(super) bytes: &'t [u8],
     pub(super) id: TagName,
-    pub(super) rules: NameRules,
+    pub(super) rules: TagNameRules,
     pub(super) name: Range<usize>,
     pub(super) attributes: &'t [AttributeSpan],
     pub(super) is_self_closing: bool,
@@ -62,7 +62,7 @@ impl<'t> Tag<'t> {
     }
 }
 
-impl ElementView for Tag<'_> {
+impl ElementAttributes for Tag<'_> {
     fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         match self.value(name)? {
             AttributeValue::Whole(value) => Some(value),
@@ -120,7 +120,7 @@ pub(super) struct TagParser {
     at: usize,
     /// The name of the tag; known once the tag is complete.
     id: TagName,
-    rules: NameRules,
+    rules: TagNameRules,
     name: Range<usize>,
     attributes: Vec<AttributeSpan>,
     /// True if the attribute that is being parsed is the last one in `attributes`; false if it is
@@ -149,7 +149,7 @@ impl TagParser {
         &mut self,
         bytes: &[u8],
         start: usize,
-        rules: impl FnOnce(TagName) -> NameRules,
+        rules: impl FnOnce(TagName) -> TagNameRules,
     ) -> Option<usize> {
         self.attributes.clear();
         self.is_self_closing = false;
@@ -348,7 +348,7 @@ impl TagParser {
 
     /// Records the number of the name of a tag that [`TagParser::parse`] has completed, and the rules
     /// that `rules` returns for it.
-    pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> NameRules) {
+    pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> TagNameRules) {
         self.id = TagName::new(&bytes[self.name.clone()]);
         self.rules = rules(self.id);
     }

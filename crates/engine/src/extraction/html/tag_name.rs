@@ -64,7 +64,7 @@ impl TagName {
 
 /// The facts about the elements with one name that a page search needs at their tags.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct NameRules {
+pub(super) struct TagNameRules {
     /// The properties that HTML gives to the elements.
     pub(super) properties: u32,
     /// True if the attributes of the elements matter in HTML, for queries or for the page.
@@ -76,19 +76,19 @@ pub(super) struct NameRules {
     pub(super) steps: u64,
 }
 
-/// A hash table of [`NameRules`].
+/// A hash table of [`TagNameRules`].
 pub(super) struct NameTable {
     /// The rules for names in [`ELEMENTS`] and in selectors, each with the number of its name, or 0.
-    slots: Box<[(u64, NameRules); TABLE_SIZE]>,
+    slots: Box<[(u64, TagNameRules); TABLE_SIZE]>,
     /// The rules for all other names.
-    other: NameRules,
+    other: TagNameRules,
 }
 
 impl NameTable {
     /// Makes a table. `names` are the names in selectors, at most 64, and `rules` returns the rules
     /// for one of them, or for a name that HTML knows, or for all other names.
-    pub(super) fn new(names: impl Iterator<Item = TagName>, rules: impl Fn(Option<TagName>) -> NameRules) -> Self {
-        let mut slots = Box::new([(0, NameRules::default()); TABLE_SIZE]);
+    pub(super) fn new(names: impl Iterator<Item = TagName>, rules: impl Fn(Option<TagName>) -> TagNameRules) -> Self {
+        let mut slots = Box::new([(0, TagNameRules::default()); TABLE_SIZE]);
         for name in ELEMENTS.iter().map(|(name, _)| TagName::new(name.as_bytes())).chain(names) {
             let mut at = hash_index(name.0);
             while slots[at].0 != 0 && slots[at].0 != name.0 {
@@ -100,7 +100,7 @@ impl NameTable {
     }
 
     /// Returns the rules for the elements with this name.
-    pub(super) fn rules(&self, name: TagName) -> NameRules {
+    pub(super) fn rules(&self, name: TagName) -> TagNameRules {
         let mut at = hash_index(name.0);
         loop {
             let (other, rules) = &self.slots[at];

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::tag::Tag;
-use super::tag_name::{NameRules, TagName};
+use super::tag_name::{TagName, TagNameRules};
 use super::tokenizer::{TextKind, TokenSink, Tokenizer};
-use crate::extraction::{CssQuery, ExtractPattern, PageInfo, PageQuery, PageSearch};
+use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{ErrorKind, Result, Target};
 
 fn search(queries: &[&str]) -> PageSearch {
@@ -173,7 +173,7 @@ fn values_of_several_queries_are_in_page_order() {
 #[test]
 fn regex_filter_searches_each_selected_value() {
     let query = PageQuery::css(&[CssQuery::new("p").unwrap()]).unwrap();
-    let filtered = query.filtered(ExtractPattern::new("[a-z]([0-9]+)").unwrap());
+    let filtered = query.filtered(ExtractRegexes::new("[a-z]([0-9]+)").unwrap());
     let mut search = PageSearch::new(filtered);
     let page = b"<p>a1 b2</p>c3<p>4</p><p>d</p><p>5e6</p>";
     assert_eq!(values_in(&mut search, &PageInfo::default(), page, 4).unwrap(), ["1", "2", "6"]);
@@ -361,8 +361,8 @@ impl TokenLog {
 }
 
 impl TokenSink for TokenLog {
-    fn rules(&self, _name: TagName) -> NameRules {
-        NameRules { needs_attributes: true, ..NameRules::default() }
+    fn rules(&self, _name: TagName) -> TagNameRules {
+        TagNameRules { needs_attributes: true, ..TagNameRules::default() }
     }
 
     fn start_tag(&mut self, tag: &Tag<'_>) -> Result<TextKind> {

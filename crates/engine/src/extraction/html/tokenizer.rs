@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2};
 
 use super::byte_mask::find_near;
 use super::tag::{Tag, TagParser, is_space};
-use super::tag_name::{NameRules, TagName};
+use super::tag_name::{TagName, TagNameRules};
 use crate::Result;
 
 /// The number of bytes that are needed to decide the meaning of a `<` anywhere in a page: the
@@ -21,7 +21,7 @@ const MIN_TAG_STEP: usize = 256;
 /// The receiver of tokens.
 pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
-    fn rules(&self, name: TagName) -> NameRules;
+    fn rules(&self, name: TagName) -> TagNameRules;
 
     /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the number
     /// of bytes read. The rest begins with a `<`, if anything was read.

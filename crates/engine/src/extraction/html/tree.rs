@@ -9,18 +9,18 @@ use haul_policy::page_reference::PageBase;
 use super::attribute_value::{attribute_values, trimmed};
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag::{AttributeValue, Tag, is_space};
-use super::tag_name::{self as properties, NameRules, TagName, names};
+use super::tag_name::{self as properties, TagName, TagNameRules, names};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
 use super::{HtmlQueries, too_long};
 use crate::Result;
-use crate::extraction::css::{ElementStart, ElementView, SelectorState};
+use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
 use crate::extraction::page_search::{FoundValue, OnFound};
 use crate::extraction::query_charset::with_encoded_query;
 
 /// The part of the page that the parser has reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum PagePart {
+pub(super) enum InsertionMode {
     #[default]
     BeforeHead,
     Head,
@@ -29,7 +29,7 @@ pub(super) enum PagePart {
 }
 
 /// A value that is not passed on yet, because a selected element that began earlier is still open.
-enum WaitingValue {
+enum DeferredValue {
     /// A range of `PageParserState::text`. `end` is `None` while the element is open.
     Text {
         query: usize,
@@ -44,7 +44,7 @@ enum WaitingValue {
 
 /// A range of the text that belongs to a script, style or template element, but not to the elements
 /// around it.
-struct SeparateTextRange {
+struct ScriptOrStyleRange {
     /// The index of the first waiting value that began inside this element.
     first_inside: usize,
     start: usize,
@@ -52,7 +52,7 @@ struct SeparateTextRange {
 }
 
 /// A script, style or template element that is open inside a selected element.
-struct OpenSeparateText {
+struct OpenScriptOrStyle {
     depth: usize,
     first_inside: usize,
     start: usize,
@@ -66,7 +66,7 @@ struct OpenSeparateText {
 pub(super) struct PageParserState {
     pub(super) open: OpenElements,
     selectors: SelectorState,
-    pub(super) part: PagePart,
+    pub(super) part: InsertionMode,
     base: Option<PageBase>,
     has_base_element: bool,
     /// True from a `<form>` to the next `</form>`, even if the form element is closed before.
@@ -74,7 +74,7 @@ pub(super) struct PageParserState {
     is_xml: bool,
     pub(super) text: ElementText,
     /// The values of elements and attributes that began after the outermost open selected element.
-    waiting: Vec<WaitingValue>,
+    waiting: Vec<DeferredValue>,
     /// The indices in `waiting` of the values that began with each open element whose text is
     /// selected.
     selected: Vec<Range<usize>>,
@@ -88,8 +88,8 @@ pub(super) struct PageParserState {
     /// included.
     repeated: usize,
     counted: usize,
-    muted: Option<OpenSeparateText>,
-    muted_ranges: Vec<SeparateTextRange>,
+    muted: Option<OpenScriptOrStyle>,
+    muted_ranges: Vec<ScriptOrStyleRange>,
     limit: usize,
     /// True to pass on empty texts and attribute values.
     keeps_empty: bool,
@@ -101,7 +101,7 @@ impl PageParserState {
             keeps_empty,
             open: OpenElements::new(),
             selectors: SelectorState::default(),
-            part: PagePart::BeforeHead,
+            part: InsertionMode::BeforeHead,
             base: None,
             has_base_element: false,
             has_form: false,
@@ -126,7 +126,7 @@ impl PageParserState {
     pub(super) fn reset(&mut self) {
         self.open.reset();
         self.selectors.reset();
-        self.part = PagePart::BeforeHead;
+        self.part = InsertionMode::BeforeHead;
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
         self.has_form = false;
         self.clear_values();
@@ -160,7 +160,7 @@ impl PageParserState {
     /// values are passed on.
     pub(super) fn memory_in_use(&self) -> usize {
         let lists =
-            self.waiting.len() * size_of::<WaitingValue>() + self.muted_ranges.len() * size_of::<SeparateTextRange>();
+            self.waiting.len() * size_of::<DeferredValue>() + self.muted_ranges.len() * size_of::<ScriptOrStyleRange>();
         self.text.memory_in_use() + self.repeated() + self.waiting_bytes + lists
     }
 }
@@ -175,21 +175,21 @@ pub(super) struct TreeBuilder<'a, 'f> {
 }
 
 /// The attributes of an element whose start tag is missing: none.
-struct NoAttributes;
+struct ElementWithoutStartTag;
 
-impl ElementView for NoAttributes {
+impl ElementAttributes for ElementWithoutStartTag {
     fn attribute(&self, _name: &str) -> Option<std::borrow::Cow<'_, [u8]>> {
         None
     }
 }
 
 impl TokenSink for TreeBuilder<'_, '_> {
-    fn rules(&self, name: TagName) -> NameRules {
+    fn rules(&self, name: TagName) -> TagNameRules {
         let rules = self.queries.names.rules(name);
         let tree = &*self.tree;
         // In XML, SVG and MathML, a slash at the end of a tag is an end tag.
         let has_slashes = tree.is_xml || tree.open.current().namespace != Namespace::Html;
-        NameRules { needs_attributes: rules.needs_attributes || has_slashes, ..rules }
+        TagNameRules { needs_attributes: rules.needs_attributes || has_slashes, ..rules }
     }
 
     fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
@@ -200,7 +200,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
         self.end_run();
         let name = tag.id;
         if self.tree.is_xml {
-            self.open(name, Namespace::Xml, NameRules { properties: 0, ..tag.rules }, Some(tag))?;
+            self.open(name, Namespace::Xml, TagNameRules { properties: 0, ..tag.rules }, Some(tag))?;
             if tag.is_self_closing {
                 self.close_to(self.tree.open.depth() - 1)?;
             }
@@ -243,7 +243,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
 
     fn text(&mut self, text: &[u8], has_references: bool) -> Result<()> {
         let tree = &mut *self.tree;
-        if tree.part != PagePart::Body && !tree.is_xml {
+        if tree.part != InsertionMode::Body && !tree.is_xml {
             let is_outside = tree.open.depth() == 0 || matches!(tree.open.current().name, names::HTML | names::HEAD);
             if is_outside {
                 if text.iter().all(|byte| is_space(*byte)) {
@@ -267,7 +267,7 @@ impl TokenSink for TreeBuilder<'_, '_> {
     }
 
     fn wants_text(&self) -> bool {
-        self.tree.collects_text() || self.tree.part != PagePart::Body && !self.tree.is_xml
+        self.tree.collects_text() || self.tree.part != InsertionMode::Body && !self.tree.is_xml
     }
 
     fn allows_cdata(&self) -> bool {
@@ -282,13 +282,13 @@ impl PageParserState {
 
     /// Begins the text of an element that is the only selected one. Returns false if it is not, or if
     /// it has no content.
-    pub(super) fn begin_only_text(&mut self, rules: NameRules) -> bool {
+    pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
         let is_only = self.open_texts == 0 && self.waiting.is_empty() && self.muted.is_none();
         if !is_only || rules.properties & properties::IS_VOID != 0 {
             return false;
         }
         let query = usize::from(rules.text_query) - 1;
-        self.waiting.push(WaitingValue::Text { query, start: self.text.position(), end: None });
+        self.waiting.push(DeferredValue::Text { query, start: self.text.position(), end: None });
         self.selected.push(0..1);
         self.change_open_texts(1);
         true
@@ -296,7 +296,7 @@ impl PageParserState {
 
     /// Returns true if the text of one element is the only value that waits.
     fn has_only_text(&self) -> bool {
-        self.open_texts == 1 && matches!(&*self.waiting, [WaitingValue::Text { .. }]) && self.muted.is_none()
+        self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.muted.is_none()
     }
 
     /// Returns the text in `range` of the waiting value with this index, without scripts, styles
@@ -364,7 +364,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         &mut self,
         name: TagName,
         namespace: Namespace,
-        rules: NameRules,
+        rules: TagNameRules,
         tag: Option<&Tag<'_>>,
     ) -> Result<()> {
         if self.tree.open.depth() >= MAX_DEPTH {
@@ -383,7 +383,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             full_name: tag.map(|tag| if is_image { &b"img"[..] } else { tag.name() }),
             steps: rules.steps,
             is_root: tree.open.depth() == 0,
-            element: tag.map_or(&NoAttributes as &dyn ElementView, |tag| tag),
+            element: tag.map_or(&ElementWithoutStartTag as &dyn ElementAttributes, |tag| tag),
         };
         let matches = self.queries.program.start_element(&mut tree.selectors, &start);
         let first_value = tree.waiting.len();
@@ -391,7 +391,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         let texts = if matches == 0 { 0 } else { self.collect(matches, tag)? };
         let tree = &mut *self.tree;
         if bits & properties::HAS_SEPARATE_TEXT != 0 && was_open && tree.muted.is_none() {
-            tree.muted = Some(OpenSeparateText {
+            tree.muted = Some(OpenScriptOrStyle {
                 depth: tree.open.depth() + 1,
                 first_inside: first_value,
                 start: tree.text.position(),
@@ -431,7 +431,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         for (query, css) in queries.queries.iter().enumerate().filter(|(query, _)| matches >> query & 1 == 1) {
             let Some(attribute) = css.attribute() else {
                 let start = self.tree.text.position();
-                self.tree.waiting.push(WaitingValue::Text { query, start, end: None });
+                self.tree.waiting.push(DeferredValue::Text { query, start, end: None });
                 self.tree.change_open_texts(self.tree.open_texts + 1);
                 texts += 1;
                 continue;
@@ -461,7 +461,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
                 return on_found(FoundValue { query, bytes: value, base: base.as_ref() });
             }
             *waiting_bytes += value.len();
-            waiting.push(WaitingValue::Attribute { query, value: value.into() });
+            waiting.push(DeferredValue::Attribute { query, value: value.into() });
             Ok(())
         };
         attribute_values(element, attribute, value, base.as_ref(), encoding, &mut pass)?;
@@ -521,10 +521,10 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             match muted.depth.cmp(&depth) {
                 std::cmp::Ordering::Greater => muted.depth -= 1,
                 std::cmp::Ordering::Equal => {
-                    let OpenSeparateText { first_inside, start, was_separated, .. } = *muted;
+                    let OpenScriptOrStyle { first_inside, start, was_separated, .. } = *muted;
                     tree.text.set_separated(was_separated);
                     if position > start {
-                        tree.muted_ranges.push(SeparateTextRange { first_inside, start, end: position });
+                        tree.muted_ranges.push(ScriptOrStyleRange { first_inside, start, end: position });
                     }
                     tree.muted = None;
                 }
@@ -536,7 +536,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             let values = tree.selected.remove(tree.selected.len() - 1 - inside);
             let mut closed = 0;
             for value in &mut tree.waiting[values] {
-                if let WaitingValue::Text { end: end @ None, .. } = value {
+                if let DeferredValue::Text { end: end @ None, .. } = value {
                     *end = Some(position);
                     closed += 1;
                 }
@@ -552,7 +552,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// Passes on the waiting values, when the outermost selected element has ended.
     fn flush(&mut self) -> Result<()> {
         let Self { tree, on_found, .. } = self;
-        if let ([WaitingValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.muted_ranges) {
+        if let ([DeferredValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.muted_ranges) {
             let bytes = trimmed(&tree.text.bytes()[*start..]);
             if !bytes.is_empty() || tree.keeps_empty {
                 on_found(FoundValue { query: *query, bytes, base: tree.base.as_ref() })?;
@@ -563,8 +563,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         let mut joined = Vec::new();
         for (index, value) in tree.waiting.iter().enumerate() {
             let (query, bytes) = match value {
-                WaitingValue::Attribute { query, value } => (*query, &**value),
-                WaitingValue::Text { query, start, end } => {
+                DeferredValue::Attribute { query, value } => (*query, &**value),
+                DeferredValue::Text { query, start, end } => {
                     let end = end.unwrap_or(tree.text.position());
                     (*query, trimmed(tree.text_of(index, *start..end, &mut joined)))
                 }

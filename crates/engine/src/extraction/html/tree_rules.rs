@@ -3,16 +3,16 @@
 
 use super::open_elements::{ElementScope, Namespace};
 use super::tag::Tag;
-use super::tag_name::{self as properties, NameRules, TagName, names};
+use super::tag_name::{self as properties, TagName, TagNameRules, names};
 use super::tokenizer::{TextKind, TokenSink};
-use super::tree::{PagePart, TreeBuilder};
+use super::tree::{InsertionMode, TreeBuilder};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {
     /// Handles a start tag by the rules of HTML.
     pub(super) fn html_start(&mut self, tag: &Tag<'_>) -> Result<TextKind> {
         let (name, bits) = (tag.id, tag.rules.properties);
-        if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != PagePart::Body {
+        if bits & properties::HAS_START_TAG_RULES != 0 || self.tree.part != InsertionMode::Body {
             return self.start_by_rules(tag);
         }
         if bits & properties::IS_TABLE_PART != 0 {
@@ -71,14 +71,14 @@ impl TreeBuilder<'_, '_> {
 
     /// Opens `<html>`, `<head>` and `<body>` before a tag that belongs into one of them. Returns
     /// false if the tag needs nothing else.
-    fn enter_part(&mut self, name: TagName, rules: NameRules, tag: &Tag<'_>) -> Result<bool> {
+    fn enter_part(&mut self, name: TagName, rules: TagNameRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
                 self.open(name, Namespace::Html, rules, Some(tag))?;
             }
             return Ok(false);
         }
-        if self.tree.part == PagePart::Body {
+        if self.tree.part == InsertionMode::Body {
             return Ok(!matches!(name, names::HEAD | names::BODY));
         }
         if self.tree.open.depth() == 0 {
@@ -89,20 +89,20 @@ impl TreeBuilder<'_, '_> {
         }
         let is_in_head = rules.properties & properties::MAY_BE_IN_HEAD != 0;
         match (self.tree.part, name) {
-            (PagePart::BeforeHead, names::HEAD) => {
-                self.tree.part = PagePart::Head;
+            (InsertionMode::BeforeHead, names::HEAD) => {
+                self.tree.part = InsertionMode::Head;
                 self.open(name, Namespace::Html, rules, Some(tag))?;
                 return Ok(false);
             }
             (_, names::HEAD) => return Ok(false),
-            (PagePart::BeforeHead, _) if is_in_head => {
+            (InsertionMode::BeforeHead, _) if is_in_head => {
                 self.open_missing("head")?;
-                self.tree.part = PagePart::Head;
+                self.tree.part = InsertionMode::Head;
             }
             _ if is_in_head => {}
             (_, names::BODY | names::FRAMESET) => {
                 self.leave_head()?;
-                self.tree.part = PagePart::Body;
+                self.tree.part = InsertionMode::Body;
                 self.open(name, Namespace::Html, rules, Some(tag))?;
                 return Ok(false);
             }
@@ -117,13 +117,13 @@ impl TreeBuilder<'_, '_> {
             self.open_missing("html")?;
         }
         self.leave_head()?;
-        self.tree.part = PagePart::Body;
+        self.tree.part = InsertionMode::Body;
         self.open_missing("body")
     }
 
     /// Closes `<head>`. If there was none, opens it first.
     fn leave_head(&mut self) -> Result<()> {
-        if self.tree.part == PagePart::BeforeHead {
+        if self.tree.part == InsertionMode::BeforeHead {
             self.open_missing("head")?;
         }
         self.close_to(1)
@@ -226,7 +226,7 @@ impl TreeBuilder<'_, '_> {
     pub(super) fn closes_innermost(&self, name: TagName, bits: u32) -> bool {
         // `</p>` and `</li>` are no exceptions in the body.
         let may_differ = bits & properties::HAS_END_TAG_RULES != 0
-            && (bits & properties::HAS_IMPLIED_END_TAG == 0 || self.tree.part != PagePart::Body);
+            && (bits & properties::HAS_IMPLIED_END_TAG == 0 || self.tree.part != InsertionMode::Body);
         !may_differ && self.tree.open.is_innermost(name)
     }
 
@@ -262,13 +262,13 @@ impl TreeBuilder<'_, '_> {
         let closed = match name {
             names::HTML | names::BODY => None,
             names::HEAD => {
-                if self.tree.part == PagePart::Head {
-                    self.tree.part = PagePart::AfterHead;
+                if self.tree.part == InsertionMode::Head {
+                    self.tree.part = InsertionMode::AfterHead;
                     return self.close_to(1);
                 }
                 None
             }
-            names::P | names::BR if self.tree.part != PagePart::Body && open.find(names::TEMPLATE).is_none() => {
+            names::P | names::BR if self.tree.part != InsertionMode::Body && open.find(names::TEMPLATE).is_none() => {
                 if name == names::P {
                     return Ok(());
                 }
@@ -318,7 +318,7 @@ impl TreeBuilder<'_, '_> {
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
         let is_muted = matches!(name, names::SCRIPT | names::STYLE);
         let bits = if is_muted { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
-        self.open(name, namespace, NameRules { properties: bits, ..tag.rules }, Some(tag))?;
+        self.open(name, namespace, TagNameRules { properties: bits, ..tag.rules }, Some(tag))?;
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;
         }

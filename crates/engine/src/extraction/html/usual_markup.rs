@@ -6,7 +6,7 @@ use super::byte_mask::find_near;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement};
 use super::tag::{Tag, skip_common_attributes};
 use super::tag_name::{self as properties, TagName, names};
-use super::tree::{PagePart, TreeBuilder};
+use super::tree::{InsertionMode, TreeBuilder};
 use crate::Result;
 
 /// The number of bytes from the `<` of a tag on that have all of a usual name and the byte after it.
@@ -30,7 +30,7 @@ impl TreeBuilder<'_, '_> {
 
     fn is_in_html_body(&self) -> bool {
         let tree = &*self.tree;
-        tree.part == PagePart::Body && tree.open.depth() > 0 && tree.open.current().namespace == Namespace::Html
+        tree.part == InsertionMode::Body && tree.open.depth() > 0 && tree.open.current().namespace == Namespace::Html
     }
 
     /// Reads text up to the next `<` in `bytes`. Returns its length, or `None` if `bytes` have no `<`.

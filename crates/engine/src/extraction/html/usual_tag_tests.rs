@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
 
-use crate::extraction::{CssQuery, ExtractPattern, PageInfo, PageQuery, PageSearch};
+use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{Result, Target};
 
 /// Selectors for which all that was added makes a difference: state, siblings, attributes.
@@ -235,7 +235,7 @@ fn quick_ways_agree_on_html5lib_pages() {
 
 #[test]
 fn filter_finds_matches_at_every_place_of_a_value() {
-    let pattern = ExtractPattern::new("[0-9.]{7,15}/[0-9]{1,2}").unwrap();
+    let pattern = ExtractRegexes::new("[0-9.]{7,15}/[0-9]{1,2}").unwrap();
     let filtered = query(&["td"]).filtered(pattern);
     for before in 0..80 {
         for after in [0, 1, 5, 40, 63] {

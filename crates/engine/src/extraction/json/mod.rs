@@ -23,7 +23,7 @@ use serde_json_path::JsonPath;
 
 use super::page_search::{FoundValue, OnFound};
 use crate::{Error, ErrorKind, Result};
-use bounded_value::DocumentShape;
+use bounded_value::DocumentValuesAndDepth;
 pub(crate) use bounded_value::ParseFailure;
 use document_splitter::{DocumentPosition, DocumentSplitter};
 use number_texts::NumberTexts;
@@ -76,7 +76,7 @@ impl JsonPathQuery {
     /// Returns an upper limit, in bytes, on the memory for the nodes that the query selects in a
     /// document of this shape. With several `..`, a node may be selected once for each of the nodes
     /// around it.
-    fn node_memory(&self, document: DocumentShape) -> usize {
+    fn node_memory(&self, document: DocumentValuesAndDepth) -> usize {
         if !self.selects_many {
             return 0;
         }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::extraction::{ExtractPattern, JsonPathQuery, PageQuery, PageSearch};
+use crate::extraction::{ExtractRegexes, JsonPathQuery, PageQuery, PageSearch};
 use crate::{Error, ErrorKind};
 
 fn query(paths: &[&str]) -> PageQuery {
@@ -71,7 +71,7 @@ fn values_of_several_queries_are_grouped_by_query() {
 
 #[test]
 fn regex_filter_searches_each_json_value() {
-    let filtered = query(&["$[*]"]).filtered(ExtractPattern::new("[0-9]+").unwrap());
+    let filtered = query(&["$[*]"]).filtered(ExtractRegexes::new("[0-9]+").unwrap());
     let (values, error) = values_in(&mut PageSearch::new(filtered), br#"["a1b2", {"c": 3}, null]"#, 5);
     assert_eq!((values, error), (["1", "2", "3"].map(str::to_owned).to_vec(), None));
 }

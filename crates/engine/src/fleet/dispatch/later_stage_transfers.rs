@@ -9,14 +9,14 @@ use super::{
     BodyDestination, DispatchState, DispatchedJob, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow,
     placeholder_target, url_error,
 };
-use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::fleet_item::PerItemRequestOptions;
 use crate::fleet::stage_value_store::RecalledTransfer;
 use crate::request::RequestOverrides;
 use crate::sink::naming::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
 /// The stage and the output position of a transfer that is made from a value.
-pub(super) struct ValueOrigin<'a> {
+pub(super) struct StageOutputPosition<'a> {
     /// The index of the transfer's stage.
     pub(super) number: usize,
     pub(super) stage: &'a FleetStage,
@@ -25,22 +25,22 @@ pub(super) struct ValueOrigin<'a> {
 }
 
 /// The saved request of a transfer that an earlier run queued.
-pub(super) struct RecalledRequest {
+pub(super) struct EarlierRunRequest {
     fields: Vec<(String, Vec<u8>)>,
     replaces_file: bool,
 }
 
-impl RecalledRequest {
+impl EarlierRunRequest {
     /// Applies the saved settings to the destination of the transfer. Returns the settings of its
     /// request, if there are any.
-    fn apply(self, destination: &mut BodyDestination) -> Option<Box<ItemRequest>> {
+    fn apply(self, destination: &mut BodyDestination) -> Option<Box<PerItemRequestOptions>> {
         if let BodyDestination::File { options, .. } = destination
             && self.replaces_file
         {
             options.clobber = ClobberMode::Replace;
         }
         let overrides = RequestOverrides { fields: self.fields, ..RequestOverrides::default() };
-        (!overrides.fields.is_empty()).then(|| Box::new(ItemRequest { options: None, overrides }))
+        (!overrides.fields.is_empty()).then(|| Box::new(PerItemRequestOptions { options: None, overrides }))
     }
 }
 
@@ -55,7 +55,7 @@ impl Dispatcher {
         value: &[u8],
         order: Arc<[u64]>,
     ) {
-        self.add_value(&mut self.lock(), ValueOrigin { number, stage, window, order }, value, None);
+        self.add_value(&mut self.lock(), StageOutputPosition { number, stage, window, order }, value, None);
     }
 
     /// Adds a transfer that an earlier run queued. The transfer keeps its number.
@@ -68,9 +68,10 @@ impl Dispatcher {
     ) {
         let next = std::mem::replace(&mut state.numbers[stage], transfer.number);
         let order = [transfer.number].into();
-        let place = ValueOrigin { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
+        let place =
+            StageOutputPosition { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
         let RecalledTransfer { value, fields, replaces_file, .. } = transfer;
-        self.add_value(state, place, &value, Some(RecalledRequest { fields, replaces_file }));
+        self.add_value(state, place, &value, Some(EarlierRunRequest { fields, replaces_file }));
         state.numbers[stage] = next;
     }
 
@@ -79,11 +80,11 @@ impl Dispatcher {
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,
-        place: ValueOrigin<'_>,
+        place: StageOutputPosition<'_>,
         value: &[u8],
-        recalled: Option<RecalledRequest>,
+        recalled: Option<EarlierRunRequest>,
     ) {
-        let ValueOrigin { number, stage, window, order } = place;
+        let StageOutputPosition { number, stage, window, order } = place;
         let made = job_from_value(stage, value);
         match (&self.memory, &recalled) {
             (Some(memory), None) if !matches!(made, Ok(None)) => memory.on_queued(number, state.numbers[number], value),

@@ -8,7 +8,7 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
 use super::{BodyDestination, DispatchedJob, Dispatcher, FleetJob, InvalidJob, placeholder_target};
-use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::fleet_item::PerItemRequestOptions;
 use crate::fleet::{FleetStage, PageDestination};
 use crate::ignore_poison::IgnorePoison;
 use crate::pagination::Listing;
@@ -22,7 +22,7 @@ pub(in crate::fleet) struct FleetListing {
     /// The value of the previous stage from which the URL of the first page was made.
     value: Option<Box<[u8]>>,
     /// The request settings of the listing that differ from the settings of its stage.
-    request: Option<Box<ItemRequest>>,
+    request: Option<Box<PerItemRequestOptions>>,
     /// The destinations of the pages after the first; `None` if a value mapper chooses them, or if
     /// all pages go to the output.
     destinations: Option<Arc<dyn PageDestination>>,
@@ -113,7 +113,7 @@ impl Dispatcher {
             Ok((destination, target)) => {
                 let job = FleetJob { url: target.to_url(), destination, ..job };
                 let (value, request) = (listing.value.clone(), listing.request.clone());
-                let kept = request.as_deref().map_or(0, ItemRequest::kept_bytes);
+                let kept = request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
                 let job = DispatchedJob { job, target: Some(target), value, request, kept };
                 self.push(&mut state, Box::new(job));
             }

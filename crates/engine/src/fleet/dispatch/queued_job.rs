@@ -6,7 +6,7 @@ use haul_policy::target::Target;
 
 use super::FleetListing;
 use crate::Error;
-use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::fleet_item::PerItemRequestOptions;
 use crate::fleet::fleet_job::{BodyDestination, FleetJob};
 
 /// An entry of the dispatcher's queue.
@@ -27,23 +27,23 @@ pub(in crate::fleet) struct DispatchedJob {
     /// mapper.
     pub(super) value: Option<Box<[u8]>>,
     /// The settings of the request that differ from the settings of its stage.
-    pub(super) request: Option<Box<ItemRequest>>,
+    pub(super) request: Option<Box<PerItemRequestOptions>>,
     /// The number of bytes of the job's request that are kept in memory.
     pub(super) kept: usize,
 }
 
 /// The next transfer to run in a host slot.
 #[expect(clippy::large_enum_variant, reason = "it is moved once, into a transfer")]
-pub(in crate::fleet) enum NextJob {
+pub(in crate::fleet) enum NewJobOrRetry {
     /// A new transfer to make from this job.
-    New(StartedJob),
+    New(TransferInputs),
     /// The key of a job that is tried again. Its transfer continues.
     Retry(usize),
 }
 
 /// The data from which the transfer of a job is made. The dispatcher itself keeps the job under
 /// `key` until the job ends.
-pub(in crate::fleet) struct StartedJob {
+pub(in crate::fleet) struct TransferInputs {
     pub(in crate::fleet) key: usize,
     pub(in crate::fleet) stage: usize,
     pub(in crate::fleet) slot: u64,
@@ -51,7 +51,7 @@ pub(in crate::fleet) struct StartedJob {
     pub(in crate::fleet) destination: BodyDestination,
     pub(in crate::fleet) target: Target,
     pub(in crate::fleet) value: Option<Box<[u8]>>,
-    pub(in crate::fleet) request: Option<Box<ItemRequest>>,
+    pub(in crate::fleet) request: Option<Box<PerItemRequestOptions>>,
     pub(in crate::fleet) listing: Option<Arc<FleetListing>>,
 }
 

@@ -7,7 +7,7 @@ use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
 /// The data for reports to the observer that all content of a transfer has been passed to the sink.
-pub(super) struct DeliveryReports {
+pub(super) struct DeliveryReporter {
     observer: Arc<dyn OutputObserver>,
     output: Arc<OutputProgress>,
     stage: usize,
@@ -23,7 +23,7 @@ impl OrderedWindow {
         output: &Arc<OutputProgress>,
         stage: usize,
     ) -> Self {
-        self.departures = observer.map(|observer| DeliveryReports {
+        self.departures = observer.map(|observer| DeliveryReporter {
             observer: Arc::clone(observer),
             output: Arc::clone(output),
             stage,
@@ -42,14 +42,14 @@ impl OrderedWindow {
     /// Reports that the content of the transfer with this number has been passed to the sink
     /// completely.
     pub(super) fn report_departure(&self, transfer: Option<u64>) {
-        if let (Some(DeliveryReports { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
+        if let (Some(DeliveryReporter { observer, output, stage }), Some(number)) = (&self.departures, transfer) {
             observer.on_passed_to_sink(*stage, number, output.passed_bytes());
         }
     }
 
     /// Reports the number of written output bytes, if it has changed.
     pub(super) fn report_written(&self, state: &mut OrderedWindowState) {
-        let Some(DeliveryReports { observer, output, .. }) = &self.departures else { return };
+        let Some(DeliveryReporter { observer, output, .. }) = &self.departures else { return };
         let written = output.written_bytes();
         if written != state.reported {
             state.reported = written;

@@ -9,12 +9,12 @@ use crate::sink::descriptor_writer::OutputReadiness;
 
 /// The locked state of a window. Unlocking it updates the copies of values that other threads read
 /// without the lock.
-pub(super) struct OrderedWindowGuard<'a> {
+pub(super) struct OrderedWindowLockGuard<'a> {
     pub(super) state: MutexGuard<'a, OrderedWindowState>,
     pub(super) window: &'a OrderedWindow,
 }
 
-impl Deref for OrderedWindowGuard<'_> {
+impl Deref for OrderedWindowLockGuard<'_> {
     type Target = OrderedWindowState;
 
     fn deref(&self) -> &OrderedWindowState {
@@ -22,13 +22,13 @@ impl Deref for OrderedWindowGuard<'_> {
     }
 }
 
-impl DerefMut for OrderedWindowGuard<'_> {
+impl DerefMut for OrderedWindowLockGuard<'_> {
     fn deref_mut(&mut self) -> &mut OrderedWindowState {
         &mut self.state
     }
 }
 
-impl Drop for OrderedWindowGuard<'_> {
+impl Drop for OrderedWindowLockGuard<'_> {
     fn drop(&mut self) {
         let wants_flush = self.state.dirty || self.state.room == OutputReadiness::Full;
         self.window.held.store(self.state.held, Ordering::Relaxed);

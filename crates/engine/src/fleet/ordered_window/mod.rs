@@ -34,17 +34,17 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::progress_rule::OrderedWindowMemory;
-use super::record::RecordText;
-use super::stage_output_sinks::FinalValues;
+use super::record::WholeOrPiecewiseText;
+use super::stage_output_sinks::StageEndValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::sink::match_list::MatchList;
-use delivery_reports::DeliveryReports;
-use guard::OrderedWindowGuard;
+use crate::sink::match_list::ExtractedValues;
+use delivery_reports::DeliveryReporter;
+use guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 
@@ -73,7 +73,7 @@ pub(super) trait StageSink: Send {
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness>;
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness>;
 
     /// Outputs the content that the sink has collected.
     ///
@@ -92,7 +92,7 @@ pub(super) trait StageSink: Send {
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
-    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>>;
+    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>>;
 }
 
 /// The number of bytes that an empty slot takes from the budget. This cost limits the number of
@@ -119,7 +119,7 @@ pub(super) struct OrderedWindow {
     /// lock.
     claimed: AtomicU64,
     wants_flush: AtomicBool,
-    departures: Option<DeliveryReports>,
+    departures: Option<DeliveryReporter>,
     /// The directory for files that contain values beyond the budget; `None` to keep all values in
     /// memory.
     overflow_dir: Option<PathBuf>,
@@ -259,7 +259,7 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn finish_stage(&self) -> Result<Option<FinalValues>> {
+    pub(super) fn finish_stage(&self) -> Result<Option<StageEndValues>> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if let Some(front) = state.front_slot(self.order)
@@ -352,7 +352,7 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn add_records(&self, slot: u64, records: &mut MatchList) -> Result<()> {
+    pub(super) fn add_records(&self, slot: u64, records: &mut ExtractedValues) -> Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if self.try_stream(state, slot)? {
@@ -376,12 +376,12 @@ impl OrderedWindow {
     ///
     /// # Errors
     /// The error of the sink.
-    pub(super) fn set_record(&self, slot: u64, text: RecordText) -> Result<()> {
+    pub(super) fn set_record(&self, slot: u64, text: WholeOrPiecewiseText) -> Result<()> {
         match text {
-            RecordText::Whole(bytes) if bytes.is_empty() => Ok(()),
-            RecordText::Whole(bytes) => self.add_bytes(slot, BufferLease::borrowed(&bytes)),
-            RecordText::Lines(mut lines) => self.add_records(slot, &mut lines),
-            RecordText::Pieces(pieces) => {
+            WholeOrPiecewiseText::Whole(bytes) if bytes.is_empty() => Ok(()),
+            WholeOrPiecewiseText::Whole(bytes) => self.add_bytes(slot, BufferLease::borrowed(&bytes)),
+            WholeOrPiecewiseText::Lines(mut lines) => self.add_records(slot, &mut lines),
+            WholeOrPiecewiseText::Pieces(pieces) => {
                 let mut guard = self.lock();
                 let state = &mut *guard;
                 state.held += pieces.cost;
@@ -549,8 +549,8 @@ impl OrderedWindow {
         state.waiting = waiting;
     }
 
-    fn lock(&self) -> OrderedWindowGuard<'_> {
-        OrderedWindowGuard { state: self.state.lock().ignore_poison(), window: self }
+    fn lock(&self) -> OrderedWindowLockGuard<'_> {
+        OrderedWindowLockGuard { state: self.state.lock().ignore_poison(), window: self }
     }
 }
 

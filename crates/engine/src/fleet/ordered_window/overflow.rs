@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::sink::match_list::{MatchList, MatchPosition};
+use crate::sink::match_list::{ExtractedValues, ValueInputOrder};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes by which the values in memory may exceed the budget of a window before they
@@ -29,7 +29,7 @@ pub(super) struct OverflowFile {
 pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
-    position: Option<MatchPosition>,
+    position: Option<ValueInputOrder>,
     /// The number of bytes for which the values count in the budget: the same number as in memory.
     /// Storing values in a file thus does not allow more bytes to be received.
     cost: usize,
@@ -48,7 +48,7 @@ impl OverflowFile {
     ///
     /// # Errors
     /// The disk is full, or another error of the file system.
-    pub(super) fn store(&mut self, values: &MatchList) -> io::Result<StoredValues> {
+    pub(super) fn store(&mut self, values: &ExtractedValues) -> io::Result<StoredValues> {
         let at = self.end;
         self.end = values.write_at(&self.file, at)?;
         let position = values.place.clone();
@@ -65,8 +65,8 @@ impl StoredValues {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn read(self) -> Result<MatchList> {
-        let mut values = MatchList::read_at(&self.file, self.at).map_err(|error| {
+    pub(super) fn read(self) -> Result<ExtractedValues> {
+        let mut values = ExtractedValues::read_at(&self.file, self.at).map_err(|error| {
             Error::with_source(ErrorKind::Write, "the temporary file with values cannot be read", error)
         })?;
         values.place = self.position;

@@ -6,13 +6,13 @@ use std::path::Path;
 use super::super::record::RecordPieces;
 use super::overflow::{OverflowFile, StoredValues};
 use crate::buffer_pool::Chunk;
-use crate::sink::match_list::MatchList;
+use crate::sink::match_list::ExtractedValues;
 
 /// A piece of a body's content that a slot keeps.
 #[derive(Debug)]
 pub(super) enum OrderedSlotContent {
     Bytes(Chunk),
-    Records(MatchList),
+    Records(ExtractedValues),
     /// Values that are stored in a temporary file.
     Stored(StoredValues),
     Pieces(RecordPieces),
@@ -55,7 +55,7 @@ pub(super) struct OrderedBodySlot {
 impl OrderedBodySlot {
     /// Stores values in a file in the directory `dir`, and returns them as content. If the file
     /// cannot be written, the values stay in memory: the budget is exceeded, but nothing is lost.
-    pub(super) fn store(&mut self, values: MatchList, dir: &Path) -> OrderedSlotContent {
+    pub(super) fn store(&mut self, values: ExtractedValues, dir: &Path) -> OrderedSlotContent {
         if self.overflow.is_none() {
             self.overflow = OverflowFile::create(dir).ok();
         }

@@ -21,13 +21,13 @@ impl StageSink for CollectingSink {
         self.flush()
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         let lines = records.to_lines();
         records.clear();
         self.write_bytes(&lines)
     }
 
-    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         Ok(tail)
     }
 
@@ -37,18 +37,18 @@ impl StageSink for CollectingSink {
 }
 
 /// A [`CollectingSink`] that allows streaming slots to keep content while the sink has no room.
-struct RunAheadSink(CollectingSink);
+struct AcceptsOutOfOrderSink(CollectingSink);
 
-impl StageSink for RunAheadSink {
+impl StageSink for AcceptsOutOfOrderSink {
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.0.write_bytes(bytes)
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         self.0.write_records(records)
     }
 
-    fn finish(&mut self, tail: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         Ok(tail)
     }
 
@@ -198,7 +198,7 @@ fn first_body_waits_like_others_in_completion_order() {
 #[test]
 fn window_memory_is_limited_while_next_stage_is_full() {
     let seen = CollectingSink::default();
-    let window = OrderedWindow::new(DeliveryOrder::Free, 2000, Box::new(RunAheadSink(seen.clone())));
+    let window = OrderedWindow::new(DeliveryOrder::Free, 2000, Box::new(AcceptsOutOfOrderSink(seen.clone())));
     let slot = window.reserve_slot();
     seen.fill(true);
     put(&window, slot, "a");
@@ -298,7 +298,7 @@ fn partly_delivered_page_cannot_restart() {
 /// Puts values into a slot: `times` lists with one value each, as one document may yield them.
 fn put_values(window: &OrderedWindow, slot: u64, value: &str, times: usize) {
     for _ in 0..times {
-        let mut values = MatchList::default();
+        let mut values = ExtractedValues::default();
         values.push(value.as_bytes());
         window.add_records(slot, &mut values).unwrap();
         assert!(values.is_empty());

@@ -11,12 +11,12 @@ use haul_policy::target::Target;
 use haul_policy::url_template::UrlTemplate;
 use testkit::rng::Rng;
 
-use super::super::dispatch::{Dispatcher, DispatcherStages, NextJob};
+use super::super::dispatch::{Dispatcher, DispatcherStages, NewJobOrRetry};
 use super::super::fleet_item::FleetItem;
 use super::super::fleet_job::{BodyDestination, FleetJob};
 use super::super::item_source::ImmediateItemSource;
 use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
-use super::super::stage_output_sinks::{FinalValues, NextStageSink};
+use super::super::stage_output_sinks::{NextStageSink, StageEndValues};
 use super::super::{FleetOptions, FleetStage};
 use super::*;
 use crate::Result;
@@ -24,7 +24,7 @@ use crate::buffer_pool::BufferLease;
 use crate::clock;
 use crate::pagination::Pagination;
 use crate::sink::TransferWaker;
-use crate::sink::match_list::MatchList;
+use crate::sink::match_list::ExtractedValues;
 
 /// The output of the model: its content, and whether its reader has stopped reading.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl StageSink for OutputModelSink {
         self.flush()
     }
 
-    fn write_records(&mut self, records: &mut MatchList) -> Result<OutputReadiness> {
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
         let lines = records.to_lines();
         records.clear();
         self.write_bytes(&lines)
@@ -53,7 +53,7 @@ impl StageSink for OutputModelSink {
         Ok(if self.0.lock().unwrap().is_full { OutputReadiness::Full } else { OutputReadiness::Free })
     }
 
-    fn finish(&mut self, values: Option<FinalValues>) -> Result<Option<FinalValues>> {
+    fn finish(&mut self, values: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
         Ok(values)
     }
 }
@@ -165,8 +165,8 @@ impl FleetModel {
         let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let Some((host, job)) = self.dispatch.next(self.now, &view).unwrap() else { return false };
         let started = match job {
-            NextJob::New(started) => started,
-            NextJob::Retry(key) => {
+            NewJobOrRetry::New(started) => started,
+            NewJobOrRetry::Retry(key) => {
                 let transfer = self.retrying.remove(&key).expect("it waits");
                 self.transfers.push(ModelTransfer { host, ..transfer });
                 return true;
@@ -212,7 +212,7 @@ impl FleetModel {
         }
         let count = (size - sent).min(credit).min(1 + self.rng.below(700));
         if stage + 1 < self.stages.len() {
-            let mut records = MatchList::default();
+            let mut records = ExtractedValues::default();
             (sent..sent + count).for_each(|value| records.push(format!("{slot}-{value}").as_bytes()));
             window.add_records(slot, &mut records).unwrap();
         } else {

@@ -10,7 +10,7 @@ use super::next_page::ListingContinuation;
 use crate::fleet::FleetSummary;
 use crate::fleet::dispatch::{DispatchedJob, InvalidJob};
 use crate::fleet::fleet_job::FleetJob;
-use crate::fleet::record::{RecordContent, RecordText};
+use crate::fleet::record::{RecordContent, WholeOrPiecewiseText};
 use crate::transfer::TransferOutcome;
 use crate::{Error, Result};
 
@@ -63,7 +63,7 @@ impl FleetRun {
         &self,
         job: &FleetJob,
         outcome: &TransferOutcome,
-        text: RecordText,
+        text: WholeOrPiecewiseText,
         end: ListingContinuation,
     ) {
         if !matches!(end, ListingContinuation::Beyond) {
@@ -108,10 +108,10 @@ impl FleetRun {
         job: &FleetJob,
         outcome: &mut TransferOutcome,
         content: RecordContent,
-    ) -> RecordText {
+    ) -> WholeOrPiecewiseText {
         match self.stages[job.stage].records {
             Some(_) => self.report.record(job, outcome, content),
-            None => RecordText::Whole(self.report.finished(job, outcome).unwrap_or_default()),
+            None => WholeOrPiecewiseText::Whole(self.report.finished(job, outcome).unwrap_or_default()),
         }
     }
 

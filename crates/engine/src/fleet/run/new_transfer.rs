@@ -9,11 +9,11 @@ use haul_policy::queue::HostId;
 use super::FleetRun;
 use crate::body::delivery::BodyDelivery;
 use crate::extraction::{PageQuery, PageSearch};
-use crate::fleet::dispatch::StartedJob;
-use crate::fleet::fleet_item::ItemRequest;
+use crate::fleet::dispatch::TransferInputs;
+use crate::fleet::fleet_item::PerItemRequestOptions;
 use crate::fleet::fleet_job::BodyDestination;
 use crate::fleet::ordered_window_sink::{OrderedWindowSink, PageFileSink};
-use crate::fleet::record::RecordSink;
+use crate::fleet::record::RecordContentSink;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::Sink;
 use crate::sink::file::FileSink;
@@ -21,8 +21,8 @@ use crate::transfer::Transfer;
 
 impl FleetRun {
     /// Makes the transfer for a job that is about to start.
-    pub(super) fn new_transfer(&self, started: StartedJob, host: HostId, now: Instant) -> Box<Transfer> {
-        let StartedJob { key, stage: number, slot, order, destination, target, value, request, listing } = started;
+    pub(super) fn new_transfer(&self, started: TransferInputs, host: HostId, now: Instant) -> Box<Transfer> {
+        let TransferInputs { key, stage: number, slot, order, destination, target, value, request, listing } = started;
         let stage = &self.stages[number];
         let is_trusted = self.is_trusted(number, &target, listing.as_deref());
         let options = if is_trusted { &stage.options } else { &self.secretless[number] };
@@ -31,14 +31,14 @@ impl FleetRun {
             _ => None,
         };
         let request = request.map(|request| if is_trusted { *request } else { request.without_secrets() });
-        let ItemRequest { options: own, overrides } = request.unwrap_or_default();
+        let PerItemRequestOptions { options: own, overrides } = request.unwrap_or_default();
         let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
         let feeds = number + 1 < self.stages.len();
         let in_window = || {
             let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
             if stage.with_url { sink.with_url(&self.dispatch.lock().url_of_running(key)) } else { sink }
         };
-        let in_record = |options, file| RecordSink::in_window(options, &self.windows[number], slot, file);
+        let in_record = |options, file| RecordContentSink::in_window(options, &self.windows[number], slot, file);
         let sink: Box<dyn Sink> = match (destination, stage.records) {
             (BodyDestination::Output, None) => Box::new(in_window()),
             (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),

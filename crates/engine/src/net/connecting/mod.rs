@@ -45,7 +45,7 @@ use super::connect::{ConnectOptions, ConnectRace, ConnectRaceStatus};
 use super::dns::AddressFamily;
 use super::pool::ConnectionKey;
 #[cfg(feature = "http3")]
-use super::quic::{QuicConnection, QuicRace, QuicResources};
+use super::quic::{QuicAddressRace, QuicConnection, QuicReceiveMemory};
 use super::stream::ConnectionStream;
 use super::tls::{TlsContexts, TlsOptions};
 use crate::request::RequestOptions;
@@ -80,7 +80,7 @@ pub(crate) struct Connecting {
     http3: Http3Cache,
     /// The QUIC handshakes in progress.
     #[cfg(feature = "http3")]
-    quic: Option<Box<QuicRace>>,
+    quic: Option<Box<QuicAddressRace>>,
     /// True if TCP must not be used, although the connection key permits it.
     #[cfg(feature = "http3")]
     is_quic_alone: bool,
@@ -152,7 +152,7 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) buffer: &'a mut [u8],
     /// The parts of the client that a QUIC connection uses.
     #[cfg(feature = "http3")]
-    pub(crate) quic: QuicResources<'a>,
+    pub(crate) quic: QuicReceiveMemory<'a>,
     /// Looks up a name. Returns `None` while the lookup is pending.
     pub(crate) resolve: &'a mut ResolveFunction<'a>,
     /// Looks up the HTTPS records of an origin. Returns `None` while the lookup is pending.
@@ -164,7 +164,7 @@ pub(crate) struct ConnectContext<'a> {
 }
 
 /// The head of a CONNECT request, or of a proxy's response to it.
-pub(crate) enum ConnectHead {
+pub(crate) enum ConnectRequestOrReplyHead {
     /// The trace event for a sent CONNECT request. It does not contain the values of secret fields.
     Request(TraceEvent<'static>),
     /// The head of the proxy's response, as received.
@@ -179,7 +179,7 @@ pub(crate) trait ConnectObserver {
     fn on_connected(&mut self, local: Option<SocketAddr>);
     /// Reports the status of the last response to a CONNECT (0 before a response), and the heads
     /// sent and received since the last report.
-    fn on_connect_response(&mut self, status: u16, heads: &[ConnectHead]);
+    fn on_connect_response(&mut self, status: u16, heads: &[ConnectRequestOrReplyHead]);
     /// Reports that the TLS handshake with the origin is complete.
     fn on_tls_established(&mut self);
 }

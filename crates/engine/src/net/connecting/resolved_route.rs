@@ -14,7 +14,7 @@ use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
 use crate::net::proxy::ProxyRoute;
 #[cfg(feature = "http3")]
-use crate::net::quic::QuicRace;
+use crate::net::quic::QuicAddressRace;
 #[cfg(feature = "http3")]
 use crate::net::tls::TlsOptions;
 use crate::{Error, ErrorKind, Result};
@@ -155,12 +155,12 @@ impl ResolvedRoute {
         options: &ConnectOptions,
         spread: usize,
         now: Instant,
-    ) -> Result<QuicRace> {
+    ) -> Result<QuicAddressRace> {
         match &self.to {
             FirstHopAddresses::Addresses(_) if key.via == ProxyRoute::Direct => {
                 let others = spread % addresses.len().max(1);
                 addresses.rotate_left(others);
-                QuicRace::new(key, tls, addresses, options, self.bind.clone(), now)
+                QuicAddressRace::new(key, tls, addresses, options, self.bind.clone(), now)
             }
             _ => Err(Error::new(ErrorKind::Setup, "HTTP/3 cannot go through a proxy or a Unix socket")),
         }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::custom_transport::DnsTransport;
-use super::https_records::CachedHttpsRecords;
+use super::https_records::HttpsRecordsCacheEntry;
 use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
-use super::servers::DnsServers;
+use super::servers::ChosenDnsServers;
 
 /// The maximum number of cached names. When it is reached, the least recently used quarter of the
 /// names is dropped. A name takes about 200 bytes.
@@ -21,12 +21,12 @@ pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 /// The state that all clones of a resolver share.
 #[derive(Default)]
 pub(super) struct ResolverState {
-    pub(super) names: HashMap<Arc<str>, CachedDnsName>,
+    pub(super) names: HashMap<Arc<str>, DnsCacheEntry>,
     /// The cached HTTPS records, by the queried name.
-    pub(super) https: HashMap<Arc<str>, CachedHttpsRecords>,
+    pub(super) https: HashMap<Arc<str>, HttpsRecordsCacheEntry>,
     pub(super) overrides: DnsOverrides,
     /// The name servers that the user chose; `None` for the system's name servers.
-    pub(super) servers: Option<Arc<DnsServers>>,
+    pub(super) servers: Option<Arc<ChosenDnsServers>>,
     /// The transport that the user chose for queries; `None` for UDP and TCP.
     pub(super) transport: Option<Arc<dyn DnsTransport>>,
     /// Names that wait for a thread that calls `getaddrinfo`.
@@ -36,7 +36,7 @@ pub(super) struct ResolverState {
     pub(super) lookups: u64,
 }
 
-pub(super) enum CachedDnsName {
+pub(super) enum DnsCacheEntry {
     /// The name is being looked up. These callbacks are called when the lookup ends.
     Asked(Vec<LookupCallback>),
     Known {
@@ -46,7 +46,7 @@ pub(super) enum CachedDnsName {
     },
 }
 
-impl CachedDnsName {
+impl DnsCacheEntry {
     /// Returns the time of the last use of the cached answer; `None` if the lookup is still in
     /// progress.
     fn last_used(&self) -> Option<Instant> {
@@ -77,7 +77,7 @@ impl ResolverState {
             return Some(answer);
         }
         match self.names.get_mut(name) {
-            Some(CachedDnsName::Known { answer, until, used }) if *until > now => {
+            Some(DnsCacheEntry::Known { answer, until, used }) if *until > now => {
                 *used = now;
                 Some(answer.clone())
             }
@@ -108,16 +108,16 @@ impl ResolverState {
     /// Marks a name as being looked up. If there are too many names, drops old answers first.
     pub(super) fn begin_lookup(&mut self, now: Instant, name: Arc<str>, waiting: Vec<LookupCallback>) {
         if self.names.len() >= MAX_NAMES {
-            self.names.retain(|_, entry| !matches!(entry, CachedDnsName::Known { until, .. } if *until <= now));
+            self.names.retain(|_, entry| !matches!(entry, DnsCacheEntry::Known { until, .. } if *until <= now));
         }
         if self.names.len() >= MAX_NAMES {
-            let mut uses: Vec<Instant> = self.names.values().filter_map(CachedDnsName::last_used).collect();
+            let mut uses: Vec<Instant> = self.names.values().filter_map(DnsCacheEntry::last_used).collect();
             let surplus = (MAX_NAMES / 4).min(uses.len().saturating_sub(1));
             if let Some((_, oldest_kept, _)) = (!uses.is_empty()).then(|| uses.select_nth_unstable(surplus)) {
                 self.names.retain(|_, entry| entry.last_used().is_none_or(|used| used >= *oldest_kept));
             }
         }
-        self.names.insert(name, CachedDnsName::Asked(waiting));
+        self.names.insert(name, DnsCacheEntry::Asked(waiting));
     }
 }
 

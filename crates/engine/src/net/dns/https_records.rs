@@ -12,7 +12,7 @@ use haul_policy::dns::lookup::RequestedRecords;
 
 use super::cache::{LookupCallback, MAX_NAMES, normalize_name};
 use super::client::{DnsAnswer, DnsQuestion};
-use super::{CACHE_TIME_BOUNDS, LookupWaiter, Resolver, ResolverInner};
+use super::{CACHE_TIME_BOUNDS, LookupThreadKind, Resolver, ResolverInner};
 use crate::clock;
 
 /// The time for which the HTTPS records of a name are not queried again after its servers gave no
@@ -35,7 +35,7 @@ pub enum HttpsLookupStatus {
 }
 
 /// The HTTPS records of a name in the cache.
-pub(super) enum CachedHttpsRecords {
+pub(super) enum HttpsRecordsCacheEntry {
     /// The records are being looked up. These callbacks are called when the lookup ends.
     Asked(Vec<LookupCallback>),
     Known {
@@ -53,7 +53,7 @@ impl Resolver {
     /// without a dot, and special names such as `localhost`. There are also no HTTPS records if the
     /// system's resolver looks up addresses.
     pub fn https_records(&self, host: &str, port: u16, notify: impl FnOnce() + Send + 'static) -> HttpsLookupStatus {
-        self.https_records_for(LookupWaiter::Worker, host, port, notify)
+        self.https_records_for(LookupThreadKind::Worker, host, port, notify)
     }
 
     /// Looks up HTTPS records like [`https_records`](Self::https_records), for a blocking caller or
@@ -61,7 +61,7 @@ impl Resolver {
     /// because otherwise the system's resolver looks up its addresses.
     pub(crate) fn https_records_for(
         &self,
-        waiter: LookupWaiter,
+        waiter: LookupThreadKind,
         host: &str,
         port: u16,
         notify: impl FnOnce() + Send + 'static,
@@ -70,16 +70,16 @@ impl Resolver {
         let none = || HttpsLookupStatus::Ready { records: Arc::from([]), until: now };
         let name = normalize_name(host);
         let mut state = self.shared.lock();
-        let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupWaiter::Worker);
+        let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupThreadKind::Worker);
         if !by_dns || !name.trim_end_matches('.').contains('.') || state.has_fixed_answer(now, &name, port) {
             return none();
         }
         let name = query_name(&name, port);
         match state.https.get_mut(&*name) {
-            Some(CachedHttpsRecords::Known { records, until }) if *until > now => {
+            Some(HttpsRecordsCacheEntry::Known { records, until }) if *until > now => {
                 return HttpsLookupStatus::Ready { records: Arc::clone(records), until: *until };
             }
-            Some(CachedHttpsRecords::Asked(waiting)) => {
+            Some(HttpsRecordsCacheEntry::Asked(waiting)) => {
                 waiting.push(Box::new(notify));
                 return HttpsLookupStatus::Pending;
             }
@@ -87,10 +87,10 @@ impl Resolver {
         }
         if state.https.len() >= MAX_NAMES {
             // Records only hint at endpoints, and can be asked for again.
-            state.https.retain(|_, entry| matches!(entry, CachedHttpsRecords::Asked(_)));
+            state.https.retain(|_, entry| matches!(entry, HttpsRecordsCacheEntry::Asked(_)));
         }
         let name: Arc<str> = name.into();
-        state.https.insert(Arc::clone(&name), CachedHttpsRecords::Asked(vec![Box::new(notify)]));
+        state.https.insert(Arc::clone(&name), HttpsRecordsCacheEntry::Asked(vec![Box::new(notify)]));
         drop(state);
         let question = DnsQuestion { name, subject: RequestedRecords::HttpsRecords };
         if let Err(error) = self.shared.ask_name_servers(&question) {
@@ -108,9 +108,9 @@ impl ResolverInner {
             _ => (Vec::new(), UNAVAILABLE_CACHE_TIME),
         };
         let until = clock::add_saturating(Instant::now(), life);
-        let known = CachedHttpsRecords::Known { records: records.into(), until };
+        let known = HttpsRecordsCacheEntry::Known { records: records.into(), until };
         let before = self.lock().https.insert(Arc::from(name), known);
-        if let Some(CachedHttpsRecords::Asked(waiting)) = before {
+        if let Some(HttpsRecordsCacheEntry::Asked(waiting)) = before {
             for notify in waiting {
                 notify();
             }

@@ -18,7 +18,7 @@
 //! | without waiting, on other systems than Linux, or if only the system knows the sources (mDNS, LDAP) | `getaddrinfo`, on a thread for each | `system` |
 //! | with waiting ([`Resolver::resolve`]) | `getaddrinfo` | `system` |
 //! | of HTTPS records ([`Resolver::https_records`]) | name servers, with the addresses | `https_records` |
-//! | any, with name servers that the caller chose ([`DnsServers`]) | these servers | `client` |
+//! | any, with name servers that the caller chose ([`ChosenDnsServers`]) | these servers | `client` |
 //!
 //! Concurrent lookups of one name are one lookup. Answers are cached for their TTL, failures only
 //! for a short time. No lookup waits for another one.
@@ -46,12 +46,12 @@ use std::{fmt, io};
 use haul_policy::dns::lookup::RequestedRecords;
 
 pub use self::cache::is_onion;
-use self::cache::{CachedDnsName, LookupCallback, ResolverState, normalize_name};
-use self::client::{DnsAnswer, DnsClient, DnsInbox, DnsQuestion};
+use self::cache::{DnsCacheEntry, LookupCallback, ResolverState, normalize_name};
+use self::client::{DnsAnswer, DnsClient, DnsQuestion, DnsQuestionQueue};
 use self::custom_transport::DnsTransport;
 pub use self::https_records::HttpsLookupStatus;
 use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
-pub use self::servers::DnsServers;
+pub use self::servers::ChosenDnsServers;
 use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, clock, spawn_thread};
@@ -122,7 +122,7 @@ pub struct Resolver {
 /// The kind of caller that waits for a lookup: an event loop or a blocking thread. It decides
 /// whether name servers or `getaddrinfo` are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookupWaiter {
+pub(crate) enum LookupThreadKind {
     /// An event loop, which must not block.
     Worker,
     /// A thread that has nothing else to do until the lookup ends, so that it may block.
@@ -141,7 +141,7 @@ struct ResolverInner {
     state: Mutex<ResolverState>,
     work: Condvar,
     /// The inbox of the thread that asks the name servers, if the thread has been started.
-    inbox: Mutex<Option<Arc<DnsInbox>>>,
+    inbox: Mutex<Option<Arc<DnsQuestionQueue>>>,
 }
 
 impl Default for Resolver {
@@ -154,13 +154,13 @@ impl Resolver {
     /// Makes a resolver that asks `getaddrinfo`, or the name servers of the system's configuration.
     #[must_use]
     pub fn new(options: DnsCacheOptions) -> Self {
-        Self::with_servers(options, DnsServers::default())
+        Self::with_servers(options, ChosenDnsServers::default())
     }
 
     /// Makes a resolver that asks these name servers instead of the system's name servers. A name
     /// in the hosts file is still found in that file.
     #[must_use]
-    pub fn with_servers(options: DnsCacheOptions, servers: DnsServers) -> Self {
+    pub fn with_servers(options: DnsCacheOptions, servers: ChosenDnsServers) -> Self {
         let resolver = Self::build(
             options,
             ResolverFilePaths::default(),
@@ -206,9 +206,9 @@ impl Resolver {
     /// Uses these name servers from now on. They replace earlier name servers and DNS over HTTPS.
     /// If `servers` sets nothing, the system's name servers are used again. Cached answers remain
     /// valid.
-    pub fn use_servers(&self, servers: &DnsServers) {
+    pub fn use_servers(&self, servers: &ChosenDnsServers) {
         let mut state = self.shared.lock();
-        if state.transport.is_none() && state.servers.as_deref().unwrap_or(&DnsServers::default()) == servers {
+        if state.transport.is_none() && state.servers.as_deref().unwrap_or(&ChosenDnsServers::default()) == servers {
             return;
         }
         state.servers = servers.is_set().then(|| Arc::new(servers.clone()));
@@ -263,7 +263,7 @@ impl Resolver {
         family: AddressFamily,
         notify: impl FnOnce() + Send + 'static,
     ) -> LookupStatus {
-        self.lookup_at(Instant::now(), host, port, family, LookupWaiter::Worker, Box::new(notify))
+        self.lookup_at(Instant::now(), host, port, family, LookupThreadKind::Worker, Box::new(notify))
     }
 
     /// Looks up a name without waiting. Returns `None` while the answer is not known. A later call
@@ -284,7 +284,7 @@ impl Resolver {
         host: &str,
         port: u16,
         family: AddressFamily,
-        origin: LookupWaiter,
+        origin: LookupThreadKind,
         notify: LookupCallback,
     ) -> LookupStatus {
         let name = normalize_name(host);
@@ -292,7 +292,7 @@ impl Resolver {
         if let Some(answer) = state.answer_without_lookup(now, &name, port) {
             return LookupStatus::Ready(to_caller_result(answer, host, family));
         }
-        if let Some(CachedDnsName::Asked(waiting)) = state.names.get_mut(&*name) {
+        if let Some(DnsCacheEntry::Asked(waiting)) = state.names.get_mut(&*name) {
             waiting.push(notify);
             return LookupStatus::Pending;
         }
@@ -300,7 +300,7 @@ impl Resolver {
         state.begin_lookup(now, Arc::clone(&name), vec![notify]);
         state.lookups += 1;
         let chosen = state.has_chosen_servers();
-        let by_dns = chosen || (self.shared.uses_dns && origin == LookupWaiter::Worker);
+        let by_dns = chosen || (self.shared.uses_dns && origin == LookupThreadKind::Worker);
         drop(state);
         if !by_dns {
             self.shared.ask_system(name);
@@ -345,7 +345,7 @@ impl Resolver {
                 // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
             });
-            match self.lookup_at(Instant::now(), host, port, family, LookupWaiter::Caller, notify) {
+            match self.lookup_at(Instant::now(), host, port, family, LookupThreadKind::Caller, notify) {
                 LookupStatus::Ready(answer) => return answer,
                 LookupStatus::Pending => {}
             }
@@ -368,7 +368,7 @@ impl Resolver {
         if let Some(answer) = state.answer_without_lookup(now, &name, port) {
             return Some(answer);
         }
-        if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(CachedDnsName::Asked(_))) {
+        if state.has_chosen_servers() || matches!(state.names.get(&*name), Some(DnsCacheEntry::Asked(_))) {
             return None;
         }
         let name: Arc<str> = name.into();
@@ -405,7 +405,7 @@ impl ResolverInner {
         if inbox.as_ref().is_some_and(|inbox| inbox.push(question.clone())) {
             return Ok(());
         }
-        let (poll, made) = DnsInbox::new()?;
+        let (poll, made) = DnsQuestionQueue::new()?;
         made.push(question.clone());
         let (shared, for_thread) = (Arc::clone(self), Arc::clone(&made));
         let state = self.lock();
@@ -458,9 +458,9 @@ impl ResolverInner {
     /// Caches an answer for the duration `life`, and notifies all callers that wait for it.
     fn cache_and_notify(&self, name: &str, answer: LookupAnswer, life: Duration) {
         let used = Instant::now();
-        let known = CachedDnsName::Known { answer, until: clock::add_saturating(used, life), used };
+        let known = DnsCacheEntry::Known { answer, until: clock::add_saturating(used, life), used };
         let before = self.lock().names.insert(Arc::from(name), known);
-        if let Some(CachedDnsName::Asked(waiting)) = before {
+        if let Some(DnsCacheEntry::Asked(waiting)) = before {
             for notify in waiting {
                 notify();
             }

@@ -13,14 +13,14 @@ use crate::{Error, ErrorKind, Result};
 /// from which to ask them.
 ///
 /// ```
-/// use haul::net::dns::DnsServers;
+/// use haul::net::dns::ChosenDnsServers;
 ///
-/// let servers = DnsServers::parse("192.0.2.53,[2001:db8::53]:5353")?;
+/// let servers = ChosenDnsServers::parse("192.0.2.53,[2001:db8::53]:5353")?;
 /// assert_eq!(servers.servers.len(), 2);
 /// # Ok::<(), haul::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DnsServers {
+pub struct ChosenDnsServers {
     /// The servers, in order of preference (`--dns-servers`). If the list is empty, the servers of
     /// `/etc/resolv.conf` are used.
     pub servers: Vec<NameServer>,
@@ -32,7 +32,7 @@ pub struct DnsServers {
     pub local_v6: Option<Ipv6Addr>,
 }
 
-impl DnsServers {
+impl ChosenDnsServers {
     /// Parses a list of servers like curl's `--dns-servers`: addresses with or without a port,
     /// separated by commas.
     ///

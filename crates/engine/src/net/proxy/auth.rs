@@ -55,9 +55,9 @@ const MAX_PROXIES: usize = 64;
 /// share it. All caches compare equal, so that the cache does not affect the comparison of
 /// connection keys.
 #[derive(Clone, Default)]
-pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, ProxyAuthAnswer>>>);
+pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, CachedProxyAuth>>>);
 
-enum ProxyAuthAnswer {
+enum CachedProxyAuth {
     Basic,
     Digest(Box<DigestSession>),
 }
@@ -84,8 +84,8 @@ impl ProxyAuthCache {
         }
         match self.lock().get_mut(proxy) {
             None => Ok(None),
-            Some(ProxyAuthAnswer::Basic) => Ok(Some(credentials.basic_authorization())),
-            Some(ProxyAuthAnswer::Digest(digest)) => {
+            Some(CachedProxyAuth::Basic) => Ok(Some(credentials.basic_authorization())),
+            Some(CachedProxyAuth::Digest(digest)) => {
                 let mut entropy = [0; 16];
                 aws_lc_rs::rand::fill(&mut entropy)
                     .map_err(|error| Error::with_source(ErrorKind::Setup, "the system has no entropy", error))?;
@@ -120,15 +120,15 @@ impl ProxyAuthCache {
             ChosenAuthScheme::Digest(new) => match known.get(proxy) {
                 // Another connection may already have answered this challenge, or one with the new
                 // nonce: its nonce count continues.
-                Some(ProxyAuthAnswer::Digest(old)) if old.has_same_challenge(&new) => {
+                Some(CachedProxyAuth::Digest(old)) if old.has_same_challenge(&new) => {
                     return Ok(!answered || new.is_stale());
                 }
                 // Another connection's newer nonce may have replaced the one that was answered.
                 // `stale` means that the password was right.
-                Some(ProxyAuthAnswer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
-                _ => ProxyAuthAnswer::Digest(Box::new(DigestSession::new(new))),
+                Some(CachedProxyAuth::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
+                _ => CachedProxyAuth::Digest(Box::new(DigestSession::new(new))),
             },
-            ChosenAuthScheme::Basic if !answered => ProxyAuthAnswer::Basic,
+            ChosenAuthScheme::Basic if !answered => CachedProxyAuth::Basic,
             _ => return Ok(false),
         };
         if known.len() >= MAX_PROXIES && !known.contains_key(proxy) {
@@ -138,7 +138,7 @@ impl ProxyAuthCache {
         Ok(true)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Proxy, ProxyAuthAnswer>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Proxy, CachedProxyAuth>> {
         self.0.lock().ignore_poison()
     }
 }

@@ -35,17 +35,17 @@ const MAX_FREE: usize = 8;
 /// A store for unused receive buffers; clones refer to the same store.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DatagramBufferPool {
-    free: Arc<Mutex<Vec<DatagramBuffers>>>,
+    free: Arc<Mutex<Vec<DatagramReceiveBuffers>>>,
 }
 
 impl DatagramBufferPool {
     /// Removes buffers from the pool, or makes new buffers, which have no memory yet.
-    pub(super) fn take_buffers(&self) -> DatagramBuffers {
+    pub(super) fn take_buffers(&self) -> DatagramReceiveBuffers {
         self.free.lock().ignore_poison().pop().unwrap_or_default()
     }
 
     /// Puts buffers back into the pool.
-    pub(super) fn put_buffers(&self, buffers: DatagramBuffers) {
+    pub(super) fn put_buffers(&self, buffers: DatagramReceiveBuffers) {
         let mut free = self.free.lock().ignore_poison();
         if free.len() < MAX_FREE {
             free.push(buffers);
@@ -55,7 +55,7 @@ impl DatagramBufferPool {
 
 /// The receive buffers of one thread.
 #[derive(Debug, Default)]
-pub(super) struct DatagramBuffers {
+pub(super) struct DatagramReceiveBuffers {
     slots: Vec<BytesMut>,
     /// The slots that the receive in progress uses.
     chosen: SmallVec<[usize; MAX_SLOTS]>,
@@ -66,7 +66,7 @@ pub(super) struct DatagramBuffers {
     copied: Vec<u8>,
 }
 
-impl DatagramBuffers {
+impl DatagramReceiveBuffers {
     /// Receives available datagrams, and passes each to `handle`. Returns true if there may be
     /// more.
     ///
@@ -161,7 +161,7 @@ mod tests {
         (ours, peer)
     }
 
-    fn receive(buffers: &mut DatagramBuffers, socket: &QuicSocket) -> Vec<BytesMut> {
+    fn receive(buffers: &mut DatagramReceiveBuffers, socket: &QuicSocket) -> Vec<BytesMut> {
         let mut got = Vec::new();
         while !matches!(buffers.receive(socket, |datagram, _| got.push(datagram)), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
         {
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn unread_datagrams_do_not_exceed_slot_limit() {
         let (ours, peer) = pair();
-        let mut buffers = DatagramBuffers::default();
+        let mut buffers = DatagramReceiveBuffers::default();
         let mut kept = Vec::new();
         for n in 0..4 * MAX_SLOTS {
             peer.send(&vec![n as u8; 60_000]).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn small_datagrams_share_a_receive_slot() {
         let (ours, peer) = pair();
-        let mut buffers = DatagramBuffers::default();
+        let mut buffers = DatagramReceiveBuffers::default();
         for n in 0..200u8 {
             peer.send(&[n; 100]).unwrap();
             assert_eq!(receive(&mut buffers, &ours), [BytesMut::from(&[n; 100][..])]);

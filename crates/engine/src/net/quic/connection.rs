@@ -21,7 +21,7 @@ use super::buffers::DatagramBufferPool;
 use super::config::{self, QuicWindows};
 use super::socket::{QuicSocket, QuicSocketError};
 use crate::net::local_address::LocalBinding;
-use crate::net::recv_budget::RecvBudget;
+use crate::net::recv_budget::ReceiveMemoryBudget;
 use crate::net::stream::next_connection_number;
 use crate::net::tls::{NegotiatedSession, QuicTls};
 use crate::stats::WireTraffic;
@@ -38,7 +38,7 @@ const MAX_REFUSALS: u32 = 3;
 
 /// The result of [`QuicConnection::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum QuicReceive {
+pub(crate) enum QuicReceiveResult {
     /// No datagrams were available.
     WouldBlock,
     /// Datagrams were received, and there may be more.
@@ -68,7 +68,7 @@ pub(crate) struct QuicConnection {
     last_received: usize,
     session: Option<NegotiatedSession>,
     /// The budget that limits the received bytes waiting for sinks.
-    budget: RecvBudget,
+    budget: ReceiveMemoryBudget,
     windows: QuicWindows,
     /// The local address.
     pub(crate) local: Option<SocketAddr>,
@@ -86,7 +86,7 @@ impl QuicConnection {
         peer: SocketAddr,
         bind: &LocalBinding,
         tls: Arc<QuicTls>,
-        (budget, windows): (RecvBudget, QuicWindows),
+        (budget, windows): (ReceiveMemoryBudget, QuicWindows),
         buffers: &DatagramBufferPool,
         now: Instant,
     ) -> Result<Self, QuicSocketError> {
@@ -151,7 +151,7 @@ impl QuicConnection {
     }
 
     /// Returns the receive budget of the connection.
-    pub(crate) fn budget(&self) -> &RecvBudget {
+    pub(crate) fn budget(&self) -> &ReceiveMemoryBudget {
         &self.budget
     }
 
@@ -180,7 +180,7 @@ impl QuicConnection {
     ///
     /// # Errors
     /// The peer's host refuses datagrams repeatedly, or the socket is broken.
-    pub(crate) fn receive(&mut self, now: Instant) -> io::Result<QuicReceive> {
+    pub(crate) fn receive(&mut self, now: Instant) -> io::Result<QuicReceiveResult> {
         let mut buffers = self.buffers.take_buffers();
         let Self { socket, endpoint, handle, machine, .. } = self;
         let (peer, handle) = (socket.peer(), *handle);
@@ -201,12 +201,12 @@ impl QuicConnection {
         let outcome = match received {
             Ok(has_more) => {
                 (self.refusals, self.was_rebound) = (0, false);
-                if has_more { QuicReceive::More } else { QuicReceive::Drained }
+                if has_more { QuicReceiveResult::More } else { QuicReceiveResult::Drained }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => QuicReceive::WouldBlock,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => QuicReceiveResult::WouldBlock,
             Err(error) => {
                 self.on_socket_error(error, now)?;
-                QuicReceive::More
+                QuicReceiveResult::More
             }
         };
         self.exchange_events();

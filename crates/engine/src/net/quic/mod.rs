@@ -2,8 +2,8 @@
 //! its socket, its timers and its settings.
 //!
 //! ```text
-//! QuicRace ── one QuicConnection for each address ──▶ the first whose handshake is complete
-//! QuicConnection: UDP socket ──▶ DatagramBuffers ──▶ quinn-proto ──▶ streams
+//! QuicAddressRace ── one QuicConnection for each address ──▶ the first whose handshake is complete
+//! QuicConnection: UDP socket ──▶ DatagramReceiveBuffers ──▶ quinn-proto ──▶ streams
 //! ```
 //!
 //! This module never blocks: the drivers wait for the socket and for
@@ -19,5 +19,5 @@ mod socket;
 
 pub(crate) use buffers::DatagramBufferPool;
 pub(crate) use config::QuicWindows;
-pub(crate) use connection::{QuicConnection, QuicReceive, connection_lost};
-pub(crate) use race::{QuicRace, QuicResources};
+pub(crate) use connection::{QuicConnection, QuicReceiveResult, connection_lost};
+pub(crate) use race::{QuicAddressRace, QuicReceiveMemory};

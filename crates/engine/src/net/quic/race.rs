@@ -15,7 +15,7 @@ use quinn_proto::Event;
 
 use super::buffers::DatagramBufferPool;
 use super::config::QuicWindows;
-use super::connection::{QuicConnection, QuicReceive};
+use super::connection::{QuicConnection, QuicReceiveResult};
 use super::socket::QuicSocketError;
 use crate::net::attempt_order::AttemptOrder;
 use crate::net::connect::{ConnectOptions, connect_error, timeout_error};
@@ -31,7 +31,7 @@ const MAX_RECEIVES_PER_TURN: usize = 8;
 
 /// QUIC handshakes with the addresses of one host. The first handshake that is complete ends the
 /// race.
-pub(crate) struct QuicRace {
+pub(crate) struct QuicAddressRace {
     host: String,
     order: AttemptOrder,
     racing: Vec<Box<QuicConnection>>,
@@ -48,7 +48,7 @@ pub(crate) struct QuicRace {
 
 /// The parts of a client that its QUIC connections use.
 #[derive(Clone, Copy)]
-pub(crate) struct QuicResources<'a> {
+pub(crate) struct QuicReceiveMemory<'a> {
     /// The receive buffers of the client.
     pub(crate) buffers: &'a DatagramBufferPool,
     /// The receive memory that connections share.
@@ -58,9 +58,9 @@ pub(crate) struct QuicResources<'a> {
 }
 
 /// A function that registers a new socket with the event loop.
-type WatchFunction<'a> = dyn FnMut(BorrowedFd<'_>) -> io::Result<()> + 'a;
+type RegisterSocketFunction<'a> = dyn FnMut(BorrowedFd<'_>) -> io::Result<()> + 'a;
 
-impl QuicRace {
+impl QuicAddressRace {
     /// Prepares a race; the first [`step`](Self::step) starts it. `addresses` are in order of
     /// preference.
     ///
@@ -113,8 +113,8 @@ impl QuicRace {
         &mut self,
         now: Instant,
         tls: &TlsContexts,
-        resources: QuicResources<'_>,
-        watch: &mut WatchFunction<'_>,
+        resources: QuicReceiveMemory<'_>,
+        watch: &mut RegisterSocketFunction<'_>,
     ) -> Result<Option<Box<QuicConnection>>> {
         let mut attempt_now = self.racing.is_empty();
         let mut index = 0;
@@ -199,8 +199,8 @@ impl QuicRace {
         peer: SocketAddr,
         now: Instant,
         contexts: &TlsContexts,
-        resources: QuicResources<'_>,
-        watch: &mut WatchFunction<'_>,
+        resources: QuicReceiveMemory<'_>,
+        watch: &mut RegisterSocketFunction<'_>,
     ) -> Result<Box<QuicConnection>> {
         let budget = resources.recv_memory.reserve();
         let windows = QuicWindows::new(&budget, resources.transfers);
@@ -266,7 +266,7 @@ fn drive_attempt(host: &str, attempt: &mut QuicConnection, now: Instant) -> Resu
     attempt.handle_timeout(now);
     let mut progress = AttemptProgress::HasMore;
     for _ in 0..MAX_RECEIVES_PER_TURN {
-        if attempt.receive(now).map_err(refused)? != QuicReceive::More {
+        if attempt.receive(now).map_err(refused)? != QuicReceiveResult::More {
             progress = AttemptProgress::Waits;
             break;
         }

@@ -12,7 +12,7 @@ use super::{
     MAX_RECORD, TlsContext, TlsVersion,
     handshake_failure::handshake_error,
     hyphen_host_stand_in::{self, HyphenHostName},
-    negotiated_session::{CertificateExamination, NegotiatedSession, confidentiality_limit, server_name_of},
+    negotiated_session::{FaultFinderAndServerName, NegotiatedSession, confidentiality_limit, server_name_of},
     record_key::TlsRecordKey,
     record_layer::{OpenedTlsRecord, RecordLayer, record_len},
 };
@@ -30,7 +30,7 @@ pub struct TlsConnection {
     /// because a handshake message continues in the next record.
     held: usize,
     agreed: Option<NegotiatedSession>,
-    examiner: Option<CertificateExamination>,
+    examiner: Option<FaultFinderAndServerName>,
     keeps_certificates: bool,
     /// The server's name, if rustls rejects it because of leading or trailing hyphens in a label.
     odd_name: Option<Arc<HyphenHostName>>,

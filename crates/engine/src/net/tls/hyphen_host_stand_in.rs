@@ -124,15 +124,15 @@ fn server_name(name: &str) -> Vec<u8> {
 /// Calls `work`. During the call, hashes in this thread replace the stand-in of `name` with the
 /// real name.
 pub(super) fn with_real_name_hashes<R>(name: Option<&Arc<HyphenHostName>>, work: impl FnOnce() -> R) -> R {
-    struct HyphenNameGuard;
-    impl Drop for HyphenNameGuard {
+    struct CurrentNameGuard;
+    impl Drop for CurrentNameGuard {
         fn drop(&mut self) {
             CURRENT_NAME.set(None);
         }
     }
     let Some(name) = name else { return work() };
     CURRENT_NAME.set(Some(Arc::clone(name)));
-    let _ended = HyphenNameGuard;
+    let _ended = CurrentNameGuard;
     work()
 }
 

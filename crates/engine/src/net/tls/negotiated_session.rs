@@ -33,14 +33,14 @@ pub(crate) struct NegotiatedSession {
 
 /// The [`CertificateFaultFinder`] for a certificate that is accepted without verification, and the
 /// server's name.
-pub(super) type CertificateExamination = (CertificateFaultFinder, ServerName<'static>);
+pub(super) type FaultFinderAndServerName = (CertificateFaultFinder, ServerName<'static>);
 
 impl NegotiatedSession {
     /// Returns the results of a complete handshake, including its cipher suite. Returns `None`
     /// while the handshake is in progress.
     pub(super) fn from_handshake(
         state: &CommonState,
-        examiner: Option<CertificateExamination>,
+        examiner: Option<FaultFinderAndServerName>,
         keeps_certificates: bool,
     ) -> Option<(Self, SupportedCipherSuite)> {
         let version = match state.protocol_version()? {

@@ -29,7 +29,7 @@ use rustls_pki_types::ServerName;
 use super::TlsContext;
 use super::handshake_failure::handshake_error;
 use super::hyphen_host_stand_in::{self, HyphenHostName};
-use super::negotiated_session::{CertificateExamination, NegotiatedSession, server_name_of};
+use super::negotiated_session::{FaultFinderAndServerName, NegotiatedSession, server_name_of};
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};
 
@@ -129,7 +129,7 @@ fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
 struct QuicTlsSession {
     connection: Connection,
     tls: Arc<QuicTls>,
-    examiner: Option<CertificateExamination>,
+    examiner: Option<FaultFinderAndServerName>,
     /// The secrets from which the keys of the next key update are derived.
     next: Option<Secrets>,
     /// True once the handshake is complete and has been reported to quinn-proto.

@@ -32,7 +32,7 @@ pub(super) mod content {
 
 /// The reason why a record cannot be decrypted or encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TlsRecordKeyError {
+pub(super) enum TlsRecordCryptoError {
     /// The record is not authentic, or too short.
     Authentication,
     /// The record is longer than the protocol allows.
@@ -93,12 +93,12 @@ impl TlsRecordKey {
     }
 
     /// Decrypts one complete record in place.
-    pub(super) fn decrypt(&mut self, record: &mut [u8]) -> Result<TlsRecordContent, TlsRecordKeyError> {
-        let (header, body) = record.split_at_mut_checked(HEADER_LENGTH).ok_or(TlsRecordKeyError::Authentication)?;
-        let next = self.sequence.checked_add(1).ok_or(TlsRecordKeyError::Exhausted)?;
+    pub(super) fn decrypt(&mut self, record: &mut [u8]) -> Result<TlsRecordContent, TlsRecordCryptoError> {
+        let (header, body) = record.split_at_mut_checked(HEADER_LENGTH).ok_or(TlsRecordCryptoError::Authentication)?;
+        let next = self.sequence.checked_add(1).ok_or(TlsRecordCryptoError::Exhausted)?;
         let explicit = if self.layout == TlsRecordLayout::V12Gcm { EXPLICIT_NONCE_LENGTH } else { 0 };
-        let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(TlsRecordKeyError::Authentication)?;
-        let len = sealed.len().checked_sub(TAG_LENGTH).ok_or(TlsRecordKeyError::Authentication)?;
+        let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(TlsRecordCryptoError::Authentication)?;
+        let len = sealed.len().checked_sub(TAG_LENGTH).ok_or(TlsRecordCryptoError::Authentication)?;
         let nonce = match self.layout {
             TlsRecordLayout::V12Gcm => {
                 let mut nonce = self.iv;
@@ -114,18 +114,18 @@ impl TlsRecordKey {
                 self.aead.open(nonce, &aad, sealed)
             }
         };
-        let plain = opened.ok_or(TlsRecordKeyError::Authentication)?;
+        let plain = opened.ok_or(TlsRecordCryptoError::Authentication)?;
         self.sequence = next;
         let (kind, len) = match self.layout {
             TlsRecordLayout::V13 => {
                 // The content type is the last byte that is not padding (RFC 8446 §5.4).
-                let end = plain.iter().rposition(|&byte| byte != 0).ok_or(TlsRecordKeyError::NoType)?;
+                let end = plain.iter().rposition(|&byte| byte != 0).ok_or(TlsRecordCryptoError::NoType)?;
                 (plain[end], end)
             }
             TlsRecordLayout::V12Gcm | TlsRecordLayout::V12ChaCha => (header[0], plain.len()),
         };
         if len > MAX_PLAIN {
-            return Err(TlsRecordKeyError::Overflow);
+            return Err(TlsRecordCryptoError::Overflow);
         }
         let start = HEADER_LENGTH + explicit;
         Ok(TlsRecordContent { kind, range: start..start + len })
@@ -133,8 +133,8 @@ impl TlsRecordKey {
 
     /// Encrypts content (at most [`MAX_PLAIN`] bytes) as one record, and appends the record to
     /// `out`.
-    pub(super) fn encrypt(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), TlsRecordKeyError> {
-        let next = self.sequence.checked_add(1).ok_or(TlsRecordKeyError::Exhausted)?;
+    pub(super) fn encrypt(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), TlsRecordCryptoError> {
+        let next = self.sequence.checked_add(1).ok_or(TlsRecordCryptoError::Exhausted)?;
         let nonce = self.nonce();
         let (outer, explicit, inner_kind): (u8, &[u8], &[u8]) = match self.layout {
             TlsRecordLayout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
@@ -144,7 +144,7 @@ impl TlsRecordKey {
             TlsRecordLayout::V12ChaCha => (kind, &[], &[]),
         };
         let length = explicit.len() + content.len() + inner_kind.len() + TAG_LENGTH;
-        let Ok(length) = u16::try_from(length) else { return Err(TlsRecordKeyError::Overflow) };
+        let Ok(length) = u16::try_from(length) else { return Err(TlsRecordCryptoError::Overflow) };
         let start = out.len();
         out.reserve(HEADER_LENGTH + usize::from(length));
         out.push(outer);
@@ -171,7 +171,7 @@ impl TlsRecordKey {
             None => {
                 // The appended bytes may still be plaintext.
                 out.truncate(start);
-                Err(TlsRecordKeyError::Exhausted)
+                Err(TlsRecordCryptoError::Exhausted)
             }
         }
     }

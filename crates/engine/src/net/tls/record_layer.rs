@@ -8,7 +8,7 @@ use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConne
 use super::alert::TlsAlert;
 use super::{
     MAX_RECORD, TlsVersion,
-    record_key::{HEADER_LENGTH, MAX_PLAIN, TlsRecordContent, TlsRecordKey, TlsRecordKeyError, content},
+    record_key::{HEADER_LENGTH, MAX_PLAIN, TlsRecordContent, TlsRecordCryptoError, TlsRecordKey, content},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -123,13 +123,13 @@ impl RecordLayer {
         }
         let TlsRecordContent { kind, range } = match self.receive.decrypt(record) {
             Ok(content) => content,
-            Err(TlsRecordKeyError::Authentication) => {
+            Err(TlsRecordCryptoError::Authentication) => {
                 return Err(self.fail_with_alert(AlertDescription::BadRecordMac, "a record is not authentic"));
             }
-            Err(TlsRecordKeyError::Overflow) => {
+            Err(TlsRecordCryptoError::Overflow) => {
                 return Err(self.fail_with_alert(AlertDescription::RecordOverflow, "a record holds more than allowed"));
             }
-            Err(TlsRecordKeyError::NoType | TlsRecordKeyError::Exhausted) => {
+            Err(TlsRecordCryptoError::NoType | TlsRecordCryptoError::Exhausted) => {
                 return Err(
                     self.fail_with_alert(AlertDescription::UnexpectedMessage, "a record without a content type")
                 );

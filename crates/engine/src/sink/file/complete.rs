@@ -9,19 +9,19 @@ use rustix::io::Errno;
 use super::naming;
 #[cfg(linux_calls)]
 use super::naming::ClobberMode;
-use super::open_file::OpenFile;
+use super::open_file::OutputFileState;
 use super::partial::PartialFile;
 use super::{AppendPosition, FileSink};
 use crate::Result;
 
 impl FileSink {
-    pub(super) fn rename_to_target(&mut self, state: OpenFile) -> io::Result<()> {
+    pub(super) fn rename_to_target(&mut self, state: OutputFileState) -> io::Result<()> {
         match &state {
-            OpenFile::InPlace(file) => {
+            OutputFileState::InPlace(file) => {
                 self.truncate_rest(file)?;
                 return self.sync_content(file);
             }
-            OpenFile::Null(file) => return self.sync_content(file),
+            OutputFileState::Null(file) => return self.sync_content(file),
             _ => {}
         }
         let clobber = self.clobber;
@@ -29,18 +29,18 @@ impl FileSink {
         let give_ownership = |file: &File| self.replaced.iter().for_each(|replaced| replaced.apply_to(file));
         let named = match state {
             #[cfg(linux_calls)]
-            OpenFile::Unnamed(file) => {
+            OutputFileState::Unnamed(file) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
                 naming::unnamed::link_at_target(&file, &target, clobber, self.options.sync)
                     .or_else(|why| self.copy_into_target(&file, why))
             }
-            OpenFile::Beside(file, beside) => {
+            OutputFileState::Beside(file, beside) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
                 naming::rename_file(&beside, &target, clobber).or_else(|why| self.copy_into_target(&file, why))
             }
-            OpenFile::Partial(writer) => {
+            OutputFileState::Partial(writer) => {
                 let partial = writer.partial();
                 give_ownership(partial.file());
                 naming::rename_file(partial.path(), &target, clobber).or_else(|why| {
@@ -50,8 +50,10 @@ impl FileSink {
                     copied
                 })
             }
-            OpenFile::Elsewhere(file) => return self.copy_into_target(&file, Errno::BUSY.into()).map(drop),
-            OpenFile::InPlace(_) | OpenFile::Null(_) | OpenFile::Due | OpenFile::Closed => return Ok(()),
+            OutputFileState::Elsewhere(file) => return self.copy_into_target(&file, Errno::BUSY.into()).map(drop),
+            OutputFileState::InPlace(_) | OutputFileState::Null(_) | OutputFileState::Due | OutputFileState::Closed => {
+                return Ok(());
+            }
         }?;
         if self.options.sync {
             File::open(naming::directory_of(&named))?.sync_all()?;
@@ -92,9 +94,9 @@ impl FileSink {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {
             (Some(hasher), _) => Ok(hasher.finish()),
-            (None, OpenFile::Partial(writer)) => checksum.hash_file(writer.partial().file()),
+            (None, OutputFileState::Partial(writer)) => checksum.hash_file(writer.partial().file()),
             // Nothing was missing, so there was no response.
-            (None, OpenFile::Closed) if self.appends_to_file() => {
+            (None, OutputFileState::Closed) if self.appends_to_file() => {
                 File::open(&self.path).and_then(|file| checksum.hash_file(&file))
             }
             (None, state) => match state.file() {
@@ -112,10 +114,10 @@ impl FileSink {
             };
             match &self.state {
                 #[cfg(linux_calls)]
-                OpenFile::Unnamed(file) => {
+                OutputFileState::Unnamed(file) => {
                     let _ = naming::unnamed::link_at_target(file, &beside, ClobberMode::Replace, false);
                 }
-                OpenFile::Beside(_, path) => {
+                OutputFileState::Beside(_, path) => {
                     let _ = fs::rename(path, beside);
                 }
                 _ => {}

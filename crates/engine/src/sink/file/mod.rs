@@ -42,13 +42,13 @@ use haul_policy::target::Target;
 use super::checksum::{ChecksumHasher, ExpectedChecksum, HashAlgorithm};
 use super::naming::{self, ClobberMode};
 use super::partial::{self, PartialFile};
-use super::{BodyInfo, ExistingPartialContent, Sink};
+use super::{ExistingPartialContent, ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::RecordContent;
 use crate::{Error, ErrorKind, Result};
 use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
 pub use open_file::OpenDeviceCache;
-use open_file::OpenFile;
+use open_file::OutputFileState;
 pub use options::{AppendPosition, FileOptions, directory_mode};
 use record_checksum::WrittenFileChecksum;
 use replace::FileOwnership;
@@ -66,7 +66,7 @@ pub struct FileSink {
     hasher: Option<ChecksumHasher>,
     /// The checksum for the record of the transfer. `None` if the record needs no checksum.
     record: Option<Box<WrittenFileChecksum>>,
-    state: OpenFile,
+    state: OutputFileState,
     space: DiskSpaceReservation,
     /// The path to which the complete file is renamed. `None` before `FileSink::find_existing` was
     /// called, and if no file can be renamed to that path.
@@ -109,7 +109,7 @@ impl FileSink {
             left: None,
             hasher: None,
             record: None,
-            state: OpenFile::Closed,
+            state: OutputFileState::Closed,
             space: DiskSpaceReservation::default(),
             target: None,
             replaced: None,
@@ -141,13 +141,13 @@ impl FileSink {
 
     /// Returns true if the file is a regular file without content, so that all its bytes will be
     /// written in order.
-    fn is_written_in_order(&self, begin: &BodyInfo<'_>) -> bool {
+    fn is_written_in_order(&self, begin: &ResponseForSink<'_>) -> bool {
         let is_new = match &self.state {
-            OpenFile::Due | OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
+            OutputFileState::Due | OutputFileState::Beside(..) | OutputFileState::Elsewhere(_) => true,
             #[cfg(linux_calls)]
-            OpenFile::Unnamed(_) => true,
-            OpenFile::Partial(writer) => writer.partial().present_ranges().byte_count() == 0,
-            OpenFile::InPlace(_) | OpenFile::Null(_) | OpenFile::Closed => false,
+            OutputFileState::Unnamed(_) => true,
+            OutputFileState::Partial(writer) => writer.partial().present_ranges().byte_count() == 0,
+            OutputFileState::InPlace(_) | OutputFileState::Null(_) | OutputFileState::Closed => false,
         };
         is_new && begin.offset == 0
     }
@@ -174,9 +174,9 @@ impl FileSink {
 
     /// Opens the file, if opening was postponed until the first byte is written.
     fn open_postponed(&mut self) -> Result<()> {
-        if matches!(self.state, OpenFile::Due) {
+        if matches!(self.state, OutputFileState::Due) {
             let file = self.open_in_place().map_err(|error| self.error(error))?;
-            self.state = OpenFile::InPlace(Arc::new(file));
+            self.state = OutputFileState::InPlace(Arc::new(file));
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ impl FileSink {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);
         }
-        if let OpenFile::Partial(writer) = std::mem::replace(&mut self.state, OpenFile::Closed) {
+        if let OutputFileState::Partial(writer) = std::mem::replace(&mut self.state, OutputFileState::Closed) {
             writer.partial().remove();
         }
         if let Some(left) = self.left.take() {
@@ -210,7 +210,7 @@ impl FileSink {
 /// 1. the name in Content-Disposition, unless the status is an error;
 /// 2. the name in the Location of a redirect;
 /// 3. the name in the URL of this response, if redirects led to it.
-fn suggested_file_name(begin: &BodyInfo<'_>) -> Option<String> {
+fn suggested_file_name(begin: &ResponseForSink<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
     own.and_then(filename::from_disposition)
         .or_else(|| {
@@ -233,7 +233,7 @@ fn is_changed_after(path: &Path, time: SystemTime) -> bool {
 }
 
 impl Sink for FileSink {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.stop_record_checksum();
         // The server refers to the existing file (RFC 9110 section 15.4.5).
         if begin.head.status() == 304 {
@@ -271,7 +271,8 @@ impl Sink for FileSink {
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
         // A file that is appended to is read from its beginning once it is complete.
         let in_passing =
-            matches!(self.state, OpenFile::Due | OpenFile::InPlace(_) | OpenFile::Null(_)) && !self.appends_to_file();
+            matches!(self.state, OutputFileState::Due | OutputFileState::InPlace(_) | OutputFileState::Null(_))
+                && !self.appends_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(ExpectedChecksum::hasher);
         let in_order = self.is_written_in_order(begin);
@@ -281,8 +282,8 @@ impl Sink for FileSink {
         self.space = DiskSpaceReservation::default();
         let gathers = match &self.state {
             #[cfg(linux_calls)]
-            OpenFile::Unnamed(_) => true,
-            OpenFile::Beside(..) | OpenFile::Elsewhere(_) => true,
+            OutputFileState::Unnamed(_) => true,
+            OutputFileState::Beside(..) | OutputFileState::Elsewhere(_) => true,
             _ => false,
         };
         if let (Some(file), Some(length)) = (self.state.file().filter(|_| gathers), begin.length) {
@@ -309,9 +310,9 @@ impl Sink for FileSink {
         self.reserve_ahead();
         self.space.on_written(lease.bytes().len() as u64);
         match (&mut self.state, lease.bytes()) {
-            (OpenFile::Null(_), _) => Ok(()),
-            (OpenFile::Partial(writer), bytes) => writer.write(bytes),
-            (OpenFile::Elsewhere(_), bytes) => self.write_temporary(bytes),
+            (OutputFileState::Null(_), _) => Ok(()),
+            (OutputFileState::Partial(writer), bytes) => writer.write(bytes),
+            (OutputFileState::Elsewhere(_), bytes) => self.write_temporary(bytes),
             (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
         }
         .map_err(|error| self.error(error))
@@ -328,9 +329,9 @@ impl Sink for FileSink {
         self.reserve_ahead();
         self.space.on_written(pieces.iter().map(|piece| piece.len() as u64).sum());
         match &mut self.state {
-            OpenFile::Null(_) => Ok(()),
-            OpenFile::Partial(writer) => writer.write_pieces(pieces),
-            OpenFile::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_temporary(piece)),
+            OutputFileState::Null(_) => Ok(()),
+            OutputFileState::Partial(writer) => writer.write_pieces(pieces),
+            OutputFileState::Elsewhere(_) => pieces.iter().try_for_each(|piece| self.write_temporary(piece)),
             state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
         }
         .map_err(|error| self.error(error))
@@ -340,15 +341,15 @@ impl Sink for FileSink {
         self.reserve_ahead();
         match &mut self.state {
             _ if self.hasher.is_some() || self.record.as_ref().is_some_and(|record| record.is_running()) => None,
-            OpenFile::Partial(writer) => Some(writer.descriptor()),
-            OpenFile::Elsewhere(_) => None,
+            OutputFileState::Partial(writer) => Some(writer.descriptor()),
+            OutputFileState::Elsewhere(_) => None,
             state => state.file().map(File::as_fd),
         }
     }
 
     fn moved(&mut self, bytes: u64) {
         self.space.on_written(bytes);
-        if let OpenFile::Partial(writer) = &mut self.state {
+        if let OutputFileState::Partial(writer) = &mut self.state {
             writer.on_moved_bytes(bytes);
         }
     }
@@ -388,7 +389,7 @@ impl Sink for FileSink {
     }
 
     fn next_gap(&mut self) -> Option<Range<u64>> {
-        let OpenFile::Partial(writer) = &mut self.state else { return None };
+        let OutputFileState::Partial(writer) = &mut self.state else { return None };
         let partial = Arc::clone(writer.partial());
         let gap = partial.next_gap(0)?;
         if let Some(record) = &mut self.record {
@@ -401,17 +402,17 @@ impl Sink for FileSink {
     fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         self.stop_record_checksum();
         match &self.state {
-            OpenFile::Partial(writer) => Some(Arc::clone(writer.partial())),
+            OutputFileState::Partial(writer) => Some(Arc::clone(writer.partial())),
             _ => None,
         }
     }
 
     fn keeps(&mut self) -> bool {
         let adds = self.options.in_place && matches!(self.options.append, Some(AppendPosition::AtEnd));
-        let is_kept = adds && matches!(self.state, OpenFile::InPlace(_)) && self.was_long.is_some();
+        let is_kept = adds && matches!(self.state, OutputFileState::InPlace(_)) && self.was_long.is_some();
         if is_kept {
             self.stop_record_checksum();
-            (self.state, self.was_long) = (OpenFile::Closed, None);
+            (self.state, self.was_long) = (OutputFileState::Closed, None);
         }
         is_kept
     }
@@ -420,24 +421,26 @@ impl Sink for FileSink {
         if let Some(left) = self.left.take() {
             left.remove();
         }
-        match std::mem::replace(&mut self.state, OpenFile::Closed) {
-            OpenFile::Partial(writer) => {
+        match std::mem::replace(&mut self.state, OutputFileState::Closed) {
+            OutputFileState::Partial(writer) => {
                 writer.partial().remove();
                 true
             }
             // The appended bytes are removed.
-            OpenFile::InPlace(file) => self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok()),
+            OutputFileState::InPlace(file) => {
+                self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok())
+            }
             _ => true,
         }
     }
 
     fn finish(&mut self) -> Result<()> {
         // The file was complete before: no response has begun.
-        if let (OpenFile::Closed, Some(left)) = (&self.state, self.left.take()) {
+        if let (OutputFileState::Closed, Some(left)) = (&self.state, self.left.take()) {
             let writer = left.writer(left.total()..left.total()).map_err(|error| self.error(error))?;
-            self.state = OpenFile::Partial(writer);
+            self.state = OutputFileState::Partial(writer);
         }
-        if let OpenFile::Partial(writer) = &self.state {
+        if let OutputFileState::Partial(writer) = &self.state {
             writer.partial().complete().map_err(|error| self.error(error))?;
         }
         if self.is_failure && self.options.remove_on_error {
@@ -448,7 +451,7 @@ impl Sink for FileSink {
         // An empty body makes an empty file.
         self.open_postponed()?;
         self.check_checksum()?;
-        let state = std::mem::replace(&mut self.state, OpenFile::Closed);
+        let state = std::mem::replace(&mut self.state, OutputFileState::Closed);
         self.rename_to_target(state).map_err(|error| self.error(error))?;
         (self.is_begun, self.was_long) = (false, None);
         if let Some(record) = &mut self.record {

@@ -12,16 +12,16 @@ use rustix::io::Errno;
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
 use super::naming::{self, prevents_replacement};
 use super::open_beneath;
-use super::open_file::{DeviceFile, OpenFile};
+use super::open_file::{DeviceFile, OutputFileState};
 use super::partial::{PartialFile, PartialFileWriter};
-use super::{BodyInfo, File, FileSink, directory_mode};
+use super::{File, FileSink, ResponseForSink, directory_mode};
 
 impl FileSink {
-    pub(super) fn open(&mut self, begin: Option<&BodyInfo<'_>>) -> io::Result<OpenFile> {
+    pub(super) fn open(&mut self, begin: Option<&ResponseForSink<'_>>) -> io::Result<OutputFileState> {
         if let Some(device) =
             self.devices.as_ref().filter(|_| !self.is_guarded).and_then(|devices| devices.find(&self.path))
         {
-            return Ok(OpenFile::from_device(device));
+            return Ok(OutputFileState::from_device(device));
         }
         if let Some(base) = &self.options.beneath {
             let make = self.options.create_dirs.then(|| directory_mode(self.options.in_place));
@@ -36,13 +36,13 @@ impl FileSink {
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
                 devices.insert(&self.path, &device);
             }
-            return Ok(OpenFile::from_device(device));
+            return Ok(OutputFileState::from_device(device));
         }
         if self.options.in_place && self.options.append.is_none() {
             if begin.is_some() {
-                return Ok(OpenFile::Due);
+                return Ok(OutputFileState::Due);
             }
-            return self.open_in_place().map(|file| OpenFile::InPlace(Arc::new(file)));
+            return self.open_in_place().map(|file| OutputFileState::InPlace(Arc::new(file)));
         }
         self.check_write_permission()?;
         if self.options.create_dirs {
@@ -64,26 +64,26 @@ impl FileSink {
                 true => SeekFrom::End(0),
                 false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
             })?;
-            return Ok(OpenFile::InPlace(Arc::new(file)));
+            return Ok(OutputFileState::InPlace(Arc::new(file)));
         }
         let length = begin.and_then(|begin| begin.length);
         let Some(target) = self.target.clone() else { return self.open_temporary(length, Errno::BUSY.into()) };
         let parent = naming::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
-            return partial.map(OpenFile::Partial);
+            return partial.map(OutputFileState::Partial);
         }
         // If this fails for a reason that also prevents a file with a name, the error is reported
         // there.
         #[cfg(linux_calls)]
         if let Ok(file) = naming::unnamed::create(parent, mode) {
-            return Ok(OpenFile::Unnamed(file));
+            return Ok(OutputFileState::Unnamed(file));
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode);
         // The closure opens the file because the errors of tempfile hide those of the system, and a
         // lack of descriptors is worth a retry.
         match naming::with_temporary_name(parent, |path| options.open(path)) {
-            Ok((file, path)) => Ok(OpenFile::Beside(file, path)),
+            Ok((file, path)) => Ok(OutputFileState::Beside(file, path)),
             Err(error) if self.replaced.is_some() && prevents_replacement(&error) => self.open_temporary(length, error),
             Err(error) => Err(error),
         }
@@ -122,7 +122,12 @@ impl FileSink {
 
     /// Opens or creates the partial file for the body of this response. Returns `None` if a later
     /// run could not complete the content.
-    fn partial_for(&mut self, begin: &BodyInfo<'_>, target: &Path, mode: u32) -> io::Result<Option<PartialFileWriter>> {
+    fn partial_for(
+        &mut self,
+        begin: &ResponseForSink<'_>,
+        target: &Path,
+        mode: u32,
+    ) -> io::Result<Option<PartialFileWriter>> {
         if let Some(left) = self.left.take() {
             // The status decides, since the first missing range may begin at the first byte.
             if begin.head.status() == 206 {

@@ -45,7 +45,7 @@ impl OpenDeviceCache {
 }
 
 #[derive(Debug)]
-pub(super) enum OpenFile {
+pub(super) enum OutputFileState {
     Closed,
     /// The file is not open yet. It is opened in place only when the first byte is written, so that
     /// a response without content leaves the old file unchanged.
@@ -64,7 +64,7 @@ pub(super) enum OpenFile {
     Null(Arc<File>),
 }
 
-impl OpenFile {
+impl OutputFileState {
     pub(super) fn from_device(device: DeviceFile) -> Self {
         if device.is_null { Self::Null(device.file) } else { Self::InPlace(device.file) }
     }

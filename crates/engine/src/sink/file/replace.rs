@@ -19,7 +19,7 @@ use rustix::fs::OFlags;
 use super::FileSink;
 use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
 use super::naming::{ClobberMode, directory_of, prevents_replacement};
-use super::open_file::OpenFile;
+use super::open_file::OutputFileState;
 
 /// The owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]
@@ -149,22 +149,22 @@ impl FileSink {
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.
-    pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OpenFile> {
+    pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OutputFileState> {
         let Ok(target) = self.open_target() else { return Err(why) };
         match tempfile::tempfile() {
             Ok(file) if length.is_none_or(|length| check_length_fits(&file, length).is_ok()) => {
-                Ok(OpenFile::Elsewhere(file))
+                Ok(OutputFileState::Elsewhere(file))
             }
             _ => self.write_in_place(target),
         }
     }
 
     /// Truncates `target`, and makes the sink write the body directly into it.
-    fn write_in_place(&mut self, target: File) -> io::Result<OpenFile> {
+    fn write_in_place(&mut self, target: File) -> io::Result<OutputFileState> {
         target.set_len(0)?;
         // Another attempt begins at the first byte.
         self.was_long = Some(0);
-        Ok(OpenFile::InPlace(Arc::new(target)))
+        Ok(OutputFileState::InPlace(Arc::new(target)))
     }
 
     /// Writes body bytes to the unnamed file in the directory for temporary files. If there is no
@@ -174,7 +174,7 @@ impl FileSink {
     /// # Errors
     /// Errors of the file system.
     pub(super) fn write_temporary(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let OpenFile::Elsewhere(file) = &mut self.state else { return Ok(()) };
+        let OutputFileState::Elsewhere(file) = &mut self.state else { return Ok(()) };
         let at = file.stream_position()?;
         match file.write_all(bytes) {
             Err(error) if is_full(&error) => {
@@ -182,11 +182,11 @@ impl FileSink {
                 file.rewind()?;
                 let mut target = self.open_target()?;
                 target.set_len(0)?;
-                let OpenFile::Elsewhere(file) = &mut self.state else { return Ok(()) };
+                let OutputFileState::Elsewhere(file) = &mut self.state else { return Ok(()) };
                 io::copy(file, &mut target)?;
                 target.write_all(bytes)?;
                 (self.was_long, self.space) = (Some(0), DiskSpaceReservation::default());
-                self.state = OpenFile::InPlace(Arc::new(target));
+                self.state = OutputFileState::InPlace(Arc::new(target));
                 Ok(())
             }
             written => written,

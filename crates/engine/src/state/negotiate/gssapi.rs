@@ -56,38 +56,38 @@ impl GssBuffer {
 
 /// `gss_OID_desc`.
 #[repr(C)]
-struct Oid {
+struct GssOid {
     length: u32,
     elements: *mut c_void,
 }
 
-impl Oid {
+impl GssOid {
     fn from_der(bytes: &'static [u8]) -> Self {
         Self { length: bytes.len() as u32, elements: bytes.as_ptr().cast_mut().cast() }
     }
 }
 
 /// `gss_name_t`, `gss_ctx_id_t` and `gss_cred_id_t`: pointers to structures of the library.
-type Handle = *mut c_void;
+type GssHandle = *mut c_void;
 
-type ImportName = unsafe extern "C" fn(*mut u32, *const GssBuffer, *const Oid, *mut Handle) -> u32;
-type ReleaseName = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
-type ReleaseBuffer = unsafe extern "C" fn(*mut u32, *mut GssBuffer) -> u32;
-type DeleteContext = unsafe extern "C" fn(*mut u32, *mut Handle, *mut GssBuffer) -> u32;
-type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const Oid, *mut u32, *mut GssBuffer) -> u32;
-type Wrap = unsafe extern "C" fn(*mut u32, Handle, c_int, u32, *const GssBuffer, *mut c_int, *mut GssBuffer) -> u32;
-type Unwrap = unsafe extern "C" fn(*mut u32, Handle, *const GssBuffer, *mut GssBuffer, *mut c_int, *mut u32) -> u32;
+type ImportName = unsafe extern "C" fn(*mut u32, *const GssBuffer, *const GssOid, *mut GssHandle) -> u32;
+type GssReleaseNameFn = unsafe extern "C" fn(*mut u32, *mut GssHandle) -> u32;
+type GssReleaseBufferFn = unsafe extern "C" fn(*mut u32, *mut GssBuffer) -> u32;
+type DeleteContext = unsafe extern "C" fn(*mut u32, *mut GssHandle, *mut GssBuffer) -> u32;
+type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const GssOid, *mut u32, *mut GssBuffer) -> u32;
+type Wrap = unsafe extern "C" fn(*mut u32, GssHandle, c_int, u32, *const GssBuffer, *mut c_int, *mut GssBuffer) -> u32;
+type Unwrap = unsafe extern "C" fn(*mut u32, GssHandle, *const GssBuffer, *mut GssBuffer, *mut c_int, *mut u32) -> u32;
 type InitContext = unsafe extern "C" fn(
     minor: *mut u32,
-    credential: Handle,
-    context: *mut Handle,
-    name: Handle,
-    mechanism: *const Oid,
+    credential: GssHandle,
+    context: *mut GssHandle,
+    name: GssHandle,
+    mechanism: *const GssOid,
     flags: u32,
     time: u32,
     bindings: *const c_void,
     input: *const GssBuffer,
-    actual_mechanism: *mut *const Oid,
+    actual_mechanism: *mut *const GssOid,
     output: *mut GssBuffer,
     actual_flags: *mut u32,
     actual_time: *mut u32,
@@ -96,8 +96,8 @@ type InitContext = unsafe extern "C" fn(
 /// The functions of the library. The library is never unloaded, so they stay valid.
 pub(super) struct GssLibrary {
     import_name: ImportName,
-    release_name: ReleaseName,
-    release_buffer: ReleaseBuffer,
+    release_name: GssReleaseNameFn,
+    release_buffer: GssReleaseBufferFn,
     delete_context: DeleteContext,
     display_status: DisplayStatus,
     init_context: InitContext,
@@ -131,8 +131,8 @@ impl GssLibrary {
         let functions = unsafe {
             Self {
                 import_name: *library.get::<ImportName>(b"gss_import_name\0")?,
-                release_name: *library.get::<ReleaseName>(b"gss_release_name\0")?,
-                release_buffer: *library.get::<ReleaseBuffer>(b"gss_release_buffer\0")?,
+                release_name: *library.get::<GssReleaseNameFn>(b"gss_release_name\0")?,
+                release_buffer: *library.get::<GssReleaseBufferFn>(b"gss_release_buffer\0")?,
                 delete_context: *library.get::<DeleteContext>(b"gss_delete_sec_context\0")?,
                 display_status: *library.get::<DisplayStatus>(b"gss_display_status\0")?,
                 init_context: *library.get::<InitContext>(b"gss_init_sec_context\0")?,
@@ -202,7 +202,7 @@ impl GssLibrary {
         delegation: Delegation,
     ) -> Result<Box<dyn SecurityContext>, NegotiateError> {
         let text = format!("{service}@{host}");
-        let (buffer, kind) = (GssBuffer::borrowing(text.as_bytes()), Oid::from_der(HOST_BASED_SERVICE));
+        let (buffer, kind) = (GssBuffer::borrowing(text.as_bytes()), GssOid::from_der(HOST_BASED_SERVICE));
         let (mut minor, mut name) = (0, ptr::null_mut());
         // SAFETY: all pointers are valid for the call, `text` outlives it, and the library copies
         // the name.
@@ -246,8 +246,8 @@ impl SecurityLibrary for GssLibrary {
 struct GssContext {
     library: &'static GssLibrary,
     mechanism: &'static [u8],
-    name: Handle,
-    context: Handle,
+    name: GssHandle,
+    context: GssHandle,
     flags: u32,
     is_established: bool,
 }
@@ -260,7 +260,7 @@ unsafe impl Send for GssContext {}
 impl SecurityContext for GssContext {
     fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError> {
         let input = token.map_or(GssBuffer::EMPTY, GssBuffer::borrowing);
-        let mechanism = Oid::from_der(self.mechanism);
+        let mechanism = GssOid::from_der(self.mechanism);
         let (mut minor, mut output) = (0, GssBuffer::EMPTY);
         // SAFETY: all pointers are null or valid for the call. `context` is null or was set by the
         // last call, and the library replaces it. The library only reads the token and the

@@ -27,7 +27,7 @@ struct ScriptedLibrary {
 }
 
 #[derive(Default)]
-struct ScriptedContext {
+struct ScriptedSecurityContext {
     rounds: u32,
     is_established: bool,
 }
@@ -36,7 +36,7 @@ impl SecurityLibrary for ScriptedLibrary {
     fn context(&self, service: &str, host: &str, _: Delegation) -> Result<Box<dyn SecurityContext>, NegotiateError> {
         assert_eq!((service, host), ("HTTP", "127.0.0.1"));
         match self.has_ticket {
-            true => Ok(Box::new(ScriptedContext::default())),
+            true => Ok(Box::new(ScriptedSecurityContext::default())),
             false => Err(NegotiateError::Refused("no ticket".into())),
         }
     }
@@ -51,7 +51,7 @@ impl SecurityLibrary for ScriptedLibrary {
     }
 }
 
-impl SecurityContext for ScriptedContext {
+impl SecurityContext for ScriptedSecurityContext {
     fn step(&mut self, token: Option<&[u8]>) -> Result<Vec<u8>, NegotiateError> {
         self.rounds += 1;
         match (self.rounds, token) {

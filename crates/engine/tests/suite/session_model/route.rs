@@ -23,7 +23,7 @@ use testkit::test_certificates::TestCertificates;
 use crate::support::seeds::one_of;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RouteKind {
+pub(crate) enum DirectOrProxyRoute {
     Direct,
     /// Through an HTTP proxy that forwards requests.
     Forward,
@@ -49,7 +49,7 @@ pub(crate) struct SessionRoute {
     pub(crate) tls12: bool,
     /// True if the server ends each TLS connection with close_notify.
     pub(crate) notifies: bool,
-    pub(crate) via: RouteKind,
+    pub(crate) via: DirectOrProxyRoute,
     /// True if the connection to the proxy uses TLS.
     pub(crate) proxy_tls: bool,
     pub(crate) login: RequiredProxyAuth,
@@ -73,7 +73,7 @@ impl SessionRoute {
             tls: false,
             tls12: false,
             notifies: true,
-            via: RouteKind::Direct,
+            via: DirectOrProxyRoute::Direct,
             proxy_tls: false,
             login: RequiredProxyAuth::No,
             is_stranger: false,
@@ -89,16 +89,22 @@ impl SessionRoute {
     pub(crate) fn any(rng: &mut Rng) -> Self {
         let via = one_of(
             rng,
-            &[RouteKind::Direct, RouteKind::Forward, RouteKind::Tunnel, RouteKind::Tunnel, RouteKind::Socks],
+            &[
+                DirectOrProxyRoute::Direct,
+                DirectOrProxyRoute::Forward,
+                DirectOrProxyRoute::Tunnel,
+                DirectOrProxyRoute::Tunnel,
+                DirectOrProxyRoute::Socks,
+            ],
         );
-        let is_http = matches!(via, RouteKind::Forward | RouteKind::Tunnel);
+        let is_http = matches!(via, DirectOrProxyRoute::Forward | DirectOrProxyRoute::Tunnel);
         let login = match via {
-            RouteKind::Direct => RequiredProxyAuth::No,
-            RouteKind::Socks => one_of(rng, &[RequiredProxyAuth::No, RequiredProxyAuth::Basic]),
+            DirectOrProxyRoute::Direct => RequiredProxyAuth::No,
+            DirectOrProxyRoute::Socks => one_of(rng, &[RequiredProxyAuth::No, RequiredProxyAuth::Basic]),
             _ => one_of(rng, &[RequiredProxyAuth::No, RequiredProxyAuth::Basic, RequiredProxyAuth::Digest]),
         };
         Self {
-            tls: via == RouteKind::Direct || (via != RouteKind::Forward && rng.below(2) == 0),
+            tls: via == DirectOrProxyRoute::Direct || (via != DirectOrProxyRoute::Forward && rng.below(2) == 0),
             tls12: rng.below(4) == 0,
             notifies: rng.below(2) == 0,
             via,
@@ -144,15 +150,15 @@ impl SessionRoute {
         }
         options.tls.resume = rng.below(4) > 0;
         let scheme = match (self.via, self.proxy_tls) {
-            (RouteKind::Socks, _) => one_of(rng, &["socks5", "socks5h"]),
+            (DirectOrProxyRoute::Socks, _) => one_of(rng, &["socks5", "socks5h"]),
             (_, true) => "https",
             (_, false) => "http",
         };
-        let proxy = (self.via != RouteKind::Direct).then(|| {
+        let proxy = (self.via != DirectOrProxyRoute::Direct).then(|| {
             let mut proxy = ProxyOptions::default();
             proxy.proxy = Some(Proxy::parse(&format!("{scheme}://{user}127.0.0.1:{port}")).unwrap());
             proxy.tls = options.tls.clone();
-            proxy.tunnel = self.via == RouteKind::Tunnel;
+            proxy.tunnel = self.via == DirectOrProxyRoute::Tunnel;
             proxy.auth = match self.login {
                 RequiredProxyAuth::Digest => one_of(rng, &[ProxyAuthScheme::Digest, ProxyAuthScheme::Any]),
                 _ => one_of(rng, &[ProxyAuthScheme::Basic, ProxyAuthScheme::Any]),
@@ -345,9 +351,9 @@ impl ScriptedProxy {
             far = secured(far)?;
         }
         let host = match route.via {
-            RouteKind::Direct | RouteKind::Forward => None,
-            RouteKind::Tunnel => Some(self.tunnel(&mut far, note)?),
-            RouteKind::Socks => self.socks(&mut far, note)?,
+            DirectOrProxyRoute::Direct | DirectOrProxyRoute::Forward => None,
+            DirectOrProxyRoute::Tunnel => Some(self.tunnel(&mut far, note)?),
+            DirectOrProxyRoute::Socks => self.socks(&mut far, note)?,
         };
         if route.tls {
             far = secured(far)?;

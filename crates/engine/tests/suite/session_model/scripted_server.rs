@@ -12,7 +12,7 @@ use std::time::Duration;
 use testkit::byte_pattern::BytePattern;
 
 use super::route::{
-    BufferedLayer, IncomingConnection, LayeredStream, ProxyDecision, RouteKind, ScriptedProxy, SessionRoute,
+    BufferedLayer, DirectOrProxyRoute, IncomingConnection, LayeredStream, ProxyDecision, ScriptedProxy, SessionRoute,
 };
 
 /// The framing of a scripted response.
@@ -185,7 +185,7 @@ impl ScriptedServer {
             return Ok(None);
         }
         let words: Vec<_> = first.trim_end().split(' ').collect();
-        let is_forwarded = self.route().via == RouteKind::Forward;
+        let is_forwarded = self.route().via == DirectOrProxyRoute::Forward;
         let &[method, target, "HTTP/1.1"] = &words[..] else { return Err(self.note(format!("{first:?}"))) };
         let (authority, path) = match target.strip_prefix("http://").filter(|_| is_forwarded) {
             Some(rest) => rest.split_once('/').unwrap_or_default(),
@@ -235,7 +235,7 @@ impl ScriptedServer {
     /// refusal, and returns whether another request may follow on the connection. Returns `None` if
     /// it accepts.
     fn refusal(&self, asked: &ReceivedRequest, far: &mut BufferedLayer) -> io::Result<Option<bool>> {
-        if self.route().via != RouteKind::Forward {
+        if self.route().via != DirectOrProxyRoute::Forward {
             return Ok(None);
         }
         let note = |what| self.note(what);

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use haul::buffer_pool::BufferLease;
 use haul::sink::descriptor_writer::{BlockingOutputSink, DescriptorWriter};
-use haul::sink::{BodyInfo, Sink};
+use haul::sink::{ResponseForSink, Sink};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, RequestOptions, Target};
 use testkit::byte_pattern::BytePattern;
@@ -85,7 +85,7 @@ impl<S: Sink> CountingSink<S> {
 }
 
 impl<S: Sink> Sink for CountingSink<S> {
-    fn begin(&mut self, begin: &BodyInfo<'_>) -> haul::Result<()> {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> haul::Result<()> {
         self.sink.begin(begin)?;
         self.peer.release();
         Ok(())

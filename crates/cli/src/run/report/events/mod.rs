@@ -1,7 +1,7 @@
 //! The events of a run (`--events`), for programs that watch it.
 //!
 //! ```text
-//!  Reporter ─▶ event_lines ─▶ queue of 1,024 lines ─▶ thread haul-events ─▶ FILE or descriptor
+//!  UrlGroupReporter ─▶ event_lines ─▶ queue of 1,024 lines ─▶ thread haul-events ─▶ FILE or descriptor
 //!                                                       └ a progress line each second
 //! ```
 //!

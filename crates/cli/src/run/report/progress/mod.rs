@@ -5,7 +5,7 @@
 //!
 //! Transfers only add to counters. The thread draws the line from these counters, so that the line
 //! also changes while no data arrive, as in a pause before a retry. The rate is that of the last
-//! seconds ([`TransferRate`]). When a download is resumed, the bytes of the partial file count for
+//! seconds ([`MovingAverageRate`]). When a download is resumed, the bytes of the partial file count for
 //! the percentage, but not for the rate.
 
 mod failure_counts;
@@ -31,7 +31,7 @@ use crate::plan::{GlobalArgs, RunPlan};
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 use crate::run::report::run_counts::RunCounts;
-use crate::run::report::transfer_rate::TransferRate;
+use crate::run::report::transfer_rate::MovingAverageRate;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::transfers::url_count;
 use crate::terminal_style::{self, MessageColors};
@@ -39,7 +39,7 @@ use failure_counts::FailureCounts;
 use host_times::HostTimes;
 use parallel_meter::ParallelMeter;
 use progress_bar::ProgressBar;
-use progress_line::{BodyFigures, ManyFigures, PauseFigures, ProgressView, StageFigures};
+use progress_line::{BodyFigures, ManyUrlFigures, ProgressView, RetryPauseFigures, StageFigures};
 use progress_meter::ProgressMeter;
 use terminal_lines::TerminalLines;
 
@@ -55,7 +55,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(1);
 
 /// The output that a URL group prints on the terminal that shows the progress line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TerminalOutput {
+pub(crate) enum OutputBesideProgress {
     /// The terminal shows only the progress line while transfers run.
     None = 0,
     /// Only the body of a single transfer is printed. The progress line may be drawn until the body
@@ -81,7 +81,7 @@ pub(crate) struct ProgressReporter {
     persona: ProgramPersona,
     /// The colours of error messages.
     colors: MessageColors,
-    /// The [`TerminalOutput`] of the current URL group.
+    /// The [`OutputBesideProgress`] of the current URL group.
     output: AtomicU8,
     /// The number of body bytes written since [`ProgressState::measured`] began.
     bytes: AtomicU64,
@@ -122,12 +122,12 @@ struct ProgressState {
 /// A measurement of the transfer rate.
 struct RateMeasurement {
     began: Instant,
-    rate: TransferRate,
+    rate: MovingAverageRate,
 }
 
 impl RateMeasurement {
     fn start_now() -> Self {
-        Self { began: Instant::now(), rate: TransferRate::default() }
+        Self { began: Instant::now(), rate: MovingAverageRate::default() }
     }
 }
 
@@ -183,7 +183,7 @@ impl ProgressReporter {
             },
             persona: global.persona,
             colors: MessageColors::of_stderr(global.persona),
-            output: AtomicU8::new(TerminalOutput::None as u8),
+            output: AtomicU8::new(OutputBesideProgress::None as u8),
             bytes: AtomicU64::new(0),
             display: Mutex::default(),
             ended: Condvar::new(),
@@ -248,25 +248,25 @@ impl ProgressReporter {
 
     /// Begins a URL group (operation), i.e. the URLs between two `--next`, with this number of stages.
     /// `output` is what its transfers print on the terminal.
-    pub(crate) fn operation_begins(&self, output: TerminalOutput, stages: usize) {
+    pub(crate) fn operation_begins(&self, output: OutputBesideProgress, stages: usize) {
         if self.wanted {
             self.lock_state().stage(stages.saturating_sub(1));
         }
         if let Some(mut meter) = self.parallel_meter() {
-            meter.is_hidden |= output != TerminalOutput::None;
+            meter.is_hidden |= output != OutputBesideProgress::None;
         }
         self.draw_parallel(false);
         self.output_begins(output);
     }
 
-    fn output_begins(&self, output: TerminalOutput) {
+    fn output_begins(&self, output: OutputBesideProgress) {
         self.clear();
         self.output.store(output as u8, Ordering::Relaxed);
     }
 
     /// Returns true if the progress line may be drawn, and can thus show pauses and waits.
     pub(crate) fn is_drawn(&self) -> bool {
-        self.wanted && self.output.load(Ordering::Relaxed) != TerminalOutput::Texts as u8
+        self.wanted && self.output.load(Ordering::Relaxed) != OutputBesideProgress::Texts as u8
     }
 
     /// Begins a transfer in a run of one transfer at a time. `to_stdout` is true if the body goes
@@ -392,8 +392,8 @@ impl ProgressReporter {
         if has_bar || !self.wanted {
             return;
         }
-        if self.output.load(Ordering::Relaxed) == TerminalOutput::Body as u8 {
-            self.output_begins(TerminalOutput::Texts);
+        if self.output.load(Ordering::Relaxed) == OutputBesideProgress::Body as u8 {
+            self.output_begins(OutputBesideProgress::Texts);
         }
         let mut display = self.lock_state();
         display.measured = Some(RateMeasurement::start_now());
@@ -502,20 +502,25 @@ impl ProgressReporter {
         if let Some(pause) = display.pauses.last().filter(|pause| pause.until > now) {
             let left = pause.until.saturating_duration_since(now);
             let ShownPause { cause, retry, most, .. } = pause;
-            return Some(ProgressView::Pause(PauseFigures { cause: cause.clone(), left, retry: *retry, most: *most }));
+            return Some(ProgressView::Pause(RetryPauseFigures {
+                cause: cause.clone(),
+                left,
+                retry: *retry,
+                most: *most,
+            }));
         }
         let time = display.waiting.map(|since| now.saturating_duration_since(since))?;
         (time >= SHORT_WAIT).then_some(ProgressView::Waiting { time })
     }
 
-    fn figures_of_many(&self, display: &mut ProgressState, now: Instant) -> ManyFigures {
+    fn figures_of_many(&self, display: &mut ProgressState, now: Instant) -> ManyUrlFigures {
         let counts = self.counts.snapshot();
         let measured = display.measured.get_or_insert_with(RateMeasurement::start_now);
         measured.rate.add_sample(counts.elapsed, counts.bytes);
         let rate = measured.rate.per_second();
         display.pauses.retain(|pause| pause.until > now);
         let first = display.pauses.iter().map(|pause| pause.until.saturating_duration_since(now)).min();
-        ManyFigures {
+        ManyUrlFigures {
             counts,
             stages: display.stages.clone(),
             rate,
@@ -526,7 +531,7 @@ impl ProgressReporter {
 
     fn figures_of_body(&self, display: &mut ProgressState, body: BodyProgress) -> BodyFigures {
         let moved = self.bytes.load(Ordering::Relaxed);
-        let mut rate = TransferRate::default();
+        let mut rate = MovingAverageRate::default();
         if let Some(measured) = &mut display.measured {
             measured.rate.add_sample(measured.began.elapsed(), moved);
             rate = measured.rate;

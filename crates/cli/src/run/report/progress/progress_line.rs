@@ -29,9 +29,9 @@ pub(super) enum ProgressView {
     /// A view of one transfer whose body has not begun.
     Waiting { time: Duration },
     /// A view of one transfer that waits for its retry.
-    Pause(PauseFigures),
+    Pause(RetryPauseFigures),
     /// A run of many URLs.
-    Many(ManyFigures),
+    Many(ManyUrlFigures),
 }
 
 /// The figures of one body.
@@ -52,7 +52,7 @@ pub(super) struct BodyFigures {
 
 /// The figures of a pause before a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PauseFigures {
+pub(super) struct RetryPauseFigures {
     /// The error that caused the retry, as text.
     pub(super) cause: String,
     /// The time until the retry.
@@ -65,7 +65,7 @@ pub(super) struct PauseFigures {
 
 /// The figures of a run of many URLs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ManyFigures {
+pub(super) struct ManyUrlFigures {
     pub(super) counts: RunProgress,
     /// The counts of each stage. A run without `--then` has one stage.
     pub(super) stages: Vec<StageFigures>,
@@ -145,7 +145,7 @@ impl BodyFigures {
     }
 }
 
-impl PauseFigures {
+impl RetryPauseFigures {
     fn line(&self, columns: usize) -> String {
         let (seconds, most) = (seconds_until(self.left), self.most);
         let again = format!("again in {seconds} s ({} of {most})", self.retry);
@@ -156,7 +156,7 @@ impl PauseFigures {
     }
 }
 
-impl ManyFigures {
+impl ManyUrlFigures {
     fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let mut lines = Vec::new();
         // Lines that do not fit would move others off the screen.
@@ -280,14 +280,14 @@ mod tests {
         assert_eq!(body.line(30), "50%  2.00 MiB/s  5s left");
         assert_eq!(body.line(20), "50%  5s left");
         assert_eq!(body.line(3), "50%");
-        let many = ManyFigures {
+        let many = ManyUrlFigures {
             counts: RunProgress { done: 17, failed: 3, running: 6, total: Some(120), ..RunProgress::default() },
-            ..ManyFigures::default()
+            ..ManyUrlFigures::default()
         };
         assert_eq!(many.line(19), "17 of 120 done");
         let stages = vec![StageFigures { done: 17, failed: 3, bytes: 1 << 40, total: Some(120) }; 3];
         let slowest = Some(("h.example".to_owned(), Duration::from_secs(5)));
-        let view = ProgressView::Many(ManyFigures { stages, slowest, ..many });
+        let view = ProgressView::Many(ManyUrlFigures { stages, slowest, ..many });
         for columns in 0..=500 {
             let lines = view.lines(columns, 24);
             assert!(lines.len() == 4 && lines.iter().all(|line| line.chars().count() <= columns), "{columns}");
@@ -307,7 +307,7 @@ mod tests {
         };
         let first = StageFigures { done: 4, failed: 0, bytes: 2 << 20, total: Some(9) };
         let second = StageFigures { done: 13, failed: 3, bytes: 8 << 20, total: None };
-        let many = ManyFigures {
+        let many = ManyUrlFigures {
             counts,
             stages: vec![first, second],
             rate: 1 << 20,
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn progress_line_shows_seconds_until_the_retry() {
-        let pause = PauseFigures {
+        let pause = RetryPauseFigures {
             cause: "the server answered 503".to_owned(),
             left: Duration::from_millis(1200),
             retry: 1,
@@ -339,7 +339,7 @@ mod tests {
         };
         assert_eq!(pause.line(80), "the server answered 503; again in 2 s (1 of 3)");
         assert_eq!(pause.line(30), "again in 2 s (1 of 3)");
-        assert_eq!(PauseFigures { cause: "\u{65e5}".to_owned(), ..pause }.line(80), "again in 2 s (1 of 3)");
+        assert_eq!(RetryPauseFigures { cause: "\u{65e5}".to_owned(), ..pause }.line(80), "again in 2 s (1 of 3)");
         assert_eq!(seconds_until(Duration::ZERO), 1);
     }
 

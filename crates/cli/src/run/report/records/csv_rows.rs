@@ -1,8 +1,8 @@
 //! Converts the extracted values of one page to rows of CSV.
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
-use haul::fleet::{RecordPieces, RecordText};
-use haul::sink::match_list::MatchList;
+use haul::fleet::{RecordPieces, WholeOrPiecewiseText};
+use haul::sink::match_list::ExtractedValues;
 use haul::{Error, ErrorKind, Result};
 
 use crate::plan::StageArgs;
@@ -27,7 +27,7 @@ pub(crate) fn header_line(stage: &StageArgs, with_url: bool) -> Vec<u8> {
 
 /// The further processing of rows, which decides whether all rows of a page must be in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowProcessing {
+pub(crate) enum RowBuffering {
     /// The rows are output in the order of the page, piece by piece.
     AsFound,
     /// The rows are sorted or compared (`--sort`, `--unique`). The rows of one page may take at
@@ -36,8 +36,8 @@ pub(crate) enum RowProcessing {
 }
 
 /// The CSV rows of a page, formatted piece by piece from its values.
-pub(super) struct PageRows {
-    values: MatchList,
+pub(super) struct PageValuesCsv {
+    values: ExtractedValues,
     /// For each column, the indexes of its values.
     columns: Vec<Vec<u32>>,
     /// The page's URL, which is the first column of each row; `None` if the rows have no such
@@ -48,14 +48,14 @@ pub(super) struct PageRows {
     next: usize,
 }
 
-impl PageRows {
+impl PageValuesCsv {
     /// Assigns the values of a page to columns. `names` are the names of the columns; empty if the
     /// values have no names. `url` is the value of the first column; `None` without a column for
     /// the URL.
     ///
     /// # Errors
     /// The columns have different numbers of values, so that the values cannot be assigned to rows.
-    pub(super) fn new(values: MatchList, names: &[&str], url: Option<String>) -> Result<Self> {
+    pub(super) fn new(values: ExtractedValues, names: &[&str], url: Option<String>) -> Result<Self> {
         let mut columns: Vec<Vec<u32>> = vec![Vec::new(); names.len().max(1)];
         let last = columns.len() - 1;
         for index in 0..values.len() {
@@ -80,16 +80,18 @@ impl PageRows {
     ///
     /// # Errors
     /// [`ErrorKind::TooLarge`] if rows that are compared need more memory than allowed.
-    pub(super) fn into_text(mut self, order: RowProcessing) -> Result<RecordText> {
+    pub(super) fn into_text(mut self, order: RowBuffering) -> Result<WholeOrPiecewiseText> {
         let own = self.values.memory_size() + self.columns.iter().map(|column| column.capacity() * 4).sum::<usize>();
         let urls = self.url.as_ref().map_or(0, |url| url.len().saturating_mul(self.count));
         match order {
-            RowProcessing::AsFound if own.saturating_add(urls) <= MAX_WHOLE_TEXT => {
-                Ok(RecordText::Whole(self.by_ref().flatten().collect()))
+            RowBuffering::AsFound if own.saturating_add(urls) <= MAX_WHOLE_TEXT => {
+                Ok(WholeOrPiecewiseText::Whole(self.by_ref().flatten().collect()))
             }
-            RowProcessing::AsFound => Ok(RecordText::Pieces(RecordPieces { pieces: Box::new(self), cost: own })),
-            RowProcessing::Compared(most) => {
-                let mut rows = MatchList::default();
+            RowBuffering::AsFound => {
+                Ok(WholeOrPiecewiseText::Pieces(RecordPieces { pieces: Box::new(self), cost: own }))
+            }
+            RowBuffering::Compared(most) => {
+                let mut rows = ExtractedValues::default();
                 while let Some(row) = self.next_row() {
                     rows.push(&row);
                     if rows.memory_size() as u64 > most {
@@ -101,7 +103,7 @@ impl PageRows {
                         return Err(Error::new(ErrorKind::TooLarge, message));
                     }
                 }
-                Ok(RecordText::Lines(rows))
+                Ok(WholeOrPiecewiseText::Lines(rows))
             }
         }
     }
@@ -120,7 +122,7 @@ impl PageRows {
 }
 
 /// Returns the rows as pieces of text. Each piece contains whole rows with their line feeds.
-impl Iterator for PageRows {
+impl Iterator for PageValuesCsv {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
@@ -153,16 +155,16 @@ mod tests {
     use super::*;
 
     fn lines(found: &[(usize, &str)], names: &[&str], url: Option<&str>) -> Result<String> {
-        let mut values = MatchList::default();
+        let mut values = ExtractedValues::default();
         found.iter().for_each(|(expression, value)| values.push_found(*expression, value.as_bytes()));
-        let rows = |order| PageRows::new(values.clone(), names, url.map(str::to_owned))?.into_text(order);
-        let text = |text: RecordText| match text {
-            RecordText::Whole(text) => text,
-            RecordText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
-            RecordText::Lines(lines) => lines.to_lines(),
+        let rows = |order| PageValuesCsv::new(values.clone(), names, url.map(str::to_owned))?.into_text(order);
+        let text = |text: WholeOrPiecewiseText| match text {
+            WholeOrPiecewiseText::Whole(text) => text,
+            WholeOrPiecewiseText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
+            WholeOrPiecewiseText::Lines(lines) => lines.to_lines(),
         };
-        let found = text(rows(RowProcessing::AsFound)?);
-        assert_eq!(text(rows(RowProcessing::Compared(1 << 30))?), found);
+        let found = text(rows(RowBuffering::AsFound)?);
+        assert_eq!(text(rows(RowBuffering::Compared(1 << 30))?), found);
         Ok(String::from_utf8(found).expect("UTF-8"))
     }
 
@@ -181,10 +183,10 @@ mod tests {
     #[test]
     fn csv_rows_with_long_urls_are_written_piecewise() {
         let url = "u".repeat(6_000);
-        let mut values = MatchList::default();
+        let mut values = ExtractedValues::default();
         (0..60_000).for_each(|value| values.push(value.to_string().as_bytes()));
-        let rows = |order| PageRows::new(values.clone(), &[], Some(url.clone())).unwrap().into_text(order);
-        let Ok(RecordText::Pieces(pieces)) = rows(RowProcessing::AsFound) else { panic!("pieces") };
+        let rows = |order| PageValuesCsv::new(values.clone(), &[], Some(url.clone())).unwrap().into_text(order);
+        let Ok(WholeOrPiecewiseText::Pieces(pieces)) = rows(RowBuffering::AsFound) else { panic!("pieces") };
         assert!(pieces.cost < 2 << 20, "{}", pieces.cost);
         let mut count = 0;
         for piece in pieces.pieces {
@@ -192,7 +194,7 @@ mod tests {
             count += piece.iter().filter(|byte| **byte == b'\n').count();
         }
         assert_eq!(count, 60_000);
-        let error = rows(RowProcessing::Compared(1 << 20)).err().unwrap();
+        let error = rows(RowBuffering::Compared(1 << 20)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
         assert!(error.to_string().contains("leave --with-url out"), "{error}");
     }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use haul::Result;
 use haul::body::text::BodyText;
-use haul::fleet::{RecordContent, RecordText};
+use haul::fleet::{RecordContent, WholeOrPiecewiseText};
 use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
 
-use super::csv_rows::{PageRows, RowProcessing};
-use super::line_pieces::{LineContent, record_line};
+use super::csv_rows::{PageValuesCsv, RowBuffering};
+use super::line_pieces::{JsonlLineContent, record_line};
 use crate::extracted_value_name::ValueName;
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
@@ -65,19 +65,24 @@ impl RecordedTransfer<'_> {
     ///
     /// # Errors
     /// The values cannot be arranged in rows, or rows to compare need too much memory.
-    pub(crate) fn rows(&self, content: RecordContent, with_url: bool, order: RowProcessing) -> Result<RecordText> {
+    pub(crate) fn rows(
+        &self,
+        content: RecordContent,
+        with_url: bool,
+        order: RowBuffering,
+    ) -> Result<WholeOrPiecewiseText> {
         if self.report.error().is_some() || !content.is_complete {
-            return Ok(RecordText::Whole(Vec::new()));
+            return Ok(WholeOrPiecewiseText::Whole(Vec::new()));
         }
         let names: Vec<&str> = self.names.iter().map(ValueName::as_str).collect();
         let url = self.report.shown_url(self.persona);
         let values = if self.is_shown { content.values.for_terminal() } else { content.values };
-        let rows = PageRows::new(values, &names, with_url.then(|| url.to_string()));
+        let rows = PageValuesCsv::new(values, &names, with_url.then(|| url.to_string()));
         rows.and_then(|rows| rows.into_text(order)).map_err(|error| error.with_url(url))
     }
 
     /// Returns the JSON line of the transfer.
-    pub(crate) fn json_line(&self, content: RecordContent) -> RecordText {
+    pub(crate) fn json_line(&self, content: RecordContent) -> WholeOrPiecewiseText {
         let outcome = self.report.outcome;
         let url = self.report.shown_url(self.persona);
         let effective = (outcome.facts.requests > 0).then(|| self.report.effective_scheme_and_url(self.persona).1);
@@ -108,25 +113,25 @@ impl RecordedTransfer<'_> {
     }
 
     /// Returns the content member of the line: the values, or the body. Omits an incomplete body.
-    fn content(&self, content: RecordContent) -> LineContent {
+    fn content(&self, content: RecordContent) -> JsonlLineContent {
         if !content.is_complete {
-            return LineContent::Nothing;
+            return JsonlLineContent::Nothing;
         }
         if self.extracts && self.names.is_empty() {
-            return LineContent::Values(content.values);
+            return JsonlLineContent::Values(content.values);
         }
         if self.extracts {
             let names = self.names.iter().map(|name| name.as_str().to_owned()).collect();
-            return LineContent::NamedValues(content.values, names);
+            return JsonlLineContent::NamedValues(content.values, names);
         }
         if !self.records.keeps_bodies || self.report.file.is_some() {
-            return LineContent::Nothing;
+            return JsonlLineContent::Nothing;
         }
         let head = self.report.outcome.head.as_ref();
         let content_type = head.and_then(|head| head.get_all("content-type").last());
         match BodyText::new(content.body, content_type) {
-            Ok(text) => LineContent::Text(text),
-            Err(body) => LineContent::Binary(body),
+            Ok(text) => JsonlLineContent::Text(text),
+            Err(body) => JsonlLineContent::Binary(body),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The text of a `--jsonl` line in pieces, so that a large body needs no second copy in memory.
 
 use haul::body::text::BodyText;
-use haul::fleet::{RecordPieces, RecordText};
-use haul::sink::match_list::MatchList;
+use haul::fleet::{RecordPieces, WholeOrPiecewiseText};
+use haul::sink::match_list::ExtractedValues;
 
 use haul_policy::terminal_text::escape_json;
 
@@ -15,7 +15,7 @@ const VALUES_PER_PIECE: usize = 1024;
 const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
 /// The last member of a line, which may be large.
-pub(super) enum LineContent {
+pub(super) enum JsonlLineContent {
     /// The line has neither values nor a body.
     Nothing,
     /// `body`: the text of a body.
@@ -23,15 +23,15 @@ pub(super) enum LineContent {
     /// `body_base64`: a body that is not text.
     Binary(Vec<u8>),
     /// `values`: the extracted values, as a list.
-    Values(MatchList),
+    Values(ExtractedValues),
     /// `values`: an object with a list of values for each name, in the order of the expressions.
-    NamedValues(MatchList, Vec<String>),
+    NamedValues(ExtractedValues, Vec<String>),
 }
 
 /// A `--jsonl` line in pieces: the beginning of the object, pieces of the content, and the end.
-struct LinePieces {
+struct JsonlLinePieces {
     start: Option<Vec<u8>>,
-    content: LineContent,
+    content: JsonlLineContent,
     /// The index of the next value, or of the next byte of a binary body.
     at: usize,
     /// The index of the name whose values are written next.
@@ -43,35 +43,35 @@ struct LinePieces {
 
 /// Returns the line that consists of `start`, a JSON object without its closing brace, and this
 /// content.
-pub(super) fn record_line(start: Vec<u8>, content: LineContent) -> RecordText {
+pub(super) fn record_line(start: Vec<u8>, content: JsonlLineContent) -> WholeOrPiecewiseText {
     let size = match &content {
-        LineContent::Nothing => 0,
-        LineContent::Text(text) => text.len(),
-        LineContent::Binary(body) => body.len(),
-        LineContent::Values(values) | LineContent::NamedValues(values, _) => values.memory_size(),
+        JsonlLineContent::Nothing => 0,
+        JsonlLineContent::Text(text) => text.len(),
+        JsonlLineContent::Binary(body) => body.len(),
+        JsonlLineContent::Values(values) | JsonlLineContent::NamedValues(values, _) => values.memory_size(),
     };
     let cost = size + start.len();
-    let mut pieces = LinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
+    let mut pieces = JsonlLinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
     if size > MAX_WHOLE_TEXT {
-        return RecordText::Pieces(RecordPieces { pieces: Box::new(pieces), cost });
+        return WholeOrPiecewiseText::Pieces(RecordPieces { pieces: Box::new(pieces), cost });
     }
     let mut text = pieces.start.take().unwrap_or_default();
     text.reserve(size + size / 8 + 32);
     pieces.append_opening(&mut text);
     while pieces.append_content(&mut text) {}
     pieces.append_closing(&mut text);
-    RecordText::Whole(text)
+    WholeOrPiecewiseText::Whole(text)
 }
 
-impl LinePieces {
+impl JsonlLinePieces {
     /// Appends the name of the content's member and the opening of its value, such as a bracket.
     fn append_opening(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
-            LineContent::Nothing => b"",
-            LineContent::Text(_) => b",\"body\":\"",
-            LineContent::Binary(_) => b",\"body_base64\":\"",
-            LineContent::Values(_) => b",\"values\":[",
-            LineContent::NamedValues(..) => b",\"values\":{",
+            JsonlLineContent::Nothing => b"",
+            JsonlLineContent::Text(_) => b",\"body\":\"",
+            JsonlLineContent::Binary(_) => b",\"body_base64\":\"",
+            JsonlLineContent::Values(_) => b",\"values\":[",
+            JsonlLineContent::NamedValues(..) => b",\"values\":{",
         });
     }
 
@@ -79,20 +79,20 @@ impl LinePieces {
     fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
         let at = self.at;
         match &mut self.content {
-            LineContent::Nothing => false,
-            LineContent::Text(text) => match text.next_piece() {
+            JsonlLineContent::Nothing => false,
+            JsonlLineContent::Text(text) => match text.next_piece() {
                 Some(piece) => {
                     append_string_piece(&piece, into);
                     true
                 }
                 None => false,
             },
-            LineContent::Binary(body) => {
+            JsonlLineContent::Binary(body) => {
                 self.at = body.len().min(at + BINARY_BYTES_PER_PIECE);
                 into.extend_from_slice(base64::encode(&body[at..self.at]).as_bytes());
                 at < self.at
             }
-            LineContent::Values(values) => {
+            JsonlLineContent::Values(values) => {
                 self.at = values.len().min(at + VALUES_PER_PIECE);
                 for index in at..self.at {
                     into.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
@@ -101,7 +101,7 @@ impl LinePieces {
                 }
                 at < self.at
             }
-            LineContent::NamedValues(values, names) => {
+            JsonlLineContent::NamedValues(values, names) => {
                 let (Some(name), expression) = (names.get(self.name), self.name) else { return false };
                 if at == 0 {
                     into.extend_from_slice(if expression == 0 { b"\"" } else { b",\"" });
@@ -128,15 +128,15 @@ impl LinePieces {
     /// Appends the closing of the content's value and the end of the line.
     fn append_closing(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
-            LineContent::Nothing => b"}\n",
-            LineContent::Text(_) | LineContent::Binary(_) => b"\"}\n",
-            LineContent::Values(_) => b"]}\n",
-            LineContent::NamedValues(..) => b"}}\n",
+            JsonlLineContent::Nothing => b"}\n",
+            JsonlLineContent::Text(_) | JsonlLineContent::Binary(_) => b"\"}\n",
+            JsonlLineContent::Values(_) => b"]}\n",
+            JsonlLineContent::NamedValues(..) => b"}}\n",
         });
     }
 }
 
-impl Iterator for LinePieces {
+impl Iterator for JsonlLinePieces {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
@@ -169,11 +169,11 @@ fn append_string_piece(piece: &str, into: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn whole(text: RecordText) -> Vec<u8> {
+    fn whole(text: WholeOrPiecewiseText) -> Vec<u8> {
         match text {
-            RecordText::Whole(text) => text,
-            RecordText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
-            RecordText::Lines(_) => panic!("a line"),
+            WholeOrPiecewiseText::Whole(text) => text,
+            WholeOrPiecewiseText::Pieces(pieces) => pieces.pieces.collect::<Vec<_>>().concat(),
+            WholeOrPiecewiseText::Lines(_) => panic!("a line"),
         }
     }
 
@@ -187,13 +187,13 @@ mod tests {
                 assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
                 serde_json::from_slice::<serde_json::Value>(&line).expect("JSON")
             };
-            assert_eq!(line_of(LineContent::Text(text))["body"].as_str().expect("text").as_bytes(), body);
-            let encoded = line_of(LineContent::Binary(body.clone()));
+            assert_eq!(line_of(JsonlLineContent::Text(text))["body"].as_str().expect("text").as_bytes(), body);
+            let encoded = line_of(JsonlLineContent::Binary(body.clone()));
             let encoded = encoded["body_base64"].as_str().expect("Base64").to_owned();
             assert_eq!(base64::decode(&encoded), Some(body));
-            let mut values = MatchList::default();
+            let mut values = ExtractedValues::default();
             (0..count).for_each(|value| values.push(value.to_string().as_bytes()));
-            let line = line_of(LineContent::Values(values));
+            let line = line_of(JsonlLineContent::Values(values));
             let values = line["values"].as_array().expect("a list");
             assert!(values.iter().enumerate().all(|(index, value)| value.as_str() == Some(&*index.to_string())));
             assert_eq!(values.len(), count);
@@ -204,7 +204,7 @@ mod tests {
     fn many_named_values_form_one_json_line() {
         // The values of each name are together, as JSONPath finds them, or alternate, or are few.
         for (count, of_name) in [(30_000, 1), (30_000, 2), (30_000, 3), (5, 1), (0, 1)] {
-            let mut values = MatchList::default();
+            let mut values = ExtractedValues::default();
             let mut expected = [Vec::new(), Vec::new(), Vec::new()];
             for index in 0..3 * count {
                 let name = match of_name {
@@ -217,7 +217,7 @@ mod tests {
                 expected[name].push(value);
             }
             let names = ["a", "b", "c"].map(str::to_owned).to_vec();
-            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), LineContent::NamedValues(values, names)));
+            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), JsonlLineContent::NamedValues(values, names)));
             let line: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
             let [a, b, c] = expected;
             assert_eq!(line["values"], serde_json::json!({"a": a, "b": b, "c": c}), "{count} {of_name}");

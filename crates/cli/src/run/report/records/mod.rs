@@ -2,7 +2,7 @@
 //! (`--csv`).
 //!
 //! ```text
-//! TransferReport ─┬▶ json_line ─▶ TransferRecord (facts) + line_pieces (body, values) ─┬▶ RecordText
+//! TransferReport ─┬▶ json_line ─▶ TransferRecord (facts) + line_pieces (body, values) ─┬▶ WholeOrPiecewiseText
 //! RecordContent ──┴▶ csv_rows ─────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -12,5 +12,5 @@ pub(crate) mod csv_rows;
 mod json_line;
 mod line_pieces;
 
-pub(crate) use csv_rows::RowProcessing;
+pub(crate) use csv_rows::RowBuffering;
 pub(crate) use json_line::{RecordedTransfer, StoredFile};

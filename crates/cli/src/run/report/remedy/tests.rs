@@ -6,15 +6,15 @@ use haul::transfer::TransferOutcome;
 
 use super::*;
 use crate::build_plan;
-use crate::file_access::SystemFileAccess;
+use crate::file_access::SystemFilesAndEnvironment;
 use crate::parse::parse_as;
 use crate::program_persona::ProgramPersona;
 
 /// Returns the settings of the first stage of a command line with these options.
 fn stage(options: &str) -> StageArgs {
     let words = options.split_whitespace().chain(["http://h/"]).map(OsString::from).collect::<Vec<_>>();
-    let parsed = parse_as(ProgramPersona::Haul, words, &mut SystemFileAccess).expect("valid options");
-    let mut plan = build_plan::resolve(parsed, &mut SystemFileAccess).expect("a plan");
+    let parsed = parse_as(ProgramPersona::Haul, words, &mut SystemFilesAndEnvironment).expect("valid options");
+    let mut plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment).expect("a plan");
     plan.operations[0].stages.remove(0)
 }
 

@@ -11,7 +11,7 @@ use haul_proto::head::ResponseHead;
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
 use super::zero_copy::ZeroCopyDecision;
-use crate::transfer::{ExchangeFailure, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, TransferStep};
 use crate::{Error, ErrorKind};
 
 impl H1Connection {
@@ -111,11 +111,11 @@ impl H1Connection {
     pub fn abort(&mut self, error: Error, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
-                _ if self.is_headless => ExchangeFailure::WhileStale,
-                _ if self.violated => ExchangeFailure::ByProtocol,
-                (true, _) => ExchangeFailure::InResponse,
-                (false, 0) => ExchangeFailure::BeforeResponse,
-                (false, _) => ExchangeFailure::WhileStale,
+                _ if self.is_headless => ExchangeFailurePoint::WhileStale,
+                _ if self.violated => ExchangeFailurePoint::ByProtocol,
+                (true, _) => ExchangeFailurePoint::InResponse,
+                (false, 0) => ExchangeFailurePoint::BeforeResponse,
+                (false, _) => ExchangeFailurePoint::WhileStale,
             };
             // What looks like a malformed head may be the content of an earlier response that must
             // have none, such as a 204.
@@ -156,7 +156,7 @@ impl H1Connection {
                 TransferStep::Again(Duration::ZERO)
             } else {
                 let error = Error::new(ErrorKind::EmptyReply, "the connection closed before the response");
-                transfer.on_failure(error, ExchangeFailure::BeforeResponse, now)
+                transfer.on_failure(error, ExchangeFailurePoint::BeforeResponse, now)
             };
             finished.push((transfer, after));
         }

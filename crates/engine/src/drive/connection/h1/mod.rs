@@ -33,9 +33,9 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
-use crate::transfer::{ExchangeFailure, ReceiveCredit, Transfer, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
-use pipelined_responses::PipelinedResponses;
+use pipelined_responses::UnconfirmedResponses;
 use request_content::UnsentRequestContent;
 use zero_copy::ZeroCopyDecision;
 
@@ -51,7 +51,7 @@ pub struct H1Connection {
     /// chunk line.
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
-    pipelined: PipelinedResponses,
+    pipelined: UnconfirmedResponses,
     /// True if the connection is limited to one request, because the peer has sent an extra
     /// response before.
     is_one_request_only: bool,
@@ -102,7 +102,7 @@ impl H1Connection {
             conn: H1Machine::new(config),
             tail: Vec::new(),
             queue: VecDeque::new(),
-            pipelined: PipelinedResponses::default(),
+            pipelined: UnconfirmedResponses::default(),
             is_one_request_only: false,
             has_extra_response: false,
             max_outstanding: depth.max(1),
@@ -260,7 +260,7 @@ impl H1Connection {
                 read_content_into_machine(&mut self.content, &mut self.conn, &last);
             }
             Err(error) => {
-                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
+                let after = transfer.on_failure(error, ExchangeFailurePoint::BeforeSending, now);
                 finished.push((transfer, after));
             }
         }

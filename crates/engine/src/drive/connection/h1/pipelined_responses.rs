@@ -47,7 +47,7 @@ const MAX_RESPONSES_PER_DEPTH: usize = 4;
 /// The complete responses of a connection's pipeline. The first response is not among them, because
 /// it is accepted without a delay.
 #[derive(Default)]
-pub(super) struct PipelinedResponses {
+pub(super) struct UnconfirmedResponses {
     /// Complete responses, each with the time of its completion.
     held: Vec<(Box<Transfer>, Instant)>,
     /// The time at which all requests had been answered. If no other request follows immediately,
@@ -60,7 +60,7 @@ pub(super) struct PipelinedResponses {
     has_extra_bytes: bool,
 }
 
-impl PipelinedResponses {
+impl UnconfirmedResponses {
     /// Returns true if a response must be kept until the end of the pipeline.
     pub(super) fn must_hold_back(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()

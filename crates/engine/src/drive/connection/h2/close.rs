@@ -7,9 +7,9 @@ use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 
 use super::super::replay::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
-use super::{ActiveStream, H2Connection};
+use super::{H2ActiveStream, H2Connection};
 use crate::clock;
-use crate::transfer::{ExchangeFailure, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, TransferStep};
 use crate::{Error, ErrorKind};
 
 impl H2Connection {
@@ -43,9 +43,9 @@ impl H2Connection {
             TransferStep::Again(Duration::ZERO)
         } else {
             let broke = match reason {
-                ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailure::ByProtocol,
-                _ if started => ExchangeFailure::InResponse,
-                _ => ExchangeFailure::BeforeResponse,
+                ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
+                _ if started => ExchangeFailurePoint::InResponse,
+                _ => ExchangeFailurePoint::BeforeResponse,
             };
             active.transfer.on_failure(Error::new(ErrorKind::Http2Stream, reason.to_string()), broke, now)
         };
@@ -65,7 +65,7 @@ impl H2Connection {
         &mut self,
         id: u64,
         error: Error,
-        broke: ExchangeFailure,
+        broke: ExchangeFailurePoint,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) {
@@ -77,7 +77,7 @@ impl H2Connection {
     }
 
     /// Removes a stream, and returns its unreleased bytes to the connection's flow-control window.
-    pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<ActiveStream> {
+    pub(super) fn remove_stream(&mut self, id: u64, now: Instant) -> Option<H2ActiveStream> {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());
         if active.unreleased > 0 {
@@ -126,7 +126,7 @@ impl H2Connection {
             let Some(mut active) = self.active.remove(&id) else { continue };
             let after = lost.next_step(&mut active.transfer, now, |broke| match broke {
                 // Other transfers have the partial response.
-                ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
+                ExchangeFailurePoint::BeforeResponse if kind == ErrorKind::PartialBody => {
                     protocol_error(h2::H2Error::Response(ResponseError::EndedBeforeResponse))
                 }
                 _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),

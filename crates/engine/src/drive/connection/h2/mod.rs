@@ -33,9 +33,9 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
-pub use crate::net::recv_budget::{RecvBudget, SharedRecvMemory};
+pub use crate::net::recv_budget::{ReceiveMemoryBudget, SharedRecvMemory};
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
-use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
 
@@ -43,7 +43,7 @@ use close::protocol_error;
 pub struct H2Connection {
     stream: ConnectionStream,
     conn: H2Machine,
-    active: StreamMap<ActiveStream>,
+    active: StreamMap<H2ActiveStream>,
     /// Streams that received bytes in the last call of [`H2Connection::receive`].
     touched: Vec<u64>,
     /// Streams whose sinks have no room at present.
@@ -55,7 +55,7 @@ pub struct H2Connection {
     /// this connection.
     highest_rank: u64,
     /// The budget that limits the received bytes waiting for sinks.
-    recv_budget: RecvBudget,
+    recv_budget: ReceiveMemoryBudget,
     /// The number of responses whose head has arrived.
     answered: usize,
     /// The number of complete responses received on the connection.
@@ -79,7 +79,7 @@ pub struct H2Connection {
 }
 
 /// A transfer in progress, with its stream's state.
-struct ActiveStream {
+struct H2ActiveStream {
     transfer: Box<Transfer>,
     /// The content of which a part must still be read and sent. `None` if no content is left to
     /// send.
@@ -97,7 +97,7 @@ struct ActiveStream {
     left: u64,
 }
 
-impl UploadingStream for ActiveStream {
+impl UploadingStream for H2ActiveStream {
     fn upload(&mut self) -> Option<(&mut dyn BodyUpload, &mut Transfer)> {
         Some((&mut **self.upload.as_mut()?, &mut self.transfer))
     }
@@ -270,7 +270,7 @@ impl H2Connection {
                 self.time_limited += usize::from(transfer.has_time_limit());
                 self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
                 let (pieces, sent_before_settings) = (Vec::new(), self.awaits_settings);
-                let active = ActiveStream {
+                let active = H2ActiveStream {
                     transfer,
                     upload,
                     unreleased: 0,
@@ -283,7 +283,7 @@ impl H2Connection {
                 self.uploads.read_into_machine(&mut self.conn, &mut self.active);
             }
             Err(error) => {
-                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
+                let after = transfer.on_failure(error, ExchangeFailurePoint::BeforeSending, now);
                 finished.push((transfer, after));
             }
         }
@@ -408,7 +408,7 @@ impl H2Connection {
             return self.abort(error, now, finished);
         }
         for (id, error) in self.uploads.take_failed() {
-            self.fail(id, error, ExchangeFailure::BeforeResponse, now, finished);
+            self.fail(id, error, ExchangeFailurePoint::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { progress }
     }
@@ -446,7 +446,7 @@ impl H2Connection {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
-            let each = |active: &ActiveStream| [active.transfer.deadline(), active.transfer.next_speed_check()];
+            let each = |active: &H2ActiveStream| [active.transfer.deadline(), active.transfer.next_speed_check()];
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
@@ -460,7 +460,7 @@ impl H2Connection {
         if let Err(error) = self.conn.handle_timeout(clock::to_timestamp(now)) {
             return self.abort(protocol_error(error), now, finished);
         }
-        let overdue = |(id, active): (&u64, &mut ActiveStream)| {
+        let overdue = |(id, active): (&u64, &mut H2ActiveStream)| {
             if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
                 return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
             }
@@ -470,9 +470,9 @@ impl H2Connection {
             if self.time_limited > 0 { self.active.iter_mut().filter_map(overdue).collect() } else { vec![] };
         for (id, error) in late {
             let broke = if self.conn.response_started(RequestId(id)) {
-                ExchangeFailure::InResponse
+                ExchangeFailurePoint::InResponse
             } else {
-                ExchangeFailure::BeforeResponse
+                ExchangeFailurePoint::BeforeResponse
             };
             self.fail(id, error, broke, now, finished);
         }

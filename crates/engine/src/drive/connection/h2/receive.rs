@@ -9,11 +9,11 @@ use haul_proto::head::{Fields, ResponseHead};
 
 use super::super::FinishedTransfers;
 use super::close::protocol_error;
-use super::{ActiveStream, H2Connection};
+use super::{H2ActiveStream, H2Connection};
 use crate::Result;
 use crate::buffer_pool::{Buffer, BufferLease};
 use crate::clock;
-use crate::transfer::ExchangeFailure;
+use crate::transfer::ExchangeFailurePoint;
 
 /// The maximum number of pieces of one body that are delivered in one call.
 const MAX_PIECES_PER_DELIVERY: usize = 64;
@@ -95,7 +95,7 @@ impl H2Connection {
 
     /// Passes the gathered pieces of a body to its transfer.
     fn deliver(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut FinishedTransfers) {
-        let Some(ActiveStream { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
+        let Some(H2ActiveStream { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
         let outcome = match pieces.as_slice() {
             [] => return,
             [piece] => transfer.on_body(BufferLease::borrowed(&buffer[piece.clone()]), now),
@@ -110,7 +110,7 @@ impl H2Connection {
         pieces.clear();
         let is_left = transfer.has_reached_split_end() || transfer.skips_rest(BodyFraming::Chunked);
         match outcome {
-            Err(error) => self.fail(id, error, ExchangeFailure::InResponse, now, finished),
+            Err(error) => self.fail(id, error, ExchangeFailurePoint::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),
             Ok(()) => {}
         }
@@ -119,7 +119,7 @@ impl H2Connection {
     /// Ends the transfer of a response that is complete.
     fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut FinishedTransfers) {
         self.served += 1;
-        let Some(ActiveStream { mut transfer, .. }) = self.remove_stream(id, now) else { return };
+        let Some(H2ActiveStream { mut transfer, .. }) = self.remove_stream(id, now) else { return };
         let after = match transfer.on_trailers(trailers) {
             Ok(()) => {
                 if !self.closing {
@@ -127,7 +127,7 @@ impl H2Connection {
                 }
                 transfer.on_complete(now)
             }
-            Err(error) => transfer.on_failure(error, ExchangeFailure::InResponse, now),
+            Err(error) => transfer.on_failure(error, ExchangeFailurePoint::InResponse, now),
         };
         finished.push((transfer, after));
     }

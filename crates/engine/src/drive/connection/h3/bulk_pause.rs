@@ -21,7 +21,7 @@ const BUFFER_DIVISOR: usize = 8;
 
 /// The speed of a connection, and the pause that follows from it.
 #[derive(Debug, Default)]
-pub(super) struct BulkPause {
+pub(super) struct ReceiveBatchingPause {
     /// The number of bytes received since the time `since`.
     bytes: u64,
     since: Option<Instant>,
@@ -30,7 +30,7 @@ pub(super) struct BulkPause {
     has_received: bool,
 }
 
-impl BulkPause {
+impl ReceiveBatchingPause {
     /// Records that a receive returned this number of bytes. `buffer` is the size of the socket's
     /// buffer in bytes.
     pub(super) fn on_received(&mut self, bytes: usize, buffer: usize, now: Instant) {
@@ -60,8 +60,8 @@ mod tests {
 
     /// Returns the state after 4 MiB that arrived in pieces of `piece` bytes, one piece per
     /// `interval`.
-    fn after(piece: usize, interval: Duration, buffer: usize) -> BulkPause {
-        let (mut pause, mut now) = (BulkPause::default(), Instant::now());
+    fn after(piece: usize, interval: Duration, buffer: usize) -> ReceiveBatchingPause {
+        let (mut pause, mut now) = (ReceiveBatchingPause::default(), Instant::now());
         for _ in 0..(4 << 20) / piece {
             pause.on_received(piece, buffer, now);
             now += interval;

@@ -7,8 +7,8 @@ use haul_proto::h3::{H3Error, H3ErrorCode, H3ResetReason, RequestId};
 
 use super::super::replay::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
-use super::{ActiveStream, H3Connection};
-use crate::transfer::{ExchangeFailure, TransferStep};
+use super::{H3ActiveStream, H3Connection};
+use crate::transfer::{ExchangeFailurePoint, TransferStep};
 use crate::{Error, ErrorKind};
 
 impl H3Connection {
@@ -38,9 +38,9 @@ impl H3Connection {
             TransferStep::Again(Duration::ZERO)
         } else {
             let broke = match reason {
-                H3ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailure::ByProtocol,
-                _ if started => ExchangeFailure::InResponse,
-                _ => ExchangeFailure::BeforeResponse,
+                H3ResetReason::Violation(error) if !error.is_early_end() => ExchangeFailurePoint::ByProtocol,
+                _ if started => ExchangeFailurePoint::InResponse,
+                _ => ExchangeFailurePoint::BeforeResponse,
             };
             active.transfer.on_failure(Error::new(ErrorKind::Http3, reason.to_string()), broke, now)
         };
@@ -60,7 +60,7 @@ impl H3Connection {
         &mut self,
         id: u64,
         error: Error,
-        broke: ExchangeFailure,
+        broke: ExchangeFailurePoint,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) {
@@ -72,7 +72,7 @@ impl H3Connection {
     }
 
     /// Removes a stream.
-    pub(super) fn remove_stream(&mut self, id: u64) -> Option<ActiveStream> {
+    pub(super) fn remove_stream(&mut self, id: u64) -> Option<H3ActiveStream> {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());
         self.stalled.remove(id);
@@ -108,7 +108,7 @@ impl H3Connection {
             let Some(mut active) = self.active.remove(&id) else { continue };
             let after = lost.next_step(&mut active.transfer, now, |broke| match broke {
                 // Other transfers have the partial response.
-                ExchangeFailure::BeforeResponse if kind == ErrorKind::PartialBody => {
+                ExchangeFailurePoint::BeforeResponse if kind == ErrorKind::PartialBody => {
                     protocol_error(H3Error::Response(ResponseError::EndedBeforeResponse))
                 }
                 _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),

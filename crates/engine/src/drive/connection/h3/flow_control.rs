@@ -13,7 +13,7 @@ use quinn_proto::VarInt;
 
 use super::super::uploads::StreamMap;
 use super::super::{ConnectionWaker, FinishedTransfers};
-use super::{ActiveStream, H3Connection};
+use super::{H3ActiveStream, H3Connection};
 use crate::net::quic::{QuicConnection, QuicWindows};
 use crate::transfer::ReceiveCredit;
 
@@ -29,13 +29,13 @@ pub(super) fn max_streams(windows: QuicWindows) -> u32 {
 
 /// The streams that are not read, because their sinks have no room at present.
 #[derive(Default)]
-pub(super) struct StalledStreams {
+pub(super) struct FullSinkStreams {
     ids: Vec<u64>,
     /// The number of bytes by which the connection's window was enlarged for the stalled streams.
     extra: u64,
 }
 
-impl StalledStreams {
+impl FullSinkStreams {
     /// Returns the number of stalled streams.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
@@ -48,10 +48,10 @@ impl StalledStreams {
 
     /// Sets the connection's flow-control window from the number and the windows of the stalled
     /// streams.
-    pub(super) fn update_window(&mut self, active: &StreamMap<ActiveStream>, quic: &mut QuicConnection) {
+    pub(super) fn update_window(&mut self, active: &StreamMap<H3ActiveStream>, quic: &mut QuicConnection) {
         let windows = quic.windows();
         // A stream's window is larger once an eighth of it was read.
-        let held = |active: &ActiveStream| match active.received >= u64::from(windows.stream / 8) {
+        let held = |active: &H3ActiveStream| match active.received >= u64::from(windows.stream / 8) {
             true => u64::from(windows.stream),
             false => u64::from(windows.first),
         };

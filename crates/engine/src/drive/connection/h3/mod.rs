@@ -41,14 +41,14 @@ use crate::clock;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
-use crate::net::quic::{QuicConnection, QuicReceive};
+use crate::net::quic::{QuicConnection, QuicReceiveResult};
 use crate::stats::WireTraffic;
-use crate::transfer::{ExchangeFailure, Transfer, TransferStep};
+use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
-use bulk_pause::BulkPause;
-use flow_control::StalledStreams;
+use bulk_pause::ReceiveBatchingPause;
+use flow_control::FullSinkStreams;
 use machine::H3MachineForStream;
-use receive::{PendingDelivery, UnparsedInput};
+use receive::{PendingDelivery, QpackBlockedInput};
 use send::ClientUniStreams;
 
 /// The maximum number of receives when an idle connection is checked before reuse.
@@ -61,7 +61,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(8);
 pub struct H3Connection {
     quic: Box<QuicConnection>,
     machine: H3Machine,
-    active: StreamMap<ActiveStream>,
+    active: StreamMap<H3ActiveStream>,
     /// The ID of the stream for the next request; `None` while the peer allows no further stream.
     next_stream: Option<u64>,
     own_streams: ClientUniStreams,
@@ -69,12 +69,12 @@ pub struct H3Connection {
     peer_streams: Vec<u64>,
     /// Request streams that may have bytes to read.
     readable: Vec<u64>,
-    stalled: StalledStreams,
+    stalled: FullSinkStreams,
     gathered: PendingDelivery,
     uploads: Uploads,
     /// True if no request was queued since the last output was sent.
     is_pumped: bool,
-    bulk_pause: BulkPause,
+    bulk_pause: ReceiveBatchingPause,
     /// The number of transfers with a deadline or a minimum speed.
     time_limited: usize,
     /// The highest rank (position in the output order) of all transfers that were ever started on
@@ -105,14 +105,14 @@ pub struct H3Connection {
 }
 
 /// A transfer in progress, with its stream's state.
-struct ActiveStream {
+struct H3ActiveStream {
     transfer: Box<Transfer>,
     /// The content of which a part must still be read and sent. `None` if no content is left to
     /// send.
     upload: Option<Box<dyn BodyUpload>>,
     /// Input that cannot be parsed before further entries of the QPACK dynamic table arrive. The
     /// stream is not read meanwhile.
-    kept: Option<UnparsedInput>,
+    kept: Option<QpackBlockedInput>,
     /// True if the stream is in [`H3Connection::readable`].
     is_readable: bool,
     /// The number of received bytes of the stream.
@@ -121,7 +121,7 @@ struct ActiveStream {
     left: u64,
 }
 
-impl UploadingStream for ActiveStream {
+impl UploadingStream for H3ActiveStream {
     fn upload(&mut self) -> Option<(&mut dyn BodyUpload, &mut Transfer)> {
         Some((&mut **self.upload.as_mut()?, &mut self.transfer))
     }
@@ -142,11 +142,11 @@ impl H3Connection {
             own_streams: ClientUniStreams::default(),
             peer_streams: Vec::new(),
             readable: Vec::new(),
-            stalled: StalledStreams::default(),
+            stalled: FullSinkStreams::default(),
             gathered: PendingDelivery::default(),
             uploads: Uploads::default(),
             is_pumped: false,
-            bulk_pause: BulkPause::default(),
+            bulk_pause: ReceiveBatchingPause::default(),
             time_limited: 0,
             highest_rank: 0,
             answered: 0,
@@ -301,12 +301,12 @@ impl H3Connection {
                 }
                 self.time_limited += usize::from(transfer.has_time_limit());
                 self.highest_rank = self.highest_rank.max(transfer.scheduling.rank);
-                let active = ActiveStream { transfer, upload, kept: None, is_readable: false, received: 0, left: 0 };
+                let active = H3ActiveStream { transfer, upload, kept: None, is_readable: false, received: 0, left: 0 };
                 self.active.insert(id.0, active);
                 self.read_content_into_machine();
             }
             Err(error) => {
-                let after = transfer.on_failure(error, ExchangeFailure::BeforeSending, now);
+                let after = transfer.on_failure(error, ExchangeFailurePoint::BeforeSending, now);
                 finished.push((transfer, after));
             }
         }
@@ -358,11 +358,11 @@ impl H3Connection {
             }
         };
         let status = match received {
-            QuicReceive::WouldBlock => ReceiveStatus::WouldBlock,
-            QuicReceive::More => ReceiveStatus::More,
-            QuicReceive::Drained => ReceiveStatus::Drained,
+            QuicReceiveResult::WouldBlock => ReceiveStatus::WouldBlock,
+            QuicReceiveResult::More => ReceiveStatus::More,
+            QuicReceiveResult::Drained => ReceiveStatus::Drained,
         };
-        if received != QuicReceive::WouldBlock {
+        if received != QuicReceiveResult::WouldBlock {
             self.heard_at = now;
         }
         self.bulk_pause.on_received(self.quic.last_received(), self.quic.receive_buffer(), now);
@@ -388,7 +388,7 @@ impl H3Connection {
             return self.abort(error, now, finished);
         }
         for (id, error) in self.uploads.take_failed() {
-            self.fail(id, error, ExchangeFailure::BeforeResponse, now, finished);
+            self.fail(id, error, ExchangeFailurePoint::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { ReceiveStatus::Closed } else { status }
     }
@@ -431,7 +431,7 @@ impl H3Connection {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let limits = || {
-            let each = |active: &ActiveStream| [active.transfer.deadline(), active.transfer.next_speed_check()];
+            let each = |active: &H3ActiveStream| [active.transfer.deadline(), active.transfer.next_speed_check()];
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
@@ -454,7 +454,7 @@ impl H3Connection {
         if let Err(error) = self.poll_events().and_then(|()| self.check_connection_lost()) {
             return self.abort(error, now, finished);
         }
-        let overdue = |(id, active): (&u64, &mut ActiveStream)| {
+        let overdue = |(id, active): (&u64, &mut H3ActiveStream)| {
             if active.transfer.deadline().is_some_and(|deadline| deadline <= now) {
                 return Some((*id, Error::new(ErrorKind::Timeout, "the operation timed out")));
             }
@@ -464,9 +464,9 @@ impl H3Connection {
             if self.time_limited > 0 { self.active.iter_mut().filter_map(overdue).collect() } else { vec![] };
         for (id, error) in late {
             let broke = if self.machine.response_started(RequestId(id)) {
-                ExchangeFailure::InResponse
+                ExchangeFailurePoint::InResponse
             } else {
-                ExchangeFailure::BeforeResponse
+                ExchangeFailurePoint::BeforeResponse
             };
             self.fail(id, error, broke, now, finished);
         }

@@ -19,7 +19,7 @@ use super::send::stream_id;
 use super::{H3Connection, StreamChunk};
 use crate::buffer_pool::BufferLease;
 use crate::net::quic::connection_lost;
-use crate::transfer::ExchangeFailure;
+use crate::transfer::ExchangeFailurePoint;
 use crate::{Result, clock};
 
 /// The maximum number of pieces of one body that are delivered in one call.
@@ -28,7 +28,7 @@ const MAX_PIECES_PER_DELIVERY: usize = 64;
 /// Input of a stream that cannot be parsed before further entries of the QPACK dynamic table
 /// arrive.
 #[derive(Debug)]
-pub(super) struct UnparsedInput {
+pub(super) struct QpackBlockedInput {
     chunk: StreamChunk,
     fin: bool,
 }
@@ -297,7 +297,7 @@ impl H3Connection {
                 H3Event::NeedInput => return Ok(()),
                 H3Event::Blocked { id } => {
                     if let Some(active) = self.active.get_mut(&id.0) {
-                        active.kept = Some(UnparsedInput { chunk: chunk.slice(at..), fin });
+                        active.kept = Some(QpackBlockedInput { chunk: chunk.slice(at..), fin });
                     }
                     return Ok(());
                 }
@@ -334,7 +334,7 @@ impl H3Connection {
         match event {
             H3Event::Unblocked { id } => {
                 let kept = self.active.get_mut(&id.0).and_then(|active| active.kept.take());
-                if let Some(UnparsedInput { chunk, fin }) = kept {
+                if let Some(QpackBlockedInput { chunk, fin }) = kept {
                     let chunks = [chunk];
                     self.parse(id.0, (&chunks, 0), 0, fin, now, finished)?;
                     self.deliver(id.0, &chunks, now, finished);
@@ -419,7 +419,7 @@ impl H3Connection {
         let Some((outcome, active)) = outcome.zip(self.active.get(&id)) else { return };
         let is_left = active.transfer.has_reached_split_end() || active.transfer.skips_rest(BodyFraming::Chunked);
         match outcome {
-            Err(error) => self.fail(id, error, ExchangeFailure::InResponse, now, finished),
+            Err(error) => self.fail(id, error, ExchangeFailurePoint::InResponse, now, finished),
             Ok(()) if is_left => self.cancel_rest(id, now, finished),
             Ok(()) => {}
         }
@@ -436,13 +436,13 @@ impl H3Connection {
                 }
                 active.transfer.on_complete(now)
             }
-            Err(error) => active.transfer.on_failure(error, ExchangeFailure::InResponse, now),
+            Err(error) => active.transfer.on_failure(error, ExchangeFailurePoint::InResponse, now),
         };
         finished.push((active.transfer, after));
     }
 }
 
-impl UnparsedInput {
+impl QpackBlockedInput {
     /// Appends later input of the stream. Only little input is kept, because the stream is not read
     /// meanwhile.
     fn append(&mut self, chunk: StreamChunk, fin: bool) {

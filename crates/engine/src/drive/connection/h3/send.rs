@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use haul_proto::h3::{H3Command, H3ErrorCode, H3SendStream};
+use haul_proto::h3::{H3ErrorCode, H3SendStream, H3StreamAbort};
 use quinn_proto::{Dir, StreamId, VarInt, WriteError};
 
 use super::super::sending::RESPONSE_CHECK_INTERVAL;
@@ -94,10 +94,10 @@ impl H3Connection {
         while let Some(command) = self.machine.next_command() {
             // A stream that QUIC has already closed needs neither.
             let _ = match command {
-                H3Command::ResetStream { id, code } => {
+                H3StreamAbort::ResetStream { id, code } => {
                     self.quic.machine().send_stream(stream_id(id.0)).reset(var_int(code))
                 }
-                H3Command::StopSending { stream, code } => {
+                H3StreamAbort::StopSending { stream, code } => {
                     self.quic.machine().recv_stream(stream_id(stream)).stop(var_int(code))
                 }
             };

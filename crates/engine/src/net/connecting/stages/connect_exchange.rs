@@ -16,7 +16,7 @@ use haul_proto::request::{BodyLength, RequestHead};
 use haul_proto::time::Timestamp;
 
 use crate::clock;
-use crate::net::connecting::ConnectHead;
+use crate::net::connecting::ConnectRequestOrReplyHead;
 use crate::net::http2_tunnel::{self, Http2Tunnel};
 use crate::net::proxy::{ProxyAuthScheme, ProxyHop};
 use crate::state::auth::{NegotiateError, Negotiation, missing_token_error};
@@ -29,7 +29,7 @@ const MAX_AUTH_ROUNDS: u32 = 4;
 
 /// A CONNECT request with its response. The request is repeated after each challenge (407) to which
 /// credentials can be sent.
-pub(super) struct ConnectExchange {
+pub(super) struct HttpConnectExchange {
     speaks: ProxyMachine,
     hop: Arc<ProxyHop>,
     target: Target,
@@ -47,7 +47,7 @@ pub(super) struct ConnectExchange {
     pub(super) status: u16,
     /// The heads of the requests and of the proxy's responses. They are reported to the trace. With
     /// `-i`, the heads of responses are printed.
-    pub(super) heads: Vec<ConnectHead>,
+    pub(super) heads: Vec<ConnectRequestOrReplyHead>,
     /// True while the body of a challenge is read to its end. The request is then sent again.
     again: bool,
 }
@@ -60,19 +60,19 @@ enum ProxyMachine {
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 
-/// The result of [`ConnectExchange::receive`]: how the exchange continues.
-pub(super) enum ConnectExchangeStep {
+/// The result of [`HttpConnectExchange::receive`]: how the exchange continues.
+pub(super) enum HttpConnectExchangeStep {
     /// The caller must receive more bytes.
     More,
-    /// The caller must send [`ConnectExchange::take_output`], and then receive more bytes.
+    /// The caller must send [`HttpConnectExchange::take_output`], and then receive more bytes.
     Again,
     /// The tunnel is open. The bytes were received after the response: with HTTP/1.1, they are data
     /// from the tunnel; with HTTP/2, they are input for the [`Http2Tunnel`].
     Open(Vec<u8>, Option<Http2Tunnel>),
 }
 
-impl ConnectExchange {
-    /// Makes an exchange that opens a tunnel to this host. [`ConnectExchange::begin_on_connection`]
+impl HttpConnectExchange {
+    /// Makes an exchange that opens a tunnel to this host. [`HttpConnectExchange::begin_on_connection`]
     /// makes the request.
     pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
@@ -149,7 +149,7 @@ impl ConnectExchange {
             ProxyMachine::Http1 { .. } => ProtocolVersion::Http11,
             ProxyMachine::Http2 { .. } => ProtocolVersion::Http2,
         };
-        self.heads.push(ConnectHead::Request(request_event(&request, version)));
+        self.heads.push(ConnectRequestOrReplyHead::Request(request_event(&request, version)));
         let taken = match &mut self.speaks {
             ProxyMachine::Http1 { conn, .. } => conn.enqueue(Timestamp(0), &request).map(drop),
             ProxyMachine::Http2 { conn, id } => {
@@ -178,7 +178,7 @@ impl ConnectExchange {
     }
 
     /// Processes bytes received from the proxy.
-    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
         self.is_unheard &= bytes.is_empty();
         match self.speaks {
             ProxyMachine::Http1 { .. } => self.receive_http1(bytes),
@@ -186,20 +186,20 @@ impl ConnectExchange {
         }
     }
 
-    fn receive_http1(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
-        let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
+    fn receive_http1(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
+        let ProxyMachine::Http1 { tail, .. } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
         tail.extend_from_slice(bytes);
         let mut input = std::mem::take(tail);
         let mut at = 0;
         loop {
-            let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
+            let ProxyMachine::Http1 { conn, tail } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
             let step =
                 conn.step(Timestamp(0), &mut input[at..]).map_err(|error| protocol_error(error_kind(error), error))?;
             at += step.consumed;
             match step.event {
                 H1Event::NeedInput => {
                     *tail = input.split_off(at);
-                    return Ok(ConnectExchangeStep::More);
+                    return Ok(HttpConnectExchangeStep::More);
                 }
                 H1Event::Interim { .. } | H1Event::Body { .. } => {}
                 H1Event::Tunnel { head, .. } => {
@@ -207,9 +207,9 @@ impl ConnectExchange {
                     if self.status < 300 {
                         self.check_proof(&head)?;
                     }
-                    self.heads.push(ConnectHead::Response(head));
+                    self.heads.push(ConnectRequestOrReplyHead::Response(head));
                     return match self.status {
-                        200..300 => Ok(ConnectExchangeStep::Open(input.split_off(at), None)),
+                        200..300 => Ok(HttpConnectExchangeStep::Open(input.split_off(at), None)),
                         // A 101 switches to a protocol that was not requested.
                         _ => Err(self.refusal_error()),
                     };
@@ -221,28 +221,28 @@ impl ConnectExchange {
                     }
                     *tail = input.split_off(at);
                     self.enqueue_request()?;
-                    return Ok(ConnectExchangeStep::Again);
+                    return Ok(HttpConnectExchangeStep::Again);
                 }
             }
         }
     }
 
-    fn receive_http2(&mut self, bytes: &[u8]) -> Result<ConnectExchangeStep> {
+    fn receive_http2(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
         let now = clock::to_timestamp(Instant::now());
         let (mut input, mut at) = (bytes.to_vec(), 0);
         loop {
-            let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(ConnectExchangeStep::More) };
+            let ProxyMachine::Http2 { conn, id } = &mut self.speaks else { return Ok(HttpConnectExchangeStep::More) };
             let step = conn.step(now, &mut input[at..]).map_err(|error| protocol_error(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
                 // There is output to send, such as an acknowledgement of the peer's SETTINGS.
-                h2::H2Event::NeedInput if !conn.output().is_empty() => return Ok(ConnectExchangeStep::Again),
-                h2::H2Event::NeedInput => return Ok(ConnectExchangeStep::More),
+                h2::H2Event::NeedInput if !conn.output().is_empty() => return Ok(HttpConnectExchangeStep::Again),
+                h2::H2Event::NeedInput => return Ok(HttpConnectExchangeStep::More),
                 h2::H2Event::Head { head, id: of, .. } if of == *id => {
                     if matches!(head.status(), 200..300) {
                         self.status = head.status();
                         self.check_proof(&head)?;
-                        self.heads.push(ConnectHead::Response(head));
+                        self.heads.push(ConnectRequestOrReplyHead::Response(head));
                         return Ok(self.open_tunnel(input.split_off(at)));
                     }
                     // The rest of this stream's response is not needed.
@@ -261,12 +261,12 @@ impl ConnectExchange {
     }
 
     /// Returns the open tunnel. `ahead` contains the bytes that were received after the response.
-    fn open_tunnel(&mut self, ahead: Vec<u8>) -> ConnectExchangeStep {
+    fn open_tunnel(&mut self, ahead: Vec<u8>) -> HttpConnectExchangeStep {
         let none =
             ProxyMachine::Http1 { conn: Box::new(h1::H1Machine::new(h1::H1Config::default())), tail: Vec::new() };
         match std::mem::replace(&mut self.speaks, none) {
-            ProxyMachine::Http2 { conn, id } => ConnectExchangeStep::Open(ahead, Some(Http2Tunnel::new(conn, id))),
-            ProxyMachine::Http1 { .. } => ConnectExchangeStep::Open(ahead, None),
+            ProxyMachine::Http2 { conn, id } => HttpConnectExchangeStep::Open(ahead, Some(Http2Tunnel::new(conn, id))),
+            ProxyMachine::Http1 { .. } => HttpConnectExchangeStep::Open(ahead, None),
         }
     }
 
@@ -280,7 +280,7 @@ impl ConnectExchange {
         // RFC 9112 section 6.3: such a message ought to be handled as an error.
         let is_ambiguous = head.get("transfer-encoding").is_some() && head.get("content-length").is_some();
         self.again = self.status == 407 && self.rounds < MAX_AUTH_ROUNDS && self.answers_challenge(&head)?;
-        self.heads.push(ConnectHead::Response(head));
+        self.heads.push(ConnectRequestOrReplyHead::Response(head));
         match self.again {
             true => Ok(()),
             false if is_ambiguous => {

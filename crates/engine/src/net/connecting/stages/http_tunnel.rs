@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use super::connect_exchange::{ConnectExchange, ConnectExchangeStep};
+use super::connect_exchange::{HttpConnectExchange, HttpConnectExchangeStep};
 use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::Result;
 use crate::net::proxy::ProxyHop;
 use crate::net::tls::TlsContexts;
 
-/// The stage that opens a tunnel through an HTTP proxy by a [`ConnectExchange`].
+/// The stage that opens a tunnel through an HTTP proxy by a [`HttpConnectExchange`].
 pub(super) struct HttpTunnelStage {
-    exchange: Box<ConnectExchange>,
+    exchange: Box<HttpConnectExchange>,
     has_begun: bool,
 }
 
 impl HttpTunnelStage {
     /// Makes a stage that asks the proxy of `hop` for a tunnel to `host`.
     pub(super) fn new(hop: &Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
-        Ok(Self { exchange: Box::new(ConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
+        Ok(Self { exchange: Box::new(HttpConnectExchange::new(Arc::clone(hop), host, port)?), has_begun: false })
     }
 
     fn exchange_messages(&mut self, wire: &mut ConnectStageIo, buffer: &mut [u8]) -> Result<ConnectStepOutcome> {
@@ -41,10 +41,10 @@ impl HttpTunnelStage {
                 }
             };
             match self.exchange.receive(&plain)? {
-                ConnectExchangeStep::More if is_over => return Err(self.exchange.early_end_error()),
-                ConnectExchangeStep::More => {}
-                ConnectExchangeStep::Again => wire.queue(self.exchange.take_output()),
-                ConnectExchangeStep::Open(ahead, tunnel) => {
+                HttpConnectExchangeStep::More if is_over => return Err(self.exchange.early_end_error()),
+                HttpConnectExchangeStep::More => {}
+                HttpConnectExchangeStep::Again => wire.queue(self.exchange.take_output()),
+                HttpConnectExchangeStep::Open(ahead, tunnel) => {
                     wire.stream.add_tunnel(ahead, tunnel);
                     return Ok(ConnectStepOutcome::Done);
                 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::net::connecting::ConnectHead;
+use crate::net::connecting::ConnectRequestOrReplyHead;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::{Error, ErrorKind, Result};
 
@@ -14,7 +14,7 @@ pub(in crate::net::connecting) struct ConnectStageIo {
     /// The status of the last response to a CONNECT. 0 before such a response.
     pub connect_status: u16,
     /// Heads of CONNECT requests and responses that were not reported yet.
-    pub connect_heads: Vec<ConnectHead>,
+    pub connect_heads: Vec<ConnectRequestOrReplyHead>,
     /// True if the proxy sent a challenge and closed the connection. Another connection may
     /// succeed.
     pub needs_new_connection: bool,

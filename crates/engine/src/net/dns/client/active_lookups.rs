@@ -44,19 +44,19 @@ pub(super) struct PendingDnsQuery {
 /// The time of a lookup's next timeout. The ordering is reversed, so that the earliest is at the
 /// top of a `BinaryHeap`.
 #[derive(PartialEq, Eq)]
-pub(super) struct DueLookup {
+pub(super) struct LookupTimeout {
     pub(super) at: Instant,
     lookup: usize,
     serial: u64,
 }
 
-impl PartialOrd for DueLookup {
+impl PartialOrd for LookupTimeout {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for DueLookup {
+impl Ord for LookupTimeout {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.serial).cmp(&(self.at, self.serial))
     }
@@ -105,13 +105,13 @@ impl DnsClient<'_> {
     fn set_timer(&mut self, lookup: usize, now: Instant) {
         let active = &self.lookups[lookup];
         let Some(at) = active.machine.next_timeout() else { return };
-        self.due.push(DueLookup { at: clock::to_instant(at).max(now), lookup, serial: active.serial });
+        self.due.push(LookupTimeout { at: clock::to_instant(at).max(now), lookup, serial: active.serial });
     }
 
     /// Handles the timeouts that have passed.
     pub(super) fn on_timers(&mut self, now: Instant) {
         while self.due.peek().is_some_and(|due| due.at <= now) {
-            let Some(DueLookup { lookup, serial, .. }) = self.due.pop() else { return };
+            let Some(LookupTimeout { lookup, serial, .. }) = self.due.pop() else { return };
             if self.is_current(lookup, serial) {
                 self.advance_lookup(lookup, now, |machine, now| machine.on_timeout(now));
             }

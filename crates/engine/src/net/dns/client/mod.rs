@@ -2,7 +2,7 @@
 //! answer delays no other lookup.
 //!
 //! ```text
-//! Resolver ── names ──▶ DnsInbox ──▶ DnsClient ──▶ deliver(name, answer)
+//! Resolver ── names ──▶ DnsQuestionQueue ──▶ DnsClient ──▶ deliver(name, answer)
 //!                                     │  ▲
 //!                        NameLookup ──┘  └── DnsSocket: UDP, or TCP for what UDP truncates
 //!                                            DnsChannel: another carrier, such as HTTPS
@@ -35,9 +35,9 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
 use slab::Slab;
 
-use self::active_lookups::{ActiveLookup, DueLookup, PendingDnsQuery};
+use self::active_lookups::{ActiveLookup, LookupTimeout, PendingDnsQuery};
 use self::socket::DnsSocket;
-use super::DnsServers;
+use super::ChosenDnsServers;
 use super::custom_transport::DnsChannel;
 use super::system_files::{ResolverConfig, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
@@ -77,7 +77,7 @@ pub(super) struct DnsQuestion {
 }
 
 /// The queue of questions for the thread that asks the name servers.
-pub(super) struct DnsInbox {
+pub(super) struct DnsQuestionQueue {
     waiting: Mutex<WaitingDnsQuestions>,
     waker: Waker,
 }
@@ -88,7 +88,7 @@ struct WaitingDnsQuestions {
     closed: bool,
 }
 
-impl DnsInbox {
+impl DnsQuestionQueue {
     /// Makes an inbox, and the [`Poll`] that the inbox wakes.
     pub(super) fn new() -> io::Result<(Poll, Arc<Self>)> {
         let poll = Poll::new()?;
@@ -122,8 +122,8 @@ impl DnsInbox {
 /// The DNS client: the sockets and the lookups of the thread that asks the name servers.
 pub(super) struct DnsClient<'a> {
     poll: Poll,
-    inbox: &'a DnsInbox,
-    servers: DnsServers,
+    inbox: &'a DnsQuestionQueue,
+    servers: ChosenDnsServers,
     /// The channel that carries the queries; `None` if sockets carry the queries.
     channel: Option<Box<dyn DnsChannel>>,
     /// The configuration of lookups whose queries are sent on the channel.
@@ -140,7 +140,7 @@ pub(super) struct DnsClient<'a> {
     /// The queries that were sent and not answered. The key consists of the key of the socket and
     /// the message ID, or of [`CHANNEL_KEY`] and the ID of the query.
     pending: HashMap<(usize, u64), PendingDnsQuery>,
-    due: BinaryHeap<DueLookup>,
+    due: BinaryHeap<LookupTimeout>,
     unsent: VecDeque<PendingDnsQuery>,
     /// The most recently sent queries, each with the time of sending, the key of its socket and its
     /// message ID.
@@ -154,8 +154,8 @@ pub(super) struct DnsClient<'a> {
 impl<'a> DnsClient<'a> {
     pub(super) fn new(
         poll: Poll,
-        inbox: &'a DnsInbox,
-        servers: DnsServers,
+        inbox: &'a DnsQuestionQueue,
+        servers: ChosenDnsServers,
         files: ResolverFiles,
         deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
     ) -> Self {

@@ -9,7 +9,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::super::DnsServers;
+use super::super::ChosenDnsServers;
 use crate::net::local_address::{bind_device, zone_index};
 
 /// The maximum number of queries that are sent from one port.
@@ -44,17 +44,17 @@ pub(super) enum DnsReceived {
 }
 
 impl DnsSocket {
-    pub(super) fn udp(server: &NameServer, servers: &DnsServers) -> io::Result<Self> {
+    pub(super) fn udp(server: &NameServer, servers: &ChosenDnsServers) -> io::Result<Self> {
         Self::open(server, servers, Type::DGRAM, Protocol::UDP, None)
     }
 
-    pub(super) fn tcp(server: &NameServer, servers: &DnsServers) -> io::Result<Self> {
+    pub(super) fn tcp(server: &NameServer, servers: &ChosenDnsServers) -> io::Result<Self> {
         Self::open(server, servers, Type::STREAM, Protocol::TCP, Some(DnsTcpExchange::default()))
     }
 
     fn open(
         server: &NameServer,
-        servers: &DnsServers,
+        servers: &ChosenDnsServers,
         kind: Type,
         protocol: Protocol,
         stream: Option<DnsTcpExchange>,
