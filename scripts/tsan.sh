@@ -23,6 +23,6 @@ tsan() {
         TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \
         "$cargo" +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p httphaul "$@"
 }
-tsan --test api_batch --test state_stores
+tsan --test api_batch --test cookies_hsts_alt_svc
 # shellcheck disable=SC2086 # one filter a word
 tsan --test suite -- $modules

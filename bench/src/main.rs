@@ -29,14 +29,13 @@ mod installed_programs;
 mod instruction_counts;
 mod job_part;
 mod jobs;
+mod lower_limit_programs;
 mod machine_info;
 mod measure;
-mod minimal_programs;
 mod one_core;
 mod options;
 mod output_digest;
 mod page_check;
-mod partition_simulation;
 mod quinn_client;
 mod ray_data;
 mod rounds;
@@ -45,6 +44,7 @@ mod scorecard;
 mod server;
 mod terminal_table;
 mod tls_files;
+mod url_partition_simulation;
 mod versioned_site;
 
 use std::error::Error;
@@ -74,9 +74,9 @@ fn start() -> Result<ExitCode> {
             }
         }
         BenchCommand::Measure(run) => return measure::measure_in_this_process(&run),
-        BenchCommand::Limit(arguments) => minimal_programs::run(&arguments)?,
+        BenchCommand::Limit(arguments) => lower_limit_programs::run(&arguments)?,
         BenchCommand::Engines(arguments) => ray_data::run(&arguments)?,
-        BenchCommand::Partition(arguments) => partition_simulation::run(&arguments)?,
+        BenchCommand::Partition(arguments) => url_partition_simulation::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,
         BenchCommand::ReadWarc(arguments) => jobs::warc::read(&arguments)?,

@@ -53,13 +53,13 @@ pub(crate) enum BenchCommand {
     /// see [`crate::instruction_counts`].
     Instructions(Vec<String>),
     /// Runs a program that does the minimum of work for a transfer. The values are the command-line
-    /// arguments; see [`crate::minimal_programs`].
+    /// arguments; see [`crate::lower_limit_programs`].
     Limit(Vec<String>),
     /// Fetches tables of URLs in Ray Data. The values are the command-line arguments; see
     /// [`crate::ray_data`].
     Engines(Vec<String>),
     /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
-    /// [`crate::partition_simulation`].
+    /// [`crate::url_partition_simulation`].
     Partition(Vec<String>),
     /// Fetches URLs over HTTP/3 with quinn and h3. The values are the command-line arguments; see
     /// [`crate::quinn_client`].

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use haul_cli::build_plan::resolve;
-use haul_cli::file_access::FilesAndEnvironment;
+use haul_cli::files_and_environment::FilesAndEnvironment;
 use haul_cli::ftp::{args, fetch_args};
 use haul_cli::parse::parse_as;
 use haul_cli::program_persona::ProgramPersona;
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
         0 => ProgramPersona::Haul,
         1 => ProgramPersona::Curl,
         2 => return drop(args::FtpArgs::parse(words)),
-        _ => return drop(fetch_args::parse(words)),
+        _ => return drop(freebsd_fetch_args::parse(words)),
     };
     let mut files = InputAsFiles(text);
     match parse_as(persona, words, &mut files) {

@@ -24,7 +24,7 @@ ENGINE = "httphaul", "crates/engine"
 AREAS = {
     "proto": Area("httphaul-proto", "crates/proto", ["crates/proto/src/**"], None),
     "policy": Area("httphaul-policy", "crates/policy", ["crates/policy/src/**"], None),
-    "tls": Area(*ENGINE, ["crates/engine/src/net/tls/**"], {"lib": ["tls::"], "suite": ["net_tls::", "tls_"]}),
+    "tls": Area(*ENGINE, ["crates/engine/src/net/tls/**"], {"lib": ["tls::"], "suite": ["tls_in_memory::", "tls_"]}),
     "split": Area(*ENGINE, ["crates/engine/src/split/**"],
                   {"lib": ["split::"], "suite": ["split_download::", "resume::", "partial_files::", "body_model::"]}),
     "window": Area(*ENGINE, ["crates/engine/src/fleet/ordered_window**"],
@@ -34,12 +34,12 @@ AREAS = {
         "suite": ["api_", "body_", "content_decoding::", "curl_compat::", "exchange_records::", "failures::",
                   "file_uploads::", "h1_", "h2_bodies::", "limits::", "partial_files::", "proxy_", "redirects::",
                   "request_", "resume::", "retries::", "secrets_", "session_model::", "alt_svc::", "split_download::"],
-        "state_stores": [],
+        "cookies_hsts_alt_svc": [],
     }),
 }
 # All four parts of the engine in one build.
 AREAS["engine"] = Area(*ENGINE, [pattern for name in ("tls", "split", "window", "transfer") for pattern in AREAS[name].files],
-                       {"lib": [], "suite": [], "state_stores": []})
+                       {"lib": [], "suite": [], "cookies_hsts_alt_svc": []})
 # Errors that a mutant's own text causes, whether it is a switch or not: a type that does not fit, or has no such
 # operator, trait or function.
 OWN_ERRORS = {"E0277", "E0308", "E0369", "E0368", "E0599", "E0600", "E0432", "E0433", "E0425", "E0423", "E0061", "E0107",

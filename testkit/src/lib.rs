@@ -20,7 +20,7 @@
 //! | [`dns_server`] | a name server whose answers a test writes |
 //! | [`byte_pattern`] | bytes whose value is a function of their offset |
 //! | [`content_coding`] | content codings as a server applies them, and a decompression bomb |
-//! | [`child_process`] | runs a program to its end under a hard time limit |
+//! | [`run_with_time_limit`] | runs a program to its end under a hard time limit |
 //! | [`terminal`] | runs a program on a terminal, and shows its screen as text or as a picture |
 //! | [`unused_port`] | ports on which nothing listens, for servers of other projects and for refused connections |
 //! | [`warc_reader`] | a strict reader of web archives |
@@ -41,7 +41,6 @@
 pub mod byte_pattern;
 mod byte_range;
 pub mod c_program;
-pub mod child_process;
 pub mod content_coding;
 pub mod dns_server;
 pub mod faulty;
@@ -52,7 +51,7 @@ pub mod host_network;
 pub mod hostile;
 pub mod http3;
 pub mod ip_relay;
-mod lock;
+mod lock_even_if_poisoned;
 pub mod origin;
 pub mod packages;
 pub mod packet_link;
@@ -60,6 +59,7 @@ pub mod page_server;
 mod peer_stream;
 pub mod relay;
 pub mod rng;
+pub mod run_with_time_limit;
 mod scripted_peer;
 pub mod site;
 pub mod terminal;

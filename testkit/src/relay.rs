@@ -33,7 +33,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{Semaphore, mpsc as channel};
 
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 use crate::rng::{Rng, mix};
 use timer::PieceTimer;
 

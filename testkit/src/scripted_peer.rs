@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 
 /// The maximum time for which a read of a scripted peer waits for a silent client. After that time,
 /// the peer's script ends with an error.

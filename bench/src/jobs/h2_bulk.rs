@@ -1,6 +1,6 @@
 //! Fifty concurrent bodies on one TLS connection: the cost of multiplexing and decryption.
 
-use super::large_body_commands::{CURL, HAUL, LIBCURL, LargeBodyServer, length_that_fits};
+use super::large_body_common::{CURL, HAUL, LIBCURL, LargeBodyServer, length_that_fits};
 use super::{BenchJob, H2LOAD, JobEnvironment, command_program, h2load};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

@@ -1,6 +1,6 @@
 //! The pages of the site over one HTTP/2 connection: all discarded, or all in list order.
 
-use super::large_body_commands::LIBCURL;
+use super::large_body_common::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, command_program, h2load, pages_in_order};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

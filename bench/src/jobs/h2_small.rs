@@ -1,7 +1,7 @@
 //! 20,000 responses of 300 bytes on one HTTP/2 connection: the cost of a stream that has almost no
 //! body.
 
-use super::large_body_commands::LIBCURL;
+use super::large_body_common::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, h2load, small_body};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

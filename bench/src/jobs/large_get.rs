@@ -1,8 +1,6 @@
 //! One large GET over plain HTTP: discarded, into a pipe, or to a file.
 
-use super::large_body_commands::{
-    ARIA2, BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits,
-};
+use super::large_body_common::{ARIA2, BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, PartGoal, WorkPerRun};

@@ -1,6 +1,6 @@
 //! One large GET over TLS 1.3: discarded, or into a pipe.
 
-use super::large_body_commands::{BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits};
+use super::large_body_common::{BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::large_body_commands::{LargeBodyServer, length_that_fits};
+use super::large_body_common::{LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, home};
 use crate::body_files::LargeBodyFiles;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

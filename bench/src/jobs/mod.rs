@@ -1,12 +1,11 @@
 //! The jobs of the bench, one in each file, and the code that they share.
 
 mod adaptive_connections;
-mod body_prefixes;
 pub(crate) mod c_requests;
 mod cold_start;
 mod css_selectors;
 mod fetch_pages;
-mod five_bodies;
+mod five_parallel_bodies;
 mod h2_bulk;
 mod h2_site;
 mod h2_small;
@@ -15,8 +14,7 @@ mod item_echo_server;
 mod job_option_cost;
 mod job_report;
 mod jsonl_records;
-mod language_clients;
-mod large_body_commands;
+mod large_body_common;
 mod large_get;
 mod large_get_tls;
 mod libcurl_replacement;
@@ -26,18 +24,20 @@ pub(crate) mod package_fetcher;
 mod perl;
 mod pipelining;
 mod post_list;
+mod process_per_prefix;
 mod python;
 mod rate_limit_accuracy;
-mod rate_limited;
+mod rate_limited_connections;
 mod refresh_changed_pages;
 mod scaling_curves;
+mod sequential_requests;
 mod small_replies;
 mod split_on_full_link;
 mod thousands_of_hosts;
+mod two_stage_extraction;
 mod upload;
 mod upload_list;
 pub(crate) mod warc;
-mod whole_site;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -64,7 +64,7 @@ pub(crate) struct BenchJob {
 
 /// All jobs, in the order in which they run.
 pub(crate) const ALL: &[&BenchJob] = &[
-    &whole_site::JOB,
+    &two_stage_extraction::JOB,
     &css_selectors::JOB,
     &fetch_pages::JOB,
     &warc::JOB,
@@ -79,12 +79,12 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &cold_start::JOB,
     &option_parsing::JOB,
     &package_fetcher::JOB,
-    &body_prefixes::JOB,
+    &process_per_prefix::JOB,
     &million_urls::JOB,
     &large_get::JOB,
     &large_get_tls::JOB,
-    &five_bodies::JOB,
-    &rate_limited::JOB,
+    &five_parallel_bodies::JOB,
+    &rate_limited_connections::JOB,
     &split_on_full_link::JOB,
     &upload::JOB,
     &h2_bulk::JOB,

@@ -11,7 +11,7 @@
 
 use std::process::Command;
 
-use super::language_clients::{LanguageClient, SequentialRequestsJob, installed};
+use super::sequential_requests::{LanguageClient, SequentialRequestsJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::language_clients::{self, LanguageClient, SequentialRequestsJob, peers};
+use super::sequential_requests::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
 use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
@@ -204,7 +204,7 @@ pub(super) fn bench_programs(
 
 /// Returns the clients whose module this Python interpreter can import.
 fn installed(work: &Path, clients: &[LanguageClient]) -> Vec<LanguageClient> {
-    language_clients::installed(clients, |module| {
+    sequential_requests::installed(clients, |module| {
         let mut python = Command::new(PYTHON);
         let script = format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}");
         python.current_dir(work).args(["-c", &script]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_body_commands::{BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyServer, length_that_fits};
+use super::large_body_common::{BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};

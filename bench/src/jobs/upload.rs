@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use testkit::origin::Origin;
 
-use super::large_body_commands::{CURL, HAUL, MEMORY_MB};
+use super::large_body_common::{CURL, HAUL, MEMORY_MB};
 use super::{BenchJob, JobEnvironment, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;

@@ -4,7 +4,7 @@ use super::goal_causes::GoalCauses;
 use super::goal_verdict::{GoalStatus, GoalVerdict};
 use super::markdown_and_html::{self, DocumentBlock, DocumentTable};
 use super::project_goals;
-use super::{adapt_table, bar_charts, line_charts, overview_chart, readme_figures};
+use super::{adaptive_connections_table, bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
 use crate::bench_record::{BenchRecord, PartResult};
 use crate::job_part::WorkPerRun;
@@ -75,7 +75,7 @@ fn blocks(record: &BenchRecord, causes: &GoalCauses) -> Result<Vec<DocumentBlock
         let shows = format!("Wall time and CPU of each contestant of the job {job}");
         blocks.push(DocumentBlock::Chart { name: job.to_owned(), shows, svg: bar_charts::chart(&sheets)? });
     }
-    blocks.extend(adapt_table::blocks(record));
+    blocks.extend(adaptive_connections_table::blocks(record));
     let mut headed = false;
     for curve in &line_charts::ALL {
         let Some(svg) = line_charts::chart(curve, record)? else { continue };

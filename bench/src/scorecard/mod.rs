@@ -9,7 +9,7 @@
 //!
 //! The only other input is `bench/causes.md`, in which people explain missed goals.
 
-mod adapt_table;
+mod adaptive_connections_table;
 mod bar_charts;
 mod benchmark_pages;
 mod chart_style;

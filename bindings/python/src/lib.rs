@@ -27,16 +27,16 @@ mod bytes_sink;
 mod client;
 mod cookie_jar;
 mod error;
-mod form;
+mod form_encoding;
+mod interrupts;
+mod normalized_url;
 mod paginated_listing;
 mod python_text;
 mod received_response;
 mod request_body;
 mod shared_options;
-mod stop_flag;
 mod streamed_body;
 mod transfer_record;
-mod url;
 mod value_extraction;
 
 /// The compiled module `haul._haul`.
@@ -58,7 +58,11 @@ mod _haul {
     #[pymodule_export]
     use crate::error::EngineError;
     #[pymodule_export]
-    use crate::form::{multipart, urlencode};
+    use crate::form_encoding::{multipart, urlencode};
+    #[pymodule_export]
+    use crate::interrupts::StopFlag;
+    #[pymodule_export]
+    use crate::normalized_url::{is_secret_field, join, location_text, prepare_url, requote, shard, split_url};
     #[pymodule_export]
     use crate::paginated_listing::PyListing;
     #[pymodule_export]
@@ -66,13 +70,9 @@ mod _haul {
     #[pymodule_export]
     use crate::shared_options::{SharedOptions, bypasses_proxy, netrc_login};
     #[pymodule_export]
-    use crate::stop_flag::StopFlag;
-    #[pymodule_export]
     use crate::streamed_body::StreamedBody;
     #[pymodule_export]
     use crate::transfer_record::{FailedTransfer, body_text};
-    #[pymodule_export]
-    use crate::url::{is_secret_field, join, location_text, prepare_url, requote, shard, split_url};
     #[pymodule_export]
     use crate::value_extraction::PyPageQuery;
 

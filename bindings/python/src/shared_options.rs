@@ -18,16 +18,16 @@ use haul::request::{ConnectToRule, Http3Policy};
 use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use haul::state::http3::Http3Cache;
 use haul::{ErrorKind, RequestOptions};
-use haul_policy::field_syntax::{is_token, is_value};
+use haul_policy::field_validation::{is_token, is_value};
 use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, refused_request_error};
+use crate::interrupts::{StopFlag, signals};
+use crate::normalized_url::{mask_userinfo, prepare};
 use crate::python_text::latin1_or_utf8;
-use crate::stop_flag::{StopFlag, signals};
-use crate::url::{mask_userinfo, prepare};
 
 /// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);

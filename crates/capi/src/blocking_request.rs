@@ -24,15 +24,15 @@ use crate::callbacks::{
     haul_trailers_fn,
 };
 use crate::client::{EngineWithOptions, haul_client};
-use crate::content::{BorrowedBytes, RequestBodyCallback};
+use crate::client_settings::time_limit;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::reply_destination::ReplyCallbacks;
 use crate::request::{PerRequestSettings, haul_request, parse_method, url_failure};
+use crate::request_body::{BorrowedBytes, RequestBodyCallback};
+use crate::request_trailers;
 use crate::response::{haul_reply, haul_response};
-use crate::settings::time_limit;
 use crate::step_callback;
 use crate::streaming::{receive_reply, with_new_response};
-use crate::trailers;
 
 /// Flag of haul_call: requests gzip and other codings, and decodes them, regardless of the client's
 /// setting.
@@ -212,7 +212,7 @@ unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Reques
         method: (!method.is_empty()).then(|| parse_method(method)).transpose()?,
         fields,
         body,
-        trailers: trailers::from_callback(call.trailers, call.trailers_user),
+        trailers: request_trailers::from_callback(call.trailers, call.trailers_user),
         max_time: time_limit(call.timeout_ms),
     };
     let is_raw = own.raw_path || shared.options.path_as_is;

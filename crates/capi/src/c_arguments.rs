@@ -14,7 +14,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use haul_policy::field_syntax::{is_token, is_value};
+use haul_policy::field_validation::{is_token, is_value};
 
 use crate::error::{CallFailure, haul_status};
 

@@ -7,7 +7,7 @@
 //! ```
 //! use haul_c::client::{haul_client_free, haul_client_new};
 //! use haul_c::error::haul_status;
-//! use haul_c::settings::haul_client_set_timeout;
+//! use haul_c::client_settings::haul_client_set_timeout;
 //! let mut client = haul_client_new().unwrap();
 //! // SAFETY: the client lives.
 //! assert_eq!(unsafe { haul_client_set_timeout(&mut *client, 30_000) }, haul_status::Ok);
@@ -21,9 +21,9 @@ use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
 use crate::c_arguments;
+use crate::client_settings::time_limit;
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::request::parse_url;
-use crate::settings::time_limit;
 
 /// The default number of redirects to follow.
 const MAX_REDIRECTS: u32 = 20;

@@ -26,9 +26,9 @@ use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 
 use crate::c_arguments;
 use crate::client::haul_client;
+use crate::client_settings::change_options;
 use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::jar::file;
-use crate::settings::change_options;
 
 /// cbindgen:rename-all=None
 ///

@@ -13,13 +13,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`client`], [`settings`], [`connection_settings`], [`tls_settings`], [`auth`] | a client and its settings |
-//! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
+//! | [`client`], [`client_settings`], [`connection_settings`], [`tls_settings`], [`auth`] | a client and its settings |
+//! | [`request`], [`request_body`], [`request_trailers`] | a request, and what it sends |
 //! | [`blocking_request`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
-//! | [`response`], [`tls_session`] | a reply, and the TLS session that carried it |
+//! | [`response`], [`response_tls_details`] | a reply, and the TLS session that carried it |
 //! | [`step_callback`] | the steps of a request, while they happen |
 //! | [`batch`] | many requests at once |
-//! | [`jar`], [`redirect_url`] | cookies; URLs |
+//! | [`jar`], [`url_join_and_secret_fields`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
 //! | [`c_arguments`], [`callbacks`] | strings and functions that C passes |
 //!
@@ -42,18 +42,18 @@ pub mod blocking_request;
 pub mod c_arguments;
 pub mod callbacks;
 pub mod client;
+pub mod client_settings;
 pub mod connection_settings;
-pub mod content;
 pub mod error;
 pub mod jar;
-pub mod redirect_url;
 mod reply_destination;
 pub mod request;
+pub mod request_body;
+pub mod request_trailers;
 pub mod response;
-pub mod settings;
+pub mod response_tls_details;
 pub mod step_callback;
 pub mod streaming;
-pub mod tls_session;
 pub mod tls_settings;
-pub mod trailers;
+pub mod url_join_and_secret_fields;
 pub mod version;

@@ -17,7 +17,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haul::body::trailers::Trailers;
+use haul::body::request_trailers::Trailers;
 use haul::request::{Request, RequestOverrides};
 use haul::state::auth::AuthOptions;
 use haul::trace::TransferObserver;
@@ -28,10 +28,10 @@ use crate::auth::auth;
 use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::client::EngineWithOptions;
-use crate::content::BodyContent;
+use crate::client_settings::{has_max_size, has_redirects, set_max_size, set_redirects, time_limit};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::reply_destination::ReplyCallbacks;
-use crate::settings::{has_max_size, has_redirects, set_max_size, set_redirects, time_limit};
+use crate::request_body::BodyContent;
 
 /// A request. It belongs to one thread at a time.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use haul::transfer::{FollowedRedirect, TransferOutcome};
 use haul::transfer_facts::TransferFacts;
 use haul::{ProtocolVersion, Target};
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::response_head::{Fields, ResponseHead};
 
 use crate::c_arguments::{self, haul_header, haul_slice};
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_error, haul_status};

@@ -18,8 +18,8 @@ use haul::net::tls::{Passphrase, Pem, TlsOptions, TlsVersion};
 
 use crate::c_arguments;
 use crate::client::haul_client;
+use crate::client_settings::change_options;
 use crate::error::{CallFailure, haul_status};
-use crate::settings::change_options;
 
 /// Sets the lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
 #[unsafe(no_mangle)]

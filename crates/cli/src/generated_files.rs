@@ -13,7 +13,7 @@
 
 use std::path::Path;
 
-use crate::flags::compat;
+use crate::flags::curl_compat_page;
 use crate::{completions, guide_index, man};
 
 /// The index of the guides, which is part of the program.
@@ -23,7 +23,7 @@ const GUIDE_INDEX: &str = "crates/cli/src/guide_index.txt";
 /// repository, and its text.
 pub fn files_from_flags() -> impl Iterator<Item = (&'static str, String)> {
     [
-        ("docs/curl-compat.md", compat::page as fn() -> String),
+        ("docs/curl-compat.md", curl_compat_page::page as fn() -> String),
         ("docs/haul.1", man::page),
         ("docs/haul-curl.1", man::curl_page),
         ("docs/haul-ftp.1", man::ftp_page),

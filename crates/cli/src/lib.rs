@@ -16,12 +16,12 @@
 //! | [`program_persona`] | the program that a run acts as: haul or curl |
 //! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
 //! | [`did_you_mean`], [`guide_index`] | suggestions for misspelt options; the sections of the guides |
-//! | [`url_list`], [`file_access`], [`usage_error`] | sources of URLs; files; usage errors |
+//! | [`url_sources`], [`files_and_environment`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`record_input`] | lists whose lines describe requests |
 //! | [`extracted_value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
 //! | [`run`] | runs a plan with the engine |
-//! | [`terminal_style`] | the terminal of standard error: its size, and the colours of messages |
+//! | [`stderr_terminal`] | the terminal of standard error: its size, and the colours of messages |
 //! | [`job`], [`given_option`] | runs with a memory on disk, which go on after a kill |
 //! | `warc` | the archive of `--warc` (feature `warc`) |
 //! | [`agent`] | the background process that keeps connections open between runs |
@@ -44,7 +44,7 @@ pub mod did_you_mean;
 pub mod doctor;
 pub mod expand_variables;
 pub mod extracted_value_name;
-pub mod file_access;
+pub mod files_and_environment;
 pub mod flag_value;
 pub mod flags;
 pub mod form;
@@ -67,8 +67,8 @@ pub mod program_persona;
 pub mod record_input;
 pub mod run;
 pub mod secret_arguments;
-pub mod terminal_style;
-pub mod url_list;
+pub mod stderr_terminal;
+pub mod url_sources;
 pub mod usage_error;
 #[cfg(feature = "warc")]
 pub mod warc;

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use haul_cli::agent::control::AgentControlError;
 use haul_cli::agent::socket::AgentSocketPath;
-use haul_cli::file_access::SystemFilesAndEnvironment;
+use haul_cli::files_and_environment::SystemFilesAndEnvironment;
 use haul_cli::job::{self, JobCommandError};
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::program_persona::ProgramPersona;
-use haul_cli::terminal_style::MessageColors;
+use haul_cli::stderr_terminal::MessageColors;
 use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arguments};
 
@@ -152,7 +152,7 @@ fn print(text: &str) {
 /// process. Standard input is then the listening socket. Returns `None` for any other command line.
 fn serve_as_agent(words: &[OsString]) -> Option<ExitCode> {
     let mut args = words.iter().skip(1);
-    if args.next()? != agent::spawn::SERVE_OPTION {
+    if args.next()? != agent::connect_or_start_agent::SERVE_OPTION {
         return None;
     }
     let place = AgentSocketPath::from_path(args.next()?.clone()).ok()?;

@@ -4,7 +4,7 @@
 //! [`crate::plan::RunPlan`]. A value that needs no conversion already has the plan's type.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse};
+//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
@@ -28,7 +28,7 @@ use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secr
 use crate::program_persona::ProgramPersona;
 use crate::record_input::RecordInputFormat;
 use crate::secret_arguments::SecretArgumentPart;
-use crate::url_list::UrlSources;
+use crate::url_sources::UrlSources;
 use crate::usage_error::{UsageError, UsageErrorReason};
 
 pub use message_signature::{ParsedMessageSignature, ParsedSignatureKey};

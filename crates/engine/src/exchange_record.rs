@@ -16,7 +16,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use haul_policy::target::Target;
-use haul_proto::head::ProtocolVersion;
+use haul_proto::response_head::ProtocolVersion;
 
 use crate::transfer_facts::TlsFacts;
 #[cfg(doc)]

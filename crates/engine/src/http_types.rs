@@ -11,7 +11,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use haul_proto::head::{ProtocolVersion, ResponseHead};
+use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 use http::{HeaderName, HeaderValue, request::Parts};
 
 use crate::body::upload::RequestBody;

@@ -79,8 +79,6 @@ pub mod batch;
 pub mod body;
 pub mod buffer_pool;
 mod client;
-#[doc(hidden)]
-pub mod clock;
 pub mod dns_over_https;
 #[doc(hidden)]
 pub mod drive;
@@ -95,17 +93,19 @@ pub mod fork;
 mod http_types;
 mod ignore_poison;
 pub mod interrupt;
+mod lru;
 pub mod net;
 pub mod pagination;
-mod recency;
 pub mod request;
 pub mod response;
 pub mod sink;
-mod spawn_thread;
+mod spawn_with_signals_blocked;
 mod split;
 pub mod state;
 pub mod stats;
 mod sync;
+#[doc(hidden)]
+pub mod time_conversions;
 pub mod trace;
 pub mod transfer;
 pub mod transfer_facts;
@@ -116,7 +116,7 @@ pub mod transfer_record;
 pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};
 pub use haul_policy::target::{Target, TargetError};
-pub use haul_proto::head::{ProtocolVersion, ResponseHead};
+pub use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 pub use request::{Request, RequestBuilder, RequestOptions};
 pub use response::{AsyncResponse, BufferedResponse, Response};
 

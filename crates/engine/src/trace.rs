@@ -23,8 +23,8 @@ use haul_policy::retry;
 use haul_policy::secrets::is_hidden_field;
 use haul_policy::target::Target;
 
-use haul_proto::head::{Fields, ProtocolVersion, ResponseHead};
 use haul_proto::request::RequestHead;
+use haul_proto::response_head::{Fields, ProtocolVersion, ResponseHead};
 
 use crate::Error;
 use crate::transfer_facts::TransferFacts;

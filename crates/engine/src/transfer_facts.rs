@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_proto::head::{ProtocolVersion, ResponseHead};
+use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use crate::Error;
 

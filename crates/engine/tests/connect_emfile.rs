@@ -6,7 +6,7 @@ use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
 
 use haul::{
     ErrorKind,
-    net::connect::{ConnectOptions, ConnectRace, ConnectRaceStatus},
+    net::happy_eyeballs::{ConnectOptions, ConnectRace, ConnectRaceStatus},
 };
 use rustix::process::{Resource, getrlimit, setrlimit};
 

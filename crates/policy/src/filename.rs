@@ -18,7 +18,7 @@
 use core::fmt;
 use std::borrow::Cow;
 
-use crate::output_name::replace_reserved_characters;
+use crate::output_name_placeholders::replace_reserved_characters;
 use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent_encode;
@@ -61,7 +61,7 @@ pub fn from_target(target: &Target) -> Result<String, NoFileName> {
 }
 
 /// Returns the last segment of the path, percent-decoded and made safe as by
-/// [`safe_component`](crate::output_name::safe_component), except that a colon stays, as in the names
+/// [`safe_component`](crate::output_name_placeholders::safe_component), except that a colon stays, as in the names
 /// of packages. `/dir/` gives `dir`.
 ///
 /// ```

@@ -13,7 +13,7 @@
 //! | [`target`] | URLs: scheme, host, port and request target |
 //! | [`glob`] | curl's globs, such as `http://h/[1-3]/{a,b}` |
 //! | [`redirect`] | the next target, method and secrets after a 3xx |
-//! | [`field_syntax`] | valid names and values of fields |
+//! | [`field_validation`] | valid names and values of fields |
 //! | [`secrets`] | fields that carry secrets and may not follow a redirect |
 //! | [`protocols`] | `--proto` and `--proto-redir` |
 //! | [`cookie`] | cookies: accepting, storing, sending, files |
@@ -58,7 +58,7 @@ mod calendar;
 pub mod concurrency;
 pub mod cookie;
 pub mod dns;
-pub mod field_syntax;
+pub mod field_validation;
 pub mod file_url;
 pub mod filename;
 pub mod glob;
@@ -66,7 +66,7 @@ pub mod hsts;
 pub mod http3;
 pub mod multipart;
 pub mod netrc;
-pub mod output_name;
+pub mod output_name_placeholders;
 pub mod page_reference;
 pub mod pagination;
 pub mod protocols;

@@ -36,14 +36,14 @@
 //! job waits or runs there and it is not paused, so memory depends on the jobs in the queue, not on
 //! the number of hosts ever seen.
 
-mod adaptive;
-mod lending;
+mod adaptive_caps;
+mod extra_slots_for_silent_hosts;
 mod waiting_jobs;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
-pub use adaptive::JobEnd;
+pub use adaptive_caps::JobEnd;
 use waiting_jobs::WaitingJobs;
 
 use crate::concurrency::ConcurrencyLimit;

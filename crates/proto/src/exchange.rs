@@ -1,9 +1,9 @@
 //! The progress of one exchange, a request and its response, on a stream of HTTP/2 or HTTP/3.
 
 use crate::framing::{BodyFraming, ContentLengthFault, ResponseFramingContext, parse_content_length};
-use crate::head::ResponseHead;
 use crate::request::BodyLength;
 use crate::response_error::ResponseError;
+use crate::response_head::ResponseHead;
 
 /// The part of a request's body that the caller has not given to the machine yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

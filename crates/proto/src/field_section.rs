@@ -7,8 +7,8 @@ use crate::ResponseLimits;
 use crate::field_coding::DecodedFieldLine;
 use crate::field_fault::FieldFault;
 use crate::fields::{FieldSpan, Fields};
-use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
+use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 

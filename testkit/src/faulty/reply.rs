@@ -9,7 +9,7 @@ use super::plan::{ContentChangeTrigger, EtagKind, FaultPlan, WrongContentRange};
 use super::request::FaultyOriginRequest;
 use super::request_log::{AnsweredRequest, FaultyRequestLog, SentBody};
 use crate::byte_range::RequestedPart;
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 
 /// The Last-Modified time of the first content, in seconds since 1970. It is long ago, so that it
 /// counts as a strong validator (RFC 9110 §8.8.2.2).

@@ -16,7 +16,7 @@ use super::reply::{FaultyResource, PlannedReply};
 use super::request::FaultyOriginRequest;
 use super::request_log::FaultyRequestLog;
 use super::send::{self, BodySendOutcome};
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 use crate::peer_stream::PeerStream;
 
 /// The maximum length in bytes of a request head that the fault origin reads.

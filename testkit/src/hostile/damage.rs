@@ -1,6 +1,6 @@
 //! Changes bytes of a reply as bad links, faulty memory and attackers do.
 
-use super::draft::{ReplyDraft, random_choice};
+use super::reply_draft::{ReplyDraft, random_choice};
 use super::{HostileProtocol, ReplyPiece};
 use crate::rng::Rng;
 

@@ -3,7 +3,7 @@
 //! None of these fields changes the framing of a 200 response. The fields that do are in the two
 //! grammars, `h1` and `h2`.
 
-use super::draft::random_choice;
+use super::reply_draft::random_choice;
 use crate::rng::Rng;
 
 /// A response field: a lower-case name, as HTTP/2 requires, and a value in valid syntax.

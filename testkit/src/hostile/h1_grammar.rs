@@ -1,7 +1,7 @@
 //! The grammar that generates replies over HTTP/1.
 
-use super::draft::{ReplyDraft, body, random_choice};
 use super::fields::{self, HostileField};
+use super::reply_draft::{ReplyDraft, body, random_choice};
 use super::{HostileProtocol, ReplyEnd};
 use crate::content_coding::{self, ContentCoding};
 use crate::rng::Rng;

@@ -1,7 +1,7 @@
 //! The grammar that generates sessions over HTTP/2.
 
-use super::draft::{ReplyDraft, body, random_choice};
 use super::fields::{self, HostileField};
+use super::reply_draft::{ReplyDraft, body, random_choice};
 use super::{HostileProtocol, ReplyEnd, ReplyPiece};
 use crate::frames::{
     Frame, block, continuation, data, frame, goaway, headers, ping, rst, settings, settings_ack, window_update,

@@ -20,10 +20,10 @@
 //! ```
 
 mod damage;
-mod draft;
 mod fields;
 mod h1_grammar;
 mod h2_grammar;
+mod reply_draft;
 mod server;
 
 pub use server::HostileServer;

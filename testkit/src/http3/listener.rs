@@ -12,7 +12,7 @@ use quinn::{
     Connection, Endpoint, EndpointConfig, Incoming, Runtime, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 
-use super::connection_ids::UnmarkedConnectionIdGenerator;
+use super::connection_id_generator::UnmarkedConnectionIdGenerator;
 use super::counting_socket::{CountingSocket, DatagramCounts};
 use super::session_counter::SessionCounter;
 use super::{Http3Fault, Http3Settings};

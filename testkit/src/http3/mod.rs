@@ -13,7 +13,7 @@
 //! assert_eq!(origin.quic_connections(), 0);
 //! ```
 
-mod connection_ids;
+mod connection_id_generator;
 mod counting_socket;
 mod listener;
 mod same_port_sockets;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use bytes::Bytes;
 
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 
 /// A request that the origin received.
 #[derive(Clone, Debug)]

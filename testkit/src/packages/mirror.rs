@@ -14,7 +14,7 @@ use rustls::ServerConfig;
 
 use super::PackageCatalogue;
 use crate::byte_range::RequestedPart;
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 use crate::peer_stream::PeerStream;
 use crate::test_certificates::TestCertificates;
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 
 /// The time after the first request during which a client may find out how many concurrent requests
 /// the server can handle. Peaks in this time are counted separately.

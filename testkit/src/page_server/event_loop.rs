@@ -15,8 +15,8 @@ use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use super::connection::{PageConnection, RequestPhase};
 use super::counts::PageServerCounts;
 use super::deadlines::Deadlines;
+use super::listening_ports::PagePort;
 use super::page_text::{append_page, page_len};
-use super::ports::PagePort;
 use super::request_head;
 use super::{OverloadPolicy, PageTiming, PortBehavior};
 

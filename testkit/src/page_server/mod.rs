@@ -26,8 +26,8 @@ mod connection;
 mod counts;
 mod deadlines;
 mod event_loop;
+mod listening_ports;
 mod page_text;
-mod ports;
 mod request_head;
 #[cfg(test)]
 mod tests;
@@ -45,7 +45,7 @@ pub use page_text::{page, page_key};
 
 use counts::PageServerCounts;
 use event_loop::EventLoop;
-use ports::PagePort;
+use listening_ports::PagePort;
 
 /// The service that one port of the page server offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use rustix::time::{
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 
 /// The pieces of relayed data that wait to be forwarded, and a system timer for the earliest of
 /// them.

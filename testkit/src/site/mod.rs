@@ -15,10 +15,10 @@
 //! ```
 
 mod as_numbers;
-mod known_answer;
+mod expected_cidr_blocks;
 mod render;
 
-pub use known_answer::ExpectedCidrBlocks;
+pub use expected_cidr_blocks::ExpectedCidrBlocks;
 
 use std::collections::HashMap;
 use std::io;
@@ -112,7 +112,7 @@ impl GeneratedSite {
     /// Returns the distinct CIDR blocks of all AS pages, sorted. Generates all pages; the generator
     /// records the blocks that it writes.
     pub fn known_answer(&self) -> ExpectedCidrBlocks {
-        let mut answer = known_answer::CidrBlockCollector::default();
+        let mut answer = expected_cidr_blocks::CidrBlockCollector::default();
         let mut page = Vec::new();
         for number in &self.inner.numbers {
             page.clear();

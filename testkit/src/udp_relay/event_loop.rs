@@ -16,7 +16,7 @@ use rustix::time::{
 
 use super::flow::{UdpFlow, WaitingDatagram};
 use super::{DatagramFilter, DatagramVerdict, Direction, RelayControl, RelayControlState, connect};
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 use crate::packet_link::LinkConditions;
 use crate::timed_queue::TimedQueue;
 

@@ -27,7 +27,7 @@ use std::thread::{self, JoinHandle};
 use mio::{Poll, Waker};
 
 use crate::http3::bind_udp;
-use crate::lock::lock;
+use crate::lock_even_if_poisoned::lock;
 use crate::packet_link::LinkConditions;
 use event_loop::{RelayLoop, WAKE};
 

@@ -41,12 +41,12 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, recv, sendmsg};
 
 use super::AgentOptionValues;
+use super::connect_or_start_agent;
 use super::protocol::{
     AgentFrameSplitter, AgentMessage, AgentTransferResult, CallerMessage, FileIdentity, ResponseStart,
 };
 use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
-use super::spawn;
 
 /// The maximum length, 64 KiB, of a body that stays in the pipe until it is complete. Only a body
 /// without a validator is held back in this way. Every pipe can hold this much. If the agent dies
@@ -113,7 +113,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent cannot be started, or its socket cannot be trusted.
     pub fn open(args: &AgentOptionValues) -> Result<Self, AgentUnavailable> {
-        Ok(Self::from_socket(spawn::connect_or_start(&args.socket_path()?, args.idle)?))
+        Ok(Self::from_socket(connect_or_start_agent::connect_or_start(&args.socket_path()?, args.idle)?))
     }
 
     /// Wraps a socket that is already connected to the agent.
@@ -375,7 +375,7 @@ fn tls_file_identities(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
         let certificate = identity.map(|identity| identity.certificate.as_path());
         [tls.ca_file.as_deref(), tls.ca_path.as_deref(), certificate, key]
     });
-    let program = spawn::own_program().ok()?;
+    let program = connect_or_start_agent::own_program().ok()?;
     let mut files = vec![FileIdentity::read(&program)];
     // The system's trusted certificates may have changed, and a busy agent lives long.
     files.extend(haul::net::tls::system_bundle().as_deref().map(FileIdentity::read));

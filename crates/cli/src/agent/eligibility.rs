@@ -10,7 +10,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 
 use super::fetch::AgentFetcher;
 use super::socket::AgentUnavailable;
-use crate::file_access::print_error_line;
+use crate::files_and_environment::print_error_line;
 use crate::plan::{GlobalArgs, UrlGroup, append_query};
 
 /// Fetches `url`, which belongs to the URL group `operation`, through the agent. Returns `None` if

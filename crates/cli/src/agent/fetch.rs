@@ -40,7 +40,7 @@ use super::local_fetch_sinks::{
 use super::protocol::{AgentTransferResult, ResponseStart};
 use super::request::AgentRequest;
 use super::socket::AgentUnavailable;
-use crate::ftp::signify_blocks;
+use crate::ftp::signify_block_size;
 
 /// The time to wait, after the reader of an output pipe has read everything, before more of the
 /// body is fetched. In that time the reader checks what it has read, and may close the pipe.
@@ -100,7 +100,7 @@ impl<'a> AgentFetcher<'a> {
             return self.fetch_range(url, options, None, out).outcome;
         }
         let first =
-            self.fetch_range(url, options, Some(WantedContentRange::Opening(signify_blocks::OPENING_LENGTH)), out);
+            self.fetch_range(url, options, Some(WantedContentRange::Opening(signify_block_size::OPENING_LENGTH)), out);
         let RangeFetchOutcome { mut outcome, moved, told } = first;
         if outcome.facts.status == 206 && outcome.result.is_ok() {
             // The fetcher added the range itself: the requested content is complete.
@@ -111,7 +111,7 @@ impl<'a> AgentFetcher<'a> {
         };
         let mut mirror = mirror_of(url, options, &outcome);
         let mut at = moved;
-        let floor = signify_blocks::bytes_before_stop(total);
+        let floor = signify_block_size::bytes_before_stop(total);
         let ends = if at < floor { vec![floor, total] } else { vec![total] };
         for to in ends {
             if at >= to {

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`message_encoding`], [`protocol`], [`request`] | the messages between caller and agent, as bytes; no I/O |
 //! | [`socket`] | the path of the agent's socket, and the rules of mutual trust |
-//! | [`spawn`] | starts the agent: at most one for each socket |
+//! | [`connect_or_start_agent`] | starts the agent: at most one for each socket |
 //! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |
 //! | [`control`] | `--agent-status` and `--agent-stop` |
 //! | `eligibility` | decides which requests go through the agent |
@@ -21,6 +21,7 @@
 //! `docs/design/agent.md` explains the design.
 
 pub mod client;
+pub mod connect_or_start_agent;
 pub mod control;
 pub(crate) mod eligibility;
 pub(crate) mod fetch;
@@ -30,7 +31,6 @@ pub mod protocol;
 pub mod request;
 pub mod server;
 pub mod socket;
-pub mod spawn;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use haul_policy::urlencode;
 
 use super::credentials::usage_error;
 use super::{PlanBuilder, misused_option_error};
-use crate::flags::header_field::refuse_controls;
+use crate::flags::header_value_parser::refuse_controls;
 use crate::form::{ParsedFormOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 use crate::plan::{

@@ -5,7 +5,7 @@
 //! contradictory options.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::BodyArg};
+//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::BodyArg};
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
 //! let plan = resolve(parse(args, &mut SystemFilesAndEnvironment).unwrap(), &mut SystemFilesAndEnvironment).unwrap();
@@ -32,8 +32,8 @@ use haul_policy::proxy::ProxyEnvironment;
 
 use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
 use crate::extracted_value_name::ValueName;
-use crate::file_access::FilesAndEnvironment;
-use crate::flags::header_field;
+use crate::files_and_environment::FilesAndEnvironment;
+use crate::flags::header_value_parser;
 use crate::parsed_args::{
     DataOptionKind, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, ParsedUrlGroup, TextOrFile,
 };
@@ -399,7 +399,7 @@ impl PlanBuilder<'_> {
                 let line =
                     if self.persona.is_curl() { line.strip_suffix(b"\r").unwrap_or(line) } else { line.trim_ascii() };
                 let refuse = |reason| UsageError::new(ArgPosition::Option(option.into()), reason);
-                match header_field::parse(line, self.persona).map_err(refuse)? {
+                match header_value_parser::parse(line, self.persona).map_err(refuse)? {
                     Some(field) => fields.push(field),
                     None if line.is_empty() => {}
                     None => self

@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use haul::sink::naming::directory_of;
+use haul::sink::temporary_and_final_names::directory_of;
 
 use super::misused_option_error;
 use crate::plan::{

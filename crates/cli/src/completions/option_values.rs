@@ -75,7 +75,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::file_access::SystemFilesAndEnvironment;
+    use crate::files_and_environment::SystemFilesAndEnvironment;
     use crate::flags::{FLAGS, HelpCategory};
     use crate::parse::parse_as;
     use crate::program_persona::ProgramPersona;

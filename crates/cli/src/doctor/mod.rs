@@ -9,9 +9,9 @@
 
 mod certificates;
 mod diagnosis;
-mod environment;
+mod probe_requests;
 mod probes;
-mod request_variants;
+mod proxies_and_name_servers;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,13 +19,13 @@ use std::io::Write;
 use haul::{Error, ErrorKind};
 
 use crate::build_plan;
-use crate::file_access::{Stdout, SystemFilesAndEnvironment};
+use crate::files_and_environment::{Stdout, SystemFilesAndEnvironment};
 use crate::parse;
 use crate::plan::{RunPlan, UrlSource};
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 use crate::secret_arguments;
-use crate::terminal_style::MessageColors;
+use crate::stderr_terminal::MessageColors;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 
 /// The text of `haul doctor --help`.

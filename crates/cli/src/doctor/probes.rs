@@ -15,7 +15,7 @@ use indicatif::HumanBytes;
 use serde_json::json;
 
 use super::diagnosis::{Diagnosis, DiagnosisSection};
-use super::{certificates, environment, request_variants};
+use super::{certificates, probe_requests, proxies_and_name_servers};
 use crate::plan::{RunPlan, StageArgs};
 use crate::run::engine_options::target_url::parse_target;
 use crate::run::report::remedy;
@@ -55,10 +55,10 @@ struct ProbeSettings<'a> {
 pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
     let stage = &plan.operations[0].stages[0];
     let target = parse_target(stage, url)?;
-    let proxy = environment::proxy(stage, &target);
-    let probes = ProbeSettings { stage, base: request_variants::base_request(plan, stage)?, proxy };
+    let proxy = proxies_and_name_servers::proxy(stage, &target);
+    let probes = ProbeSettings { stage, base: probe_requests::base_request(plan, stage)?, proxy };
     let mut diagnosis = Diagnosis::default();
-    diagnosis.add(environment::section(stage, &target));
+    diagnosis.add(proxies_and_name_servers::section(stage, &target));
     let addresses = probes.look_up(&target, &mut diagnosis)?;
     probes.try_addresses(&target, &addresses, &mut diagnosis)?;
     let (outcome, is_stopped) = probes.fetch(target.clone())?;
@@ -66,7 +66,7 @@ pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
     let last = &outcome.target;
     let base = match last.shares_origin(&target.origin()) {
         true => probes.base.clone(),
-        false => request_variants::without_secrets(&probes.base),
+        false => probe_requests::without_secrets(&probes.base),
     };
     probes.tls(&outcome, &mut diagnosis)?;
     if outcome.head.is_some() {
@@ -85,7 +85,7 @@ pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
 
 impl ProbeSettings<'_> {
     fn send(&self, target: Target, options: RequestOptions) -> Result<TransferOutcome> {
-        let client = request_variants::client(self.stage)?;
+        let client = probe_requests::client(self.stage)?;
         Ok(self.send_by(&client, target, options).0)
     }
 
@@ -102,7 +102,7 @@ impl ProbeSettings<'_> {
     }
 
     fn fetch(&self, target: Target) -> Result<(TransferOutcome, bool)> {
-        let client = request_variants::client(self.stage)?;
+        let client = probe_requests::client(self.stage)?;
         Ok(self.send_by(&client, target, self.base.clone()))
     }
 
@@ -119,7 +119,7 @@ impl ProbeSettings<'_> {
             Host::V4(address) => addresses.push(IpAddr::from(*address)),
             Host::V6(address, _) => addresses.push(IpAddr::from(*address)),
             Host::Name(_) => {
-                let (client, began) = (request_variants::client(self.stage)?, Instant::now());
+                let (client, began) = (probe_requests::client(self.stage)?, Instant::now());
                 let deadline = began.checked_add(MAX_PROBE_TIME * 2);
                 match client.resolver().resolve(host, target.port(), self.base.family, deadline) {
                     Ok(found) => addresses.extend(found.iter()),
@@ -128,7 +128,7 @@ impl ProbeSettings<'_> {
                         diagnosis.add_problem(with_remedy(&error));
                     }
                 }
-                let (text, value) = environment::seconds(began.elapsed());
+                let (text, value) = proxies_and_name_servers::seconds(began.elapsed());
                 section.add_fact_with_value("time", text, value);
             }
         }
@@ -145,21 +145,21 @@ impl ProbeSettings<'_> {
     fn try_addresses(&self, target: &Target, addresses: &[IpAddr], diagnosis: &mut Diagnosis) -> Result<()> {
         let mut section = DiagnosisSection::new("connections", "Addresses");
         for address in addresses.iter().take(MOST_ADDRESSES) {
-            let client = request_variants::client(self.stage)?;
+            let client = probe_requests::client(self.stage)?;
             if matches!(target.host(), Host::Name(_)) {
                 client.resolver().add_override(&format!("{}:{}:{address}", target.host_text(), target.port()))?;
             }
-            let (outcome, _) = self.send_by(&client, target.clone(), request_variants::as_head_request(&self.base));
+            let (outcome, _) = self.send_by(&client, target.clone(), probe_requests::as_head_request(&self.base));
             let facts = &outcome.facts;
             let error = outcome.result.as_ref().err();
             let tcp = facts.connected.saturating_sub(facts.resolved);
             let tls = facts.secured.saturating_sub(facts.connected);
             let mut parts = Vec::new();
             if !facts.connected.is_zero() {
-                parts.push(format!("TCP {}", environment::seconds(tcp).0));
+                parts.push(format!("TCP {}", proxies_and_name_servers::seconds(tcp).0));
             }
             if !facts.secured.is_zero() {
-                parts.push(format!("TLS {}", environment::seconds(tls).0));
+                parts.push(format!("TLS {}", proxies_and_name_servers::seconds(tls).0));
             }
             if facts.status > 0 {
                 parts.push(format!("status {}", facts.status));
@@ -171,8 +171,8 @@ impl ProbeSettings<'_> {
             let value = json!({
                 "address": address.to_string(),
                 "port": target.port(),
-                "tcp_seconds": (!facts.connected.is_zero()).then(|| environment::seconds(tcp).1),
-                "tls_seconds": (!facts.secured.is_zero()).then(|| environment::seconds(tls).1),
+                "tcp_seconds": (!facts.connected.is_zero()).then(|| proxies_and_name_servers::seconds(tcp).1),
+                "tls_seconds": (!facts.secured.is_zero()).then(|| proxies_and_name_servers::seconds(tls).1),
                 "status": (facts.status > 0).then_some(facts.status),
                 "error": error.map(Error::cause),
             });
@@ -197,7 +197,7 @@ impl ProbeSettings<'_> {
             None => None,
             Some(error) => {
                 section.add_fact("verification", format!("failed: {}", error.cause()));
-                let mut options = request_variants::as_head_request(&request_variants::without_secrets(&self.base));
+                let mut options = probe_requests::as_head_request(&probe_requests::without_secrets(&self.base));
                 options.tls.verify = false;
                 let origin = format!("https://{}/", outcome.target.authority());
                 match Target::parse(&origin) {
@@ -232,7 +232,7 @@ impl ProbeSettings<'_> {
             is_offered
         };
         let with_alpn = |alpn: &[&str]| {
-            let mut options = request_variants::as_head_request(base);
+            let mut options = probe_requests::as_head_request(base);
             options.prior_knowledge = false;
             options.tls.alpn = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
             self.send(target.clone(), options)
@@ -243,7 +243,7 @@ impl ProbeSettings<'_> {
             diagnosis.add_problem("the server has no HTTP/2, with which many requests would share a connection");
         }
         if is_tls && haul::HAS_HTTP3 && self.proxy.is_none() {
-            let mut options = request_variants::as_head_request(base);
+            let mut options = probe_requests::as_head_request(base);
             options.http3 = Http3Policy::Only;
             options.connect.timeout = MAX_PROBE_TIME / 2;
             row("HTTP/3", ProtocolVersion::Http3, &self.send(target.clone(), options)?);
@@ -259,7 +259,7 @@ impl ProbeSettings<'_> {
         plain: &ResponseHead,
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
-        let options = RequestOptions { decode: true, ..request_variants::as_head_request(base) };
+        let options = RequestOptions { decode: true, ..probe_requests::as_head_request(base) };
         let outcome = self.send(target.clone(), options)?;
         let mut section = DiagnosisSection::new("compression", "Compression");
         let head = outcome.head.as_ref();
@@ -282,7 +282,7 @@ impl ProbeSettings<'_> {
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
         // As a field, the range is not compared with that of the response, which may be wrong.
-        let mut options = request_variants::as_head_request(base);
+        let mut options = probe_requests::as_head_request(base);
         options.fields.push(("Range".to_owned(), b"bytes=0-0".to_vec()));
         let status = self.send(target.clone(), options)?.facts.status;
         let mut section = DiagnosisSection::new("ranges", "Ranges");
@@ -307,7 +307,7 @@ impl ProbeSettings<'_> {
         diagnosis: &mut Diagnosis,
     ) -> Result<()> {
         let mut section = DiagnosisSection::new("validators", "Cache validators");
-        let mut options = request_variants::as_head_request(base);
+        let mut options = probe_requests::as_head_request(base);
         for (name, condition) in [("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")] {
             let Some(value) = field(head, name) else { continue };
             section.add_fact(&name.replace('-', "_"), value.clone());
@@ -378,10 +378,10 @@ fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnos
             let minutes = difference.as_secs() / 60;
             diagnosis.add_problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
         }
-        let (text, value) = environment::seconds(outcome.facts.first_byte);
+        let (text, value) = proxies_and_name_servers::seconds(outcome.facts.first_byte);
         section.add_fact_with_value("first_byte", format!("after {text}"), value);
         if !is_stopped && outcome.result.is_ok() {
-            let (text, value) = environment::seconds(outcome.facts.total);
+            let (text, value) = proxies_and_name_servers::seconds(outcome.facts.total);
             section.add_fact_with_value("complete", format!("after {text}"), value);
         }
     }

@@ -1,7 +1,7 @@
 //! The option `--connect-timeout`: sets the time limit for connecting.
 
 use super::prelude::*;
-use haul::net::connect::ConnectOptions;
+use haul::net::happy_eyeballs::ConnectOptions;
 
 pub(super) struct ConnectTimeoutFlag;
 

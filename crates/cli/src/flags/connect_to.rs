@@ -1,6 +1,6 @@
 //! The option `--connect-to`: connects to another host or port than the URL names.
 
-use super::host_port::{parse_port, split_at_colon};
+use super::colon_separated_values::{parse_port, split_at_colon};
 use super::prelude::*;
 use haul::request::ConnectToRule;
 

@@ -1,6 +1,6 @@
 //! The option `--cookie` (`-b`): sends cookies, or names a file from which cookies are read.
 
-use super::header_field::refuse_controls;
+use super::header_value_parser::refuse_controls;
 use super::prelude::*;
 
 pub(super) struct CookieFlag;

@@ -1,6 +1,6 @@
 //! The option `--digest`: allows Digest authentication.
 
-use super::header_field::NONE;
+use super::header_value_parser::NONE;
 use super::prelude::*;
 
 pub(super) struct DigestFlag;

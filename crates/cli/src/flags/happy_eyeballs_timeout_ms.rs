@@ -2,7 +2,7 @@
 //! in milliseconds.
 
 use super::prelude::*;
-use haul::net::connect::ConnectOptions;
+use haul::net::happy_eyeballs::ConnectOptions;
 use std::time::Duration;
 
 /// The greatest accepted value: one day, in milliseconds.

@@ -1,6 +1,6 @@
 //! The option `--header` (`-H`): adds, replaces or removes a header field of the request.
 
-use super::header_field;
+use super::header_value_parser;
 use super::prelude::*;
 use crate::parsed_args::{ParsedHeaderOption, TextOrFile};
 
@@ -44,7 +44,7 @@ pub(super) fn read_header_option(
     Ok(match TextOrFile::new(value.bytes())? {
         TextOrFile::File(path) => Some(ParsedHeaderOption::File(path)),
         TextOrFile::Text(text) => {
-            let field = header_field::parse(&text, args.global.persona)?;
+            let field = header_value_parser::parse(&text, args.global.persona)?;
             if field.is_none() {
                 args.warn(format!("a {option} value does not look like a header; it is left out"));
             }

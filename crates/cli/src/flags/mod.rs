@@ -14,8 +14,8 @@
 //! assert!(flags::find_short(b'm').is_some());
 //! ```
 
-pub mod compat;
-pub mod curl_help;
+pub mod curl_compat_page;
+pub mod curl_help_categories;
 pub mod unsupported;
 
 mod abstract_unix_socket;
@@ -38,6 +38,7 @@ mod cert_type;
 mod checksum;
 mod ciphers;
 mod clobber;
+mod colon_separated_values;
 mod compressed;
 mod config;
 mod connect_timeout;
@@ -78,6 +79,7 @@ mod extract_bytes;
 mod fail;
 mod fail_early;
 mod fail_with_body;
+mod flag_spec;
 mod follow;
 mod form;
 mod form_escape;
@@ -90,9 +92,8 @@ mod haproxy_clientip;
 mod haproxy_protocol;
 mod head;
 mod header;
-pub(crate) mod header_field;
+pub(crate) mod header_value_parser;
 mod help;
-mod host_port;
 mod hsts;
 mod http0_9;
 mod http1_0;
@@ -233,7 +234,6 @@ mod socks5_gssapi_nec;
 mod socks5_gssapi_service;
 mod socks5_hostname;
 mod sort;
-mod spec;
 mod speed_limit;
 mod speed_time;
 mod split;
@@ -280,7 +280,7 @@ mod with_url;
 mod write_out;
 mod xattr;
 
-pub use spec::{Flag, FlagSpec, FlagSyntax, HelpCategory};
+pub use flag_spec::{Flag, FlagSpec, FlagSyntax, HelpCategory};
 
 /// The imports that the file of each flag needs.
 mod prelude {

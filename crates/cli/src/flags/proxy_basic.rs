@@ -1,6 +1,6 @@
 //! The option `--proxy-basic`: allows Basic authentication with the proxy.
 
-use super::header_field::NONE;
+use super::header_value_parser::NONE;
 use super::prelude::*;
 
 pub(super) struct ProxyBasicFlag;

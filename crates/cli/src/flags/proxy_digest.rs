@@ -1,6 +1,6 @@
 //! The option `--proxy-digest`: allows Digest authentication with the proxy.
 
-use super::header_field::NONE;
+use super::header_value_parser::NONE;
 use super::prelude::*;
 
 pub(super) struct ProxyDigestFlag;

@@ -1,6 +1,6 @@
 //! The option `--range` (`-r`): requests only these bytes of the content.
 
-use super::header_field::refuse_controls;
+use super::header_value_parser::refuse_controls;
 use super::prelude::*;
 
 pub(super) struct RangeFlag;

@@ -1,6 +1,6 @@
 //! The option `--referer` (`-e`): sets the value of the field `Referer`.
 
-use super::header_field::refuse_controls;
+use super::header_value_parser::refuse_controls;
 use super::prelude::*;
 
 pub(super) struct RefererFlag;

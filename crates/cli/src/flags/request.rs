@@ -1,6 +1,6 @@
 //! The option `--request` (`-X`): sets the request method.
 
-use haul_policy::field_syntax::is_token;
+use haul_policy::field_validation::is_token;
 
 use super::prelude::*;
 

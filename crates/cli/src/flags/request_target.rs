@@ -1,6 +1,6 @@
 //! The option `--request-target`: sends this text as the request target.
 
-use super::header_field::refuse_controls;
+use super::header_value_parser::refuse_controls;
 use super::prelude::*;
 
 pub(super) struct RequestTargetFlag;

@@ -1,6 +1,6 @@
 //! The option `--resolve`: sets the addresses of a host, instead of asking DNS.
 
-use super::host_port::{parse_port, split_at_colon};
+use super::colon_separated_values::{parse_port, split_at_colon};
 use super::prelude::*;
 use crate::plan::ResolveArg;
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! The option `--url`: adds a URL, or for the curl persona a list of URLs.
 
 use super::prelude::*;
-use crate::url_list;
+use crate::url_sources;
 
 pub(super) struct UrlFlag;
 
@@ -22,7 +22,7 @@ impl Flag for UrlFlag {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut ParsedArgs) -> Result<(), UsageErrorReason> {
-        let text = url_list::to_text(value.bytes());
+        let text = url_sources::to_text(value.bytes());
         match text.strip_prefix('@') {
             Some("") => return Err(UsageErrorReason::Blank),
             Some(file) => {

@@ -1,6 +1,6 @@
 //! The option `--user` (`-u`): sends this user and password.
 
-use super::header_field::refuse_controls;
+use super::header_value_parser::refuse_controls;
 use super::prelude::*;
 use crate::parsed_args::ParsedUserOption;
 use haul_policy::auth::Credentials;

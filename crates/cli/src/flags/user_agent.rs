@@ -1,6 +1,6 @@
 //! The option `--user-agent` (`-A`): sets the value of the field `User-Agent`.
 
-use super::header_field::refuse_controls;
+use super::header_value_parser::refuse_controls;
 use super::prelude::*;
 
 pub(super) struct UserAgentFlag;

@@ -24,7 +24,7 @@ mod value_scanner;
 
 use std::path::PathBuf;
 
-use crate::flags::header_field::refuse_controls;
+use crate::flags::header_value_parser::refuse_controls;
 use crate::usage_error::UsageErrorReason;
 pub use part_encoder::FormPartEncoder;
 use value_scanner::FormValueScanner;

@@ -66,7 +66,7 @@ The guide is docs/package-managers.md; `haul --help` has the options of haul its
 #[cfg(test)]
 mod tests {
     use super::super::args::FtpArgs;
-    use super::super::fetch_args;
+    use super::super::freebsd_fetch_args;
     use super::*;
 
     /// Returns the option letters with which the lines of a help text begin.
@@ -88,7 +88,7 @@ mod tests {
                 let words = || [format!("-{letter}"), "1".to_owned(), "http://h/".to_owned()].map(Into::into);
                 let parsed = match program {
                     FtpProgram::Ftp => FtpArgs::parse(words()),
-                    FtpProgram::Fetch => fetch_args::parse(words()),
+                    FtpProgram::Fetch => freebsd_fetch_args::parse(words()),
                 };
                 let told = parsed.err().unwrap_or_default();
                 assert!(!told.contains("unknown option"), "{program:?} {letter}: {told}");

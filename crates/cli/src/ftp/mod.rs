@@ -25,9 +25,9 @@
 
 pub mod args;
 mod copy_file;
-pub mod fetch_args;
+pub mod freebsd_fetch_args;
 mod help;
-pub(crate) mod signify_blocks;
+pub(crate) mod signify_block_size;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -41,7 +41,7 @@ use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyEnvironment, ProxyOptions};
 use haul::request::{RequestOptions, SplitDownloadOptions};
 use haul::sink::file::{AppendPosition, FileOptions};
-use haul::sink::naming::directory_of;
+use haul::sink::temporary_and_final_names::directory_of;
 use haul::state::cookie_jar::SharedCookieJar;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
@@ -51,7 +51,7 @@ use rustix::fs::{Access, access};
 
 use crate::agent::fetch::AgentFetcher;
 use crate::agent::local_fetch_sinks::NOT_MODIFIED;
-use crate::file_access::{Stdout, print_error_line};
+use crate::files_and_environment::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FetchOnlyArgs, FtpArgs, FtpOutput};
@@ -104,7 +104,7 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
     }
     let args = match program {
         FtpProgram::Ftp => FtpArgs::parse(words),
-        FtpProgram::Fetch => fetch_args::parse(words),
+        FtpProgram::Fetch => freebsd_fetch_args::parse(words),
     };
     let mut args = match args {
         Ok(args) => args,

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::did_you_mean;
-use crate::flags::{self, FLAGS, Flag, FlagSpec, FlagSyntax, HelpCategory, curl_help};
+use crate::flags::{self, FLAGS, Flag, FlagSpec, FlagSyntax, HelpCategory, curl_help_categories};
 use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
@@ -79,7 +79,7 @@ pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, Us
                 append_formatted(&mut text, format_args!("{subject}: {about}\n"));
                 append_option_list(&mut text, persona, |spec| {
                     spec.category.name() == *subject
-                        || persona.is_curl() && curl_help::is_in_category(subject, spec.long)
+                        || persona.is_curl() && curl_help_categories::is_in_category(subject, spec.long)
                 });
             }
             None => match flag_of(subject) {
@@ -154,7 +154,7 @@ fn is_subject(persona: ProgramPersona, subject: &str, name: &str) -> bool {
 /// has curl's categories.
 fn categories(persona: ProgramPersona) -> BTreeMap<&'static str, &'static str> {
     let ours = HelpCategory::ALL.iter().map(|category| (category.name(), category.about()));
-    ours.chain(curl_help::categories().filter(|_| persona.is_curl())).collect()
+    ours.chain(curl_help_categories::categories().filter(|_| persona.is_curl())).collect()
 }
 
 fn append_categories(text: &mut String, persona: ProgramPersona) {
@@ -195,7 +195,7 @@ fn append_option_list(text: &mut String, persona: ProgramPersona, shown: impl Fn
 /// Returns the names and the short description of an option, as `--help` lists them. The curl
 /// persona lists an option that is on by default as `--no-NAME`, as curl does.
 fn listed_name_and_description(persona: ProgramPersona, spec: &FlagSpec) -> (String, &'static str) {
-    match curl_help::negated_description(spec.long) {
+    match curl_help_categories::negated_description(spec.long) {
         _ if !persona.is_curl() => (spelled_names(spec), spec.help),
         Some(help) => (format!("    --no-{}", spec.long), help),
         None => (spelled_names(spec), spec.help.strip_suffix(" (default)").unwrap_or(spec.help)),

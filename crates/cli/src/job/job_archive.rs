@@ -7,9 +7,9 @@ use std::sync::Arc;
 use haul::Result;
 use rusqlite::{Connection, params};
 
-use super::durability::checkpoint;
 use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
+use super::sync_thread::checkpoint;
 use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 
 /// Records the end of the archive, and the payloads that were added to it, in the job's file.

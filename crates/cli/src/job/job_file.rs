@@ -10,16 +10,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use haul::sink::naming::directory_of;
+use haul::sink::temporary_and_final_names::directory_of;
 use haul::{Error, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use rustix::fs::{Access, FlockOperation, access, flock};
 
-use super::directory_check::check_directory;
+use super::directory_permissions::check_directory;
 use super::job_error::{DatabaseResult, database_error, io_error, job_error};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::url_row::now_ms;
-use super::{command_line, leftover_files, output_file};
+use super::{leftover_files, output_file, stored_command_line};
 use crate::given_option::GivenOption;
 use crate::job_types::ArchivePosition;
 use crate::program_persona;
@@ -103,7 +103,7 @@ impl JobFile {
                     program_persona::VERSION,
                     now_ms() as i64,
                     directory.as_os_str().as_bytes(),
-                    command_line::to_json(command)
+                    stored_command_line::to_json(command)
                 ],
             )?;
             transaction.commit()?;
@@ -328,7 +328,7 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
         Ok(JobSettings {
             // A name need not be UTF-8; SQLite keeps its bytes.
             directory: OsStr::from_bytes(row.get_ref("directory")?.as_bytes()?).into(),
-            command: command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),
+            command: stored_command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),
             total: row.get::<_, Option<i64>>("total")?.map(|total| total as u64),
             output,
             output_start: number(row, "output_start")?,

@@ -14,7 +14,6 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
-use super::durability::{DurableState, Syncer, checkpoint, sync_targets};
 use super::event_queue::EventQueue;
 use super::job_error::{DatabaseResult, database_error, job_error, sync_error};
 use super::job_file::{JobFile, JobSettings, boot_id, check_same_directory};
@@ -23,10 +22,11 @@ use super::list_change_check::{JobInputFile, JobInputFileStates};
 use super::list_copy::{self, CopiedListReader, ListCopier};
 use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
 use super::stage_values::PageValues;
+use super::sync_thread::{DurableState, Syncer, checkpoint, sync_targets};
 use super::url_cursor::UrlCursor;
 use super::url_row::{UrlRow, now_ms};
 use super::writer::{JobEvent, JobShared, JobWriter};
-use super::{command_line, refresh};
+use super::{refresh, stored_command_line};
 use crate::given_option::GivenOption;
 use crate::job_types::ArchivePosition;
 use crate::plan::{JobArgs, UrlGroup, UrlSource};
@@ -221,7 +221,7 @@ impl JobRun {
             let unreadable =
                 |error| Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error);
             let input: Box<dyn Read + Send> = match name {
-                "-" => Box::new(crate::file_access::stdin().map_err(unreadable)?),
+                "-" => Box::new(crate::files_and_environment::stdin().map_err(unreadable)?),
                 name => Box::new(File::open(name).map_err(unreadable)?),
             };
             let copier = ListCopier {
@@ -402,7 +402,7 @@ fn is_disk_full(error: &Error) -> bool {
 /// Refuses a command line that differs from the one that is stored in the job.
 fn check_same_command(file: &JobFile, args: &JobArgs) -> Result<()> {
     let settings = file.settings()?;
-    if let Some(text) = command_line::first_difference(&settings.command, &args.command) {
+    if let Some(text) = stored_command_line::first_difference(&settings.command, &args.command) {
         let text = format!(
             "the job was begun with another command line: {text}; 'haul --job {}' alone goes on with its own, and \
              another file begins another job",

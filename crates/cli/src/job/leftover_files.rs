@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use haul::sink::naming::{TEMPORARY_SUFFIX, directory_of, temporary_prefix};
+use haul::sink::temporary_and_final_names::{TEMPORARY_SUFFIX, directory_of, temporary_prefix};
 use rusqlite::{Connection, params};
 use rustix::process::{Pid, test_kill_process};
 

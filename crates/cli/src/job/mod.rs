@@ -9,9 +9,7 @@
 //! `docs/design/jobs.md` describes what survives a kill, a full disk and a loss of power.
 
 mod command;
-mod command_line;
-mod directory_check;
-mod durability;
+mod directory_permissions;
 mod event_queue;
 mod job_archive;
 mod job_error;
@@ -25,9 +23,11 @@ mod refresh;
 mod report;
 mod schema;
 mod stage_values;
+mod stored_command_line;
+mod sync_thread;
 mod url_cursor;
 mod url_row;
-mod value_lines;
+mod value_line_encoding;
 mod writer;
 
 use std::ffi::{OsStr, OsString};
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use haul::{Error, ErrorKind, Result};
 
-use crate::file_access::SystemFilesAndEnvironment;
+use crate::files_and_environment::SystemFilesAndEnvironment;
 use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
@@ -68,11 +68,11 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
         return Ok(parsed);
     }
     let path = job.file.clone();
-    if command_line::has_only_job_option(&given) || lacks_urls(&parsed) {
+    if stored_command_line::has_only_job_option(&given) || lacks_urls(&parsed) {
         return continue_job(&path, &given, parsed).map_err(JobCommandError::Job);
     }
-    let command = command_line::unchangeable_options(&given);
-    if let Some((option, reason)) = command_line::first_unstorable(&command) {
+    let command = stored_command_line::unchangeable_options(&given);
+    if let Some((option, reason)) = stored_command_line::first_unstorable(&command) {
         let text = match option.name.as_str() {
             crate::given_option::URL => reason.to_owned(),
             name => format!("--{name}: {reason}"),
@@ -93,10 +93,10 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
     }
     let (connection, settings) = job_file::open_to_read(path)?;
     drop(connection);
-    let given = &command_line::with_absolute_files(given).map_err(|error| job_error::io_error(path, error))?;
-    let words = command_line::continued_command_line(&settings.command, given)
+    let given = &stored_command_line::with_absolute_files(given).map_err(|error| job_error::io_error(path, error))?;
+    let words = stored_command_line::continued_command_line(&settings.command, given)
         .map_err(|text| job_error::job_error(path, text))?;
-    if !command_line::has_only_job_option(given) {
+    if !stored_command_line::has_only_job_option(given) {
         // Its relative file names would be those of another directory.
         job_file::check_same_directory(path, &settings, &job_directory(path)?)?;
     }

@@ -24,7 +24,7 @@ use super::job_error::{DatabaseResult, database_error};
 use super::job_run::JobRun;
 use super::schema::{FIRST_LATER_STAGE_ID, NUMBER_BITS};
 use super::url_row::row_id;
-use super::value_lines;
+use super::value_line_encoding;
 use super::writer::JobEvent;
 use crate::job_types::EarlierFetch;
 
@@ -77,7 +77,7 @@ impl PageValues {
             pages.push(StageValues { stage, is_printed, lines: Vec::new() });
             pages.len() - 1
         });
-        value_lines::append(&mut pages[place].lines, value);
+        value_line_encoding::append(&mut pages[place].lines, value);
         (pages[place].lines.len() >= MAX_LINES).then(|| pages.swap_remove(place))
     }
 
@@ -139,7 +139,7 @@ impl StageValueStore for JobRun {
             let bytes = row.get_ref(0).map_err(failed)?.as_bytes().unwrap_or_default();
             match kind {
                 StageValueKind::Queued => value(bytes)?,
-                StageValueKind::Kept | StageValueKind::Printed => value_lines::for_each(bytes, &mut *value)?,
+                StageValueKind::Kept | StageValueKind::Printed => value_line_encoding::for_each(bytes, &mut *value)?,
             }
         }
         Ok(())

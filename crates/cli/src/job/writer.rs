@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A commit writes without a sync. It survives the end of the process. The module
-//! [`durability`](super::durability) syncs once a second.
+//! [`durability`](super::sync_thread) syncs once a second.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 use haul::{Error, ErrorKind};
 use rusqlite::{CachedStatement, Connection, params};
 
-use super::durability::{DurableState, SyncTargets, checkpoint};
 use super::event_queue::EventQueue;
 use super::job_archive;
 use super::job_error::{DatabaseResult, database_error};
 use super::stage_values::{self, StageValues};
+use super::sync_thread::{DurableState, SyncTargets, checkpoint};
 use super::url_row::{self, UrlRow, UrlState};
 use crate::job_types::{ArchiveWithHeldRecords, ArchivedPayload};
 

@@ -5,7 +5,7 @@
 //! assert!(page.starts_with(".TH HAUL 1") && page.contains(r"\fB\-o\fR, \fB\-\-output\fR \fIfile\fR"));
 //! ```
 
-mod markdown;
+mod markdown_to_roff;
 mod other_programs;
 mod roff;
 
@@ -56,7 +56,7 @@ pub fn page() -> String {
 /// Returns the text of the page `haul-recipes.7`, which is made from the guide `docs/recipes.md`.
 pub fn recipes(guide: &str) -> String {
     let mut text = title_line("haul-recipes", "7", "whole jobs in one or two commands");
-    text.push_str(&markdown::to_roff(guide));
+    text.push_str(&markdown_to_roff::to_roff(guide));
     text.push_str(".SH SEE ALSO\n.BR haul (1)\n");
     text
 }

@@ -6,7 +6,7 @@
 //! made them ambiguous. A config file (`-K`) is read as if its lines stood on the command line.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse};
+//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
@@ -24,17 +24,17 @@ use std::path::Path;
 
 use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
 use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};
-use crate::file_access::FilesAndEnvironment;
+use crate::files_and_environment::FilesAndEnvironment;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::given_option::{GivenOption, URL};
 use crate::parsed_args::{InfoOption, ParsedArgs};
 use crate::program_persona::ProgramPersona;
 use crate::secret_arguments::{self, SecretArgumentPart};
-use crate::url_list;
+use crate::url_sources;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
-mod stdin_config;
+mod stdin_config_end;
 
 /// Parses the command line with the haul persona. The arguments do not include the program's name.
 pub fn parse<I>(args: I, files: &mut dyn FilesAndEnvironment) -> Result<ParsedArgs, UsageError>
@@ -178,7 +178,7 @@ impl CommandLineParser<'_> {
         // curl shows the argument itself, as if it were an option.
         let is_curl = self.args.global.persona.is_curl();
         let place = || ArgPosition::Option(if is_curl { printable(written) } else { "--url".to_owned() });
-        let url = &*url_list::to_text(written);
+        let url = &*url_sources::to_text(written);
         if url.is_empty() && self.args.global.persona.is_curl() {
             return Err(UsageError::new(place(), UsageErrorReason::Blank));
         }
@@ -209,8 +209,8 @@ impl CommandLineParser<'_> {
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
-            if let Some(url) = url_list::url_in_line(&line) {
-                self.args.group().urls.push_listed(&url_list::to_text(url));
+            if let Some(url) = url_sources::url_in_line(&line) {
+                self.args.group().urls.push_listed(&url_sources::to_text(url));
             }
             line.clear();
         }
@@ -459,7 +459,7 @@ impl CommandLineParser<'_> {
                     self.args.help_first.push(subject);
                 }
             }
-            if self.args.info.is_some() || (is_stdin && stdin_config::config_takes_stdin(&entry)) {
+            if self.args.info.is_some() || (is_stdin && stdin_config_end::config_takes_stdin(&entry)) {
                 break;
             }
         }

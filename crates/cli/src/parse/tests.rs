@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::parsed_args::{InfoOption, TextOrFile};
 use crate::plan::{ContinueAt, OutputArg, StatsFormat};
-use crate::url_list::UrlSource;
+use crate::url_sources::UrlSource;
 use haul::net::tls::TlsVersion;
 
 #[derive(Default)]

@@ -6,7 +6,7 @@
 //! [`crate::run`] uses only the plan.
 //!
 //! ```
-//! use haul_cli::{file_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::OutputArg};
+//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::OutputArg};
 //!
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
@@ -19,19 +19,19 @@
 
 mod allowed_protocols;
 mod auth;
-mod body;
+mod body_args;
 mod client_certificate;
 mod job;
 mod keepalive;
-mod output;
-mod proxy;
+mod output_args;
+mod proxy_args;
 mod record_input_args;
 mod record_output;
-mod request;
+mod request_args;
 mod state_files;
-mod trace;
-mod transfer;
-mod upload;
+mod trace_args;
+mod transfer_args;
+mod upload_args;
 mod value_template;
 mod warc;
 
@@ -42,33 +42,33 @@ use std::time::Duration;
 
 use haul::pagination::Pagination;
 use haul_policy::file_url::is_file_url;
-use haul_policy::output_name::{has_url_part, placeholder_names};
+use haul_policy::output_name_placeholders::{has_url_part, placeholder_names};
 use haul_policy::shard::Shard;
 use haul_policy::url_template::UrlTemplate;
 
 use crate::extracted_value_name::ValueName;
 use crate::program_persona::ProgramPersona;
-use output::has_placeholder;
+use output_args::has_placeholder;
 
 pub use crate::agent::AgentOptionValues;
 pub use crate::checksum::ChecksumArg;
-pub use crate::url_list::{UrlSource, UrlSources};
+pub use crate::url_sources::{UrlSource, UrlSources};
 pub use crate::write_out::WriteOut;
 pub use allowed_protocols::AllowedProtocols;
 pub use auth::{AuthArgs, NegotiateArgs, NetrcArg, Secret};
-pub use body::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
+pub use body_args::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use job::JobArgs;
 pub use keepalive::KeepaliveArgs;
-pub use output::{ExistingFilePolicy, OutputArg, PAGE_PLACEHOLDER};
-pub use proxy::{ProxyArgs, ProxyChoice};
+pub use output_args::{ExistingFilePolicy, OutputArg, PAGE_PLACEHOLDER};
+pub use proxy_args::{ProxyArgs, ProxyChoice};
 pub use record_input_args::RecordInputArgs;
 pub use record_output::{RecordOutputArgs, RecordOutputFormat};
-pub use request::{ContinueAt, HeaderArg, RequestArgs, TimeCond};
+pub use request_args::{ContinueAt, HeaderArg, RequestArgs, TimeCond};
 pub use state_files::{CookieArgs, StateFileArg};
-pub use trace::{TraceArgs, TraceFormat};
-pub use transfer::{EchArgs, HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
-pub use upload::{UploadArg, append_query, name_upload};
+pub use trace_args::{TraceArgs, TraceFormat};
+pub use transfer_args::{EchArgs, HttpVersion, ResolveArg, RunSize, TlsArgs, TransferArgs};
+pub use upload_args::{UploadArg, append_query, name_upload};
 pub use value_template::{PlaceholderEncoding, PlaceholderSyntax, ValueTemplate};
 pub use warc::WarcArgs;
 

@@ -9,7 +9,7 @@
 //! assert_eq!(body.fill(b"a\"b"), br#"{"name": "a\"b", "id": "a\"b"}"#);
 //! ```
 
-use haul_policy::output_name::placeholder;
+use haul_policy::output_name_placeholders::placeholder;
 use haul_policy::urlencode;
 
 /// The placeholder that is replaced by a value that `--extract` found.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haul_policy::auth::Credentials;
-use haul_policy::field_syntax::{is_token, is_value};
+use haul_policy::field_validation::{is_token, is_value};
 use haul_policy::urlencode;
 use serde_json::value::RawValue;
 

@@ -14,7 +14,7 @@
 //! or an event loop.
 
 pub(crate) mod engine_options;
-mod joined_groups;
+mod parallel_groups;
 pub(crate) mod report;
 pub(crate) mod transfers;
 
@@ -33,7 +33,7 @@ use haul::request::TotalRateLimit;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
-use crate::file_access::print_error_line;
+use crate::files_and_environment::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use crate::program_persona::ProgramPersona;
@@ -41,8 +41,8 @@ use crate::run::engine_options::output_options::NULL_DEVICE;
 use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{OutputBesideProgress, ProgressReporter};
-use report::reported_group::UrlGroupRef;
 use report::reporter::{SharedByUrlGroups, UrlGroupReporter};
+use report::url_group_ref::UrlGroupRef;
 use report::{error_message, statistics};
 use transfers::reserved_output_names::ReservedOutputNames;
 use transfers::signals::BlockedSignals;
@@ -94,7 +94,7 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut exit_code = 0;
     let mut begin = 0;
     while begin < plan.operations.len() {
-        let groups = begin..begin + joined_groups::count_joinable(&plan.global, &plan.operations[begin..]);
+        let groups = begin..begin + parallel_groups::count_joinable(&plan.global, &plan.operations[begin..]);
         begin = groups.end;
         let operation = &plan.operations[groups.start];
         progress.operation_begins(terminal_output(&plan, &plan.operations[groups.clone()]), operation.stages.len());

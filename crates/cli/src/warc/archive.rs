@@ -13,10 +13,10 @@ use super::archive_file::{ArchiveFile, check_new};
 use super::digest::Sha1Digest;
 use super::exchange::WarcExchange;
 use super::file_name::ArchiveName;
-use super::held_records::UncommittedRecords;
 use super::payload_dedup::RememberedPayloads;
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType};
 use super::recorded_message::{EncodedRecords, RecordingResources};
+use super::uncommitted_records::UncommittedRecords;
 use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
 use crate::plan::WarcArgs;
 

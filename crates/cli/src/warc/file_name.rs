@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use haul::sink::naming::directory_of;
+use haul::sink::temporary_and_final_names::directory_of;
 
 /// The minimum number of digits in the name of a numbered file.
 const DIGITS: usize = 5;

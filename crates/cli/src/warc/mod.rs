@@ -30,11 +30,11 @@ pub mod digest;
 mod exchange;
 pub mod file_name;
 pub mod gzip_member;
-mod held_records;
 mod memory_budget;
 pub mod payload_dedup;
 pub mod record_head;
 mod recorded_message;
 pub mod strip_credentials;
+mod uncommitted_records;
 
 pub use archive::WarcArchive;

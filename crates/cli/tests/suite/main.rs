@@ -27,16 +27,17 @@ mod curl_compat_uploads;
 mod curl_compat_urls;
 mod curl_compat_write_out;
 mod curl_scripts;
+mod descriptor_limit;
 mod differential;
 mod dns;
-mod doctor;
+mod doctor_report;
 mod encrypted_client_hello;
 mod error_messages;
 mod events;
 mod extraction;
 mod failures;
 mod file_urls;
-mod guide_blocks;
+mod guide_block_coverage;
 mod guides;
 mod heads_and_write_out;
 mod http2;
@@ -46,9 +47,9 @@ mod http3;
 #[cfg(feature = "http3")]
 mod http3_servers;
 #[cfg(feature = "job")]
-mod job_directory;
+mod job_directory_permissions;
 #[cfg(feature = "job")]
-mod job_faults;
+mod job_disk_faults;
 #[cfg(feature = "job")]
 mod job_kills;
 #[cfg(feature = "job")]
@@ -65,11 +66,9 @@ mod job_stages;
 mod job_warc;
 #[cfg(feature = "job")]
 mod jobs;
+mod jsonl_input;
 mod jsonl_output;
-mod large_download;
-mod list_output;
 mod local_security;
-mod many_hosts;
 mod message_signatures;
 mod name_templates;
 mod negotiate;
@@ -83,26 +82,27 @@ mod pagination;
 mod parallel_groups;
 mod pinning_and_revocation;
 mod proxy_servers;
-mod record_input;
 mod redirects;
 mod request_bodies;
-mod resource_costs;
 mod retries;
 mod run_limits;
 mod selection;
 mod servers;
 mod shards;
-mod shell_recipes;
 mod single_and_multiple_urls;
+mod split_and_resumed_downloads;
 mod state_files;
 mod stats;
+mod syscall_and_instruction_counts;
 mod system_faults;
 mod table_input;
 mod terminal_pictures;
 mod terminal_sessions;
+mod url_list_output;
 mod value_output;
 mod verbose;
 mod wall_clock;
 #[cfg(feature = "warc")]
 mod warc;
+mod xargs_and_config_recipes;
 mod zero_copy;

@@ -7,7 +7,7 @@ use crate::servers;
 use std::fs;
 
 use common::{CommandOutput, HAUL, haul, program, run};
-use servers::apache::ApacheServer;
+use servers::apache_server::ApacheServer;
 use servers::compare_with_curl::{both, both_with, text};
 use servers::proxies::{ProxyServer, SquidAuth};
 

@@ -4,7 +4,7 @@
 use crate::common;
 use crate::servers;
 
-use servers::apache::{ApacheServer, LOGIN};
+use servers::apache_server::{ApacheServer, LOGIN};
 use servers::compare_with_curl::{both, text};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {

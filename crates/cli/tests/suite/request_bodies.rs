@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use common::CommandOutput;
-use servers::apache::ApacheServer;
+use servers::apache_server::ApacheServer;
 use servers::compare_with_curl::{both, both_with, text};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::thread;
 
 use common::{CommandOutput, HAUL, RunningCommand, haul, list, run_haul};
-use servers::apache::ApacheServer;
+use servers::apache_server::ApacheServer;
 use servers::compare_with_curl::{both, both_with, text};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {

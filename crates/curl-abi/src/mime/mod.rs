@@ -8,17 +8,17 @@
 //! A form owns its parts. A part owns the form that is its content. Freeing the outer form frees
 //! the inner forms.
 
-mod content;
 mod encoder;
-mod form_copy;
+mod form_content;
+mod form_copy_for_transfer;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-pub(crate) use content::form_content;
 pub(crate) use encoder::PartEncoder;
-pub(crate) use form_copy::{CopiedPartContent, FormCopy, MimeCopy, MimePartCopy};
+pub(crate) use form_content::form_content;
+pub(crate) use form_copy_for_transfer::{CopiedPartContent, FormCopy, MimeCopy, MimePartCopy};
 
 use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};

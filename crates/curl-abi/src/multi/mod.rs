@@ -12,13 +12,13 @@
 //! the queues and calls the callbacks, in libcurl's order. A full queue stops the engine's reads.
 
 mod engine;
-mod events;
-mod notifier;
 mod socket_callbacks;
 mod state;
 mod transfer;
+mod transfer_event_queue;
 mod upload;
 pub mod wait;
+mod wakeup_descriptor;
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::engine::MultiEngine;
-use super::notifier::WakeupDescriptor;
 use super::transfer::{MultiTransfer, PROGRESS_TICK};
+use super::wakeup_descriptor::WakeupDescriptor;
 use super::{MULTIS, locked};
 use crate::codes::{
     CURLM_ADDED_ALREADY, CURLM_BAD_EASY_HANDLE, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_RECURSIVE_API_CALL, CURLMcode,
@@ -301,7 +301,7 @@ impl Multi {
                 });
                 // The outcome of a removed handle is dropped.
                 if let Some(transfer) = transfer {
-                    transfer.set_outcome(finished.into_parts::<super::events::QueueSink>().0);
+                    transfer.set_outcome(finished.into_parts::<super::transfer_event_queue::QueueSink>().0);
                 }
             }
         }

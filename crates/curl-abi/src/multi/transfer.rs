@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul::body::trailers::Trailers;
+use haul::body::request_trailers::Trailers;
 use haul::body::upload::RequestBody;
 use haul::buffer_pool::Chunk;
 use haul::request::RequestOverrides;
@@ -11,9 +11,9 @@ use haul::transfer::TransferOutcome;
 use haul::{ErrorKind, Request, RequestOptions, Target};
 
 use super::engine::MultiEngine;
-use super::events::{QueueSink, QueueingObserver, TransferEvent, TransferEventQueue};
-use super::notifier::WakeupDescriptor;
+use super::transfer_event_queue::{QueueSink, QueueingObserver, TransferEvent, TransferEventQueue};
 use super::upload::{UploadQueue, UploadStream};
+use super::wakeup_descriptor::WakeupDescriptor;
 use crate::codes::CURLcode;
 use crate::easy::Easy;
 use crate::handles::lock;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
-use super::events::TransferEventQueue;
+use super::transfer_event_queue::TransferEventQueue;
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
 use crate::handles::lock;
 use crate::transfer::content::{ContentRead, ContentSource};

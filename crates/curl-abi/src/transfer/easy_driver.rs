@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haul::body::trailers::Trailers;
+use haul::body::request_trailers::Trailers;
 use haul::body::upload::{BodyPiece, RepeatableSource, RequestBody};
 use haul::buffer_pool::BufferLease;
 use haul::interrupt::InterruptCallback;

@@ -27,8 +27,8 @@ mod completion_queue;
 pub(crate) mod executor;
 mod fetch_all;
 mod memory_budget;
-mod notifier;
-mod task_waker;
+mod program_task_wakers;
+mod results_descriptor;
 
 use std::any::Any;
 use std::io;

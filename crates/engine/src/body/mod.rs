@@ -28,10 +28,10 @@ mod coding_decoders;
 pub mod decoder_memory;
 pub mod delivery;
 mod expansion_guard;
+pub mod request_trailers;
 #[cfg(test)]
 mod tests;
 pub mod text;
-pub mod trailers;
 pub mod upload;
 pub(crate) mod utf8_conversion;
 
@@ -41,7 +41,7 @@ use coding_decoders::CodingDecoder;
 use expansion_guard::ExpansionGuard;
 
 use haul_policy::range::content_range;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use crate::{Error, ErrorKind, Result};
 

@@ -18,7 +18,7 @@
 //! ([`super::zero_copy`]) and a slow body is noticed early ([`super::rcvlowat`]). It also waits in
 //! `poll` for the response to a large upload, which may begin before the upload has ended.
 
-mod opening;
+mod open_connection;
 
 use std::io;
 use std::time::Instant;
@@ -33,7 +33,7 @@ use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitOutcome, SplitRateMonitor};
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferOutcome, TransferStep};
 use crate::{Error, ErrorKind, Result};
-use opening::open_connection_for;
+use open_connection::open_connection_for;
 
 /// A waker that wakes nothing: without an event loop, the sink itself blocks until it has room.
 const NO_WAKER: ConnectionWaker<'static> = ConnectionWaker { wake: None, token: 0 };
@@ -224,7 +224,7 @@ impl BlockingTransfer {
         match after {
             TransferStep::Done(result) => Some(finish_transfer(client, transfer, result)),
             TransferStep::Again(wait) => {
-                let at = (!wait.is_zero()).then(|| crate::clock::add_saturating(Instant::now(), wait));
+                let at = (!wait.is_zero()).then(|| crate::time_conversions::add_saturating(Instant::now(), wait));
                 self.state = BlockingState::Next(transfer, from, at);
                 None
             }

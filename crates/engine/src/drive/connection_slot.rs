@@ -20,12 +20,12 @@ use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::Result;
 use crate::buffer_pool::Buffer;
 use crate::client::Client;
-use crate::clock;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{HttpsLookupStatus, LookupStatus};
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]
 use crate::request::RequestOptions;
+use crate::time_conversions;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
@@ -108,7 +108,7 @@ impl ConnectionSlot {
         transfer.facts.enter_phase(TransferPhase::Resolve, now);
         let options = transfer.options();
         let connect_timeout = options.connect.timeout;
-        let opens_by = clock::add_saturating(now, connect_timeout);
+        let opens_by = time_conversions::add_saturating(now, connect_timeout);
         let connecting = Connecting::new(Arc::clone(&key), options, transfer.address_index(), opens_by);
         Self {
             waiting_deadline: transfer.deadline(),
@@ -298,12 +298,12 @@ impl ConnectionSlot {
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let own = match &self.state {
             ConnectionState::Open(connection) => {
-                let read = clock::earliest(connection.low_water_timeout(), connection.resumes_at());
-                clock::earliest(connection.next_timeout(), read)
+                let read = time_conversions::earliest(connection.low_water_timeout(), connection.resumes_at());
+                time_conversions::earliest(connection.next_timeout(), read)
             }
             ConnectionState::Connecting(connecting) => Some(connecting.next_timeout()),
         };
-        clock::earliest(own, self.waiting_deadline)
+        time_conversions::earliest(own, self.waiting_deadline)
     }
 
     /// Continues to open the connection, as far as possible without waiting.

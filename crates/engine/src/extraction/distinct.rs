@@ -14,7 +14,7 @@ use std::{
 
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::sort::{SortedValues, Sorter};
+use super::external_sort::{SortedValues, Sorter};
 use crate::Result;
 
 /// The result of [`Distinct::push`] for a value.

@@ -26,31 +26,31 @@ mod class_run_matcher;
 #[cfg(feature = "select")]
 mod css;
 mod distinct;
-mod extract;
+mod external_sort;
 #[cfg(feature = "select")]
 mod html;
 #[cfg(feature = "select")]
 mod json;
-mod lookahead;
 mod match_finder;
 mod page_search;
 mod pattern_shape;
 mod prefilter;
-mod query_charset;
-mod sort;
+mod regex_search;
+#[cfg(feature = "select")]
+mod selected_value_regexes;
+mod settled_matches;
 mod spill;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "select")]
-mod value_filter;
+mod url_query_encoding;
 
 #[cfg(feature = "select")]
 pub use css::CssQuery;
 pub use distinct::{Distinct, DistinctOverflowValues, DistinctResult};
-pub use extract::{ExtractRegexes, Extractor};
+pub use external_sort::{SortedValues, Sorter};
 #[cfg(feature = "select")]
 pub use json::JsonPathQuery;
 #[cfg(feature = "select")]
 pub(crate) use json::{ParseFailure, with_first};
 pub use page_search::{OnValue, PageInfo, PageQuery, PageSearch};
-pub use sort::{SortedValues, Sorter};
+pub use regex_search::{ExtractRegexes, Extractor};

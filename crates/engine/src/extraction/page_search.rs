@@ -26,14 +26,14 @@ use encoding_rs::{Encoding, UTF_8};
 use haul_policy::page_reference::{PageBase, ResolvedPageLink};
 use haul_policy::target::Target;
 
-use super::extract::{ExtractRegexes, Extractor};
-use super::query_charset::with_encoded_query;
+use super::regex_search::{ExtractRegexes, Extractor};
+use super::url_query_encoding::with_encoded_query;
 #[cfg(feature = "select")]
 use super::{
     css::CssQuery,
     html::{HtmlQueries, HtmlSearch},
     json::{JsonPathQuery, JsonQueries, JsonSearch},
-    value_filter::ValueFilter,
+    selected_value_regexes::ValueFilter,
 };
 use crate::Result;
 use crate::body::utf8_conversion::Utf8ConvertingReader;

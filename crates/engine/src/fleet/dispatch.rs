@@ -33,9 +33,9 @@ use super::stage_output_sinks::StageEndValues;
 use super::stage_value_store::{StageValueStore, UnfinishedTransferIterator};
 use super::start_rate::StartLimits;
 use super::{FleetOptions, FleetStage};
-use crate::clock;
 use crate::drive::retry_waiting::MAX_WAITING_RETRIES;
 use crate::ignore_poison::IgnorePoison;
+use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
@@ -311,7 +311,7 @@ impl Dispatcher {
     pub(super) fn next(&self, now: Instant, view: &DispatcherStages<'_>) -> Result<Option<(HostId, NewJobOrRetry)>> {
         let mut state = self.lock();
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
-        state.queue.end_expired_pauses(clock::to_monotonic_time(now));
+        state.queue.end_expired_pauses(time_conversions::to_monotonic_time(now));
         let mut target = QUEUE_TARGET;
         loop {
             self.fill_queue(&mut state, target, view)?;
@@ -320,7 +320,8 @@ impl Dispatcher {
             }
             let Some(permission) = self.start_permission(&state, view) else { return Ok(None) };
             let StartPermission { below, beyond_caps } = permission;
-            if let Some((host, _, waiting)) = state.queue.next_below(below, clock::to_monotonic_time(now), beyond_caps)
+            if let Some((host, _, waiting)) =
+                state.queue.next_below(below, time_conversions::to_monotonic_time(now), beyond_caps)
             {
                 self.limits.on_start(&mut state.queue, host, now);
                 state.held_since = None;
@@ -349,7 +350,7 @@ impl Dispatcher {
         let found = match self.start_permission(&state, view) {
             Some(_) if self.limits.earliest_start(now).is_some() => None,
             Some(StartPermission { below, beyond_caps }) => {
-                state.queue.next_for_below(host, below, clock::to_monotonic_time(now), beyond_caps)
+                state.queue.next_for_below(host, below, time_conversions::to_monotonic_time(now), beyond_caps)
             }
             None => None,
         };
@@ -372,8 +373,10 @@ impl Dispatcher {
         }
         let FleetJob { stage, slot: body_slot, .. } = state.running[key].job;
         let priority = self.retry_priority(stage, body_slot);
-        let is_added =
-            state.queue.push_delayed(slot, clock::to_monotonic_time(until), priority, QueuedJob::Retry(key)).is_ok();
+        let is_added = state
+            .queue
+            .push_delayed(slot, time_conversions::to_monotonic_time(until), priority, QueuedJob::Retry(key))
+            .is_ok();
         state.retrying[stage] += usize::from(is_added);
         is_added
     }
@@ -421,7 +424,7 @@ impl Dispatcher {
     /// Otherwise, workers would wake up again and again for a pause that has ended.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
-        let time = clock::to_monotonic_time(now);
+        let time = time_conversions::to_monotonic_time(now);
         let wakeup = match (self.start_permission(&state, view), self.limits.earliest_start(now)) {
             (None, _) => state.queue.next_due(time),
             (Some(_), Some(at)) => return Some(at),
@@ -429,7 +432,7 @@ impl Dispatcher {
         };
         // Later than `now`: otherwise the queue has just been filled.
         let fills = state.held_since.map(|since| since + READ_FURTHER_AFTER).filter(|at| *at > now);
-        [wakeup.map(clock::to_instant), fills].into_iter().flatten().min()
+        [wakeup.map(time_conversions::to_instant), fills].into_iter().flatten().min()
     }
 
     /// Removes and returns an invalid job, so that it is reported as failed. Returns `None` if

@@ -38,7 +38,7 @@ pub struct FleetJob {
     pub page: u64,
     /// The destination of the body. After the transfer, its path is the final path of the file,
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
-    /// [`ClobberMode::Number`](crate::sink::naming::ClobberMode::Number)).
+    /// [`ClobberMode::Number`](crate::sink::temporary_and_final_names::ClobberMode::Number)).
     pub destination: BodyDestination,
     /// The method of this request, if its [`PerItemRequestOptions`](super::PerItemRequestOptions) sets one; otherwise
     /// `None`.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use super::fleet_item::FleetItem;
 use crate::ignore_poison::IgnorePoison;
-use crate::{Error, ErrorKind, Result, spawn_thread};
+use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked};
 
 /// An iterator over the items of a fleet. An item that cannot be read is an `Err`, and is reported
 /// as a failed transfer.
@@ -92,7 +92,7 @@ impl ReadAheadItemSource {
         let counter = Arc::clone(&ahead);
         // The thread is not joined: a read that never returns must not keep the program from
         // ending.
-        spawn_thread::start("haul-input", move || {
+        spawn_with_signals_blocked::start("haul-input", move || {
             if catch_unwind(AssertUnwindSafe(|| send_items(items, &sender, &counter, &waker))).is_err() {
                 // The panic message is printed. A list that ends early must not look complete.
                 let _ = sender.send(Err(Error::new(ErrorKind::Read, "reading the list panicked")));

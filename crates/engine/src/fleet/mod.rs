@@ -33,9 +33,9 @@ mod ordered_window_sink;
 mod output_observer;
 mod page_destination;
 mod progress_rule;
-mod record;
+mod record_sink;
 mod repeated_stage_sink;
-mod run;
+mod running_fleet;
 mod stage_output_sinks;
 mod stage_value_store;
 mod start_rate;
@@ -56,7 +56,7 @@ pub use fleet_job::{BodyDestination, FleetJob};
 pub use item_source::FleetItems;
 pub use output_observer::OutputObserver;
 pub use page_destination::PageDestination;
-pub use record::{RecordContent, RecordContentSink, RecordOptions, RecordPieces, WholeOrPiecewiseText};
+pub use record_sink::{RecordContent, RecordContentSink, RecordOptions, RecordPieces, WholeOrPiecewiseText};
 pub use stage_value_store::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
@@ -289,7 +289,7 @@ impl Fleet {
             connects_at_once: options.connects_at_once,
         };
         let caps = QueueCaps { total: options.parallel.max(1), per_host };
-        let run = run::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
+        let run = running_fleet::FleetRun::new(stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Scheduler> = run.clone();
         worker::run(client, &supply, workers)?;
         run.finish()

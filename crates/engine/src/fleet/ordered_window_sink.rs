@@ -9,8 +9,8 @@ use haul_policy::secrets::without_userinfo;
 use super::ordered_window::OrderedWindow;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
+use crate::sink::extracted_values::{ExtractedValues, ValueInputOrder};
 use crate::sink::file::FileSink;
-use crate::sink::match_list::{ExtractedValues, ValueInputOrder};
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 
 /// A sink that puts a body into its slot of a window.

@@ -19,7 +19,7 @@ use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::sink::match_list::ExtractedValues;
+use crate::sink::extracted_values::ExtractedValues;
 
 /// A sink that outputs each new URL, and keeps it for the next repetition of its stage.
 pub(super) struct LevelSink {

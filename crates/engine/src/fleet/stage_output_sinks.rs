@@ -23,7 +23,7 @@ use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, SortedValues, Sorter};
 use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
-use crate::sink::match_list::ExtractedValues;
+use crate::sink::extracted_values::ExtractedValues;
 
 /// Makes the windows of all stages. The last window is made first, because each stage's sink needs
 /// the next stage's window.

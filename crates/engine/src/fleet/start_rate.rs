@@ -7,9 +7,9 @@ use haul_policy::queue::{HostId, JobQueue};
 use haul_policy::rate::{HostSchedules, StartSchedule};
 use haul_policy::target::Origin;
 
-use crate::clock;
 use crate::ignore_poison::IgnorePoison;
 use crate::request::TotalRateLimit;
+use crate::time_conversions;
 
 /// A maximum rate at which transfers start. Clones share the limit, so that it can apply to several
 /// fleets together.
@@ -42,21 +42,21 @@ impl StartRate {
     /// now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
-        self.lock().next_start().map(clock::to_instant).filter(|next| *next > now)
+        self.lock().next_start().map(time_conversions::to_instant).filter(|next| *next > now)
     }
 
     /// Records that a transfer has started at the time `now`.
     pub fn record_start(&self, now: Instant) {
-        self.lock().record_start(clock::to_monotonic_time(now), self.interval);
+        self.lock().record_start(time_conversions::to_monotonic_time(now), self.interval);
     }
 
     /// Waits until a transfer may start, and records its start.
     pub fn wait(&self) {
         let mut schedule = self.lock();
         let now = Instant::now();
-        let begins = schedule.next_start().map_or(now, |next| clock::to_instant(next).max(now));
+        let begins = schedule.next_start().map_or(now, |next| time_conversions::to_instant(next).max(now));
         std::thread::sleep(begins.saturating_duration_since(now));
-        schedule.record_start(clock::to_monotonic_time(begins), self.interval);
+        schedule.record_start(time_conversions::to_monotonic_time(begins), self.interval);
     }
 
     fn lock(&self) -> MutexGuard<'_, StartSchedule> {
@@ -96,13 +96,13 @@ impl HostStartRate {
     /// may start now.
     #[must_use]
     pub fn wait_until(&self, host: &Origin, now: Instant) -> Option<Instant> {
-        self.lock().next_start(host).map(clock::to_instant).filter(|next| *next > now)
+        self.lock().next_start(host).map(time_conversions::to_instant).filter(|next| *next > now)
     }
 
     /// Records that a transfer to this host has started. Returns the time when the next transfer to
     /// the host may start.
     pub fn record_start(&self, host: &Origin, now: Instant) -> Instant {
-        clock::to_instant(self.lock().record_start(host, clock::to_monotonic_time(now)))
+        time_conversions::to_instant(self.lock().record_start(host, time_conversions::to_monotonic_time(now)))
     }
 
     /// Waits until a transfer to this host may start, and records its start.
@@ -143,7 +143,7 @@ impl StartLimits {
         }
         if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host)) {
             let next = each_host.record_start(origin, now);
-            queue.hold_host_until(host, clock::to_monotonic_time(next));
+            queue.hold_host_until(host, time_conversions::to_monotonic_time(next));
         }
     }
 
@@ -153,7 +153,7 @@ impl StartLimits {
         if let (Some(each_host), Some(origin)) = (&self.each_host, queue.host_key(host))
             && let Some(next) = each_host.wait_until(origin, now)
         {
-            queue.hold_host_until(host, clock::to_monotonic_time(next));
+            queue.hold_host_until(host, time_conversions::to_monotonic_time(next));
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::clock;
+use crate::time_conversions;
 
 /// The addresses that were not attempted yet, and the time of the next attempt.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl AttemptOrder {
 
     /// Records that an attempt has begun. The next attempt begins after a delay.
     pub(super) fn on_attempt_begun(&mut self, now: Instant) {
-        self.next_at = clock::add_saturating(now, self.delay);
+        self.next_at = time_conversions::add_saturating(now, self.delay);
     }
 
     /// Puts an address back at the front of the list, because it could not be attempted now.

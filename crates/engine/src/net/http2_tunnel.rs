@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use haul_proto::h2::{self, H2Event, H2Machine, RequestId};
 
-use crate::clock;
+use crate::time_conversions;
 
 /// The flow-control window for bytes from the proxy. The window takes no memory of this process:
 /// unread bytes stay in the socket, and the window is extended when the reader consumes bytes.
@@ -63,7 +63,7 @@ impl Http2Tunnel {
     /// # Errors
     /// The proxy reset the stream, or violated the protocol.
     pub(super) fn receive(&mut self, input: &mut [u8]) -> io::Result<TunnelEvent> {
-        let step = self.conn.step(clock::to_timestamp(Instant::now()), input).map_err(io::Error::other)?;
+        let step = self.conn.step(time_conversions::to_timestamp(Instant::now()), input).map_err(io::Error::other)?;
         let taken = match step.event {
             H2Event::NeedInput => TunnelEvent::Nothing,
             H2Event::Body { id, range } if id == self.id => TunnelEvent::Bytes(step.consumed, range),
@@ -81,7 +81,7 @@ impl Http2Tunnel {
 
     /// Extends the flow-control window by `n` bytes, which the reader has consumed.
     pub(super) fn release_window(&mut self, n: usize) {
-        self.conn.release(clock::to_timestamp(Instant::now()), self.id, n as u64);
+        self.conn.release(time_conversions::to_timestamp(Instant::now()), self.id, n as u64);
     }
 
     /// Queues all of `bytes` for sending. Queues nothing if too many bytes wait for the proxy's

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use rustix::net::SocketAddrUnix;
 use socket2::SockRef;
 
-use super::connect::ConnectOptions;
+use super::happy_eyeballs::ConnectOptions;
 use super::socket::Socket;
 use crate::{Error, ErrorKind, Result};
 

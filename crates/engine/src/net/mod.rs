@@ -10,13 +10,13 @@
 //! are not part of this module.
 
 mod attempt_order;
-pub mod connect;
 pub(crate) mod connecting;
 pub(crate) mod connection_info;
 pub(crate) mod descriptor_budget;
 pub mod dns;
+pub mod happy_eyeballs;
 mod http2_tunnel;
-pub(crate) mod https_record_discovery;
+pub(crate) mod http3_discovery_by_dns;
 mod lingering_close;
 pub mod local_address;
 pub mod pool;
@@ -25,7 +25,7 @@ pub mod proxy;
 pub(crate) mod quic;
 pub(crate) mod recv_budget;
 pub mod socket;
+mod socket_or_proxy_tls;
 pub mod stream;
 pub mod tcp_info;
 pub mod tls;
-mod transport;

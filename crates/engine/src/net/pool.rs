@@ -22,12 +22,12 @@ use haul_proto::h1::H1Deviations;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
-use super::connect::ConnectOptions;
 use super::dns::AddressFamily;
+use super::happy_eyeballs::ConnectOptions;
 use super::proxy::{ProxyHop, ProxyRoute};
 use super::tls::{SessionKey, TlsOptions};
 use crate::ignore_poison::IgnorePoison;
-use crate::recency::RecencyList;
+use crate::lru::RecencyList;
 use crate::state::auth::NegotiateOptions;
 
 /// The key of a pooled connection: every setting that two requests must share to use the same

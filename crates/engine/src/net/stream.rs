@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::http2_tunnel::Http2Tunnel;
 use super::lingering_close;
 use super::socket::Socket;
+use super::socket_or_proxy_tls::{SocketOrProxyTls, TlsLayer};
 use super::tls::{HandshakeStatus, NegotiatedSession, TlsConnection};
-use super::transport::{SocketOrProxyTls, TlsLayer};
 use crate::transfer_facts::TlsFacts;
 use crate::{Error, ErrorKind, Result, fork};
 

@@ -23,7 +23,7 @@
 #[cfg(feature = "select")]
 mod html_page;
 #[cfg(feature = "select")]
-mod json_page;
+mod json_page_content;
 mod page_observer;
 #[cfg(test)]
 mod tests;
@@ -34,12 +34,12 @@ use haul_policy::pagination::{
 };
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
-use haul_proto::head::ResponseHead;
 use haul_proto::link_header::{Link, parse_links};
+use haul_proto::response_head::ResponseHead;
 #[cfg(feature = "select")]
 use html_page::HtmlPageQuery;
 #[cfg(feature = "select")]
-use json_page::JsonPageQuery;
+use json_page_content::JsonPageQuery;
 pub(crate) use page_observer::{PageFindings, PageObserver};
 
 use crate::extraction::PageInfo;

@@ -9,7 +9,7 @@ use super::Pagination;
 #[cfg(feature = "select")]
 use super::html_page::NextPageSearch;
 #[cfg(feature = "select")]
-use super::json_page::{MAX_PAGE, ReceivedJsonPage};
+use super::json_page_content::{MAX_PAGE, ReceivedJsonPage};
 use crate::Result;
 use crate::extraction::PageInfo;
 

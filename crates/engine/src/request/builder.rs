@@ -7,15 +7,15 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_core::Stream;
-use haul_policy::field_syntax::{is_token, is_value};
+use haul_policy::field_validation::{is_token, is_value};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Target, TargetError};
 
-use super::form::MultipartForm;
+use super::multipart_form::MultipartForm;
 use super::name_value_pairs::{self, NameValuePair};
 use super::{RequestOptions, RequestOverrides, method};
-use crate::body::trailers::Trailers;
+use crate::body::request_trailers::Trailers;
 use crate::body::upload::{LengthCheckedStream, RequestBody};
 use crate::response::{Response, ResponseFuture};
 use crate::state::cookie_jar::SharedCookieJar;

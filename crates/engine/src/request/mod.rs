@@ -13,7 +13,7 @@ mod builder;
 mod connection_key;
 mod curl_compat;
 mod debug;
-mod form;
+mod multipart_form;
 mod name_value_pairs;
 
 use std::borrow::Cow;
@@ -32,19 +32,19 @@ pub use haul_proto::h1::H1Deviations;
 pub use crate::transfer::TotalRateLimit;
 pub use builder::{Request, RequestBuilder, basic_authorization};
 pub use curl_compat::CurlCompat;
-pub use form::MultipartForm;
+pub use multipart_form::MultipartForm;
 pub use name_value_pairs::NameValuePair;
 
 pub use haul_policy::http3::Http3Policy;
 
 use crate::ResponseHead;
 use crate::body::DecodeLimits;
-use crate::body::trailers::Trailers;
+use crate::body::request_trailers::Trailers;
 use crate::body::upload::RequestBody;
 use crate::exchange_record::ExchangeRecorder;
 use crate::interrupt::InterruptCallback;
-use crate::net::connect::ConnectOptions;
 use crate::net::dns::AddressFamily;
+use crate::net::happy_eyeballs::ConnectOptions;
 use crate::net::proxy::ProxyOptions;
 use crate::net::tls::TlsOptions;
 use crate::state::alt_svc::AltSvcCache;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use haul_policy::target::Target;
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::response_head::{Fields, ResponseHead};
 
 use super::charset::{self, charset};
 use super::missing_head_error;

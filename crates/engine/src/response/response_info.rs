@@ -1,7 +1,7 @@
 //! The metadata of a response.
 
 use haul_policy::target::Target;
-use haul_proto::head::{Fields, ProtocolVersion, ResponseHead};
+use haul_proto::response_head::{Fields, ProtocolVersion, ResponseHead};
 
 #[cfg(doc)]
 use crate::ErrorKind;

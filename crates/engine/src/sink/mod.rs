@@ -13,19 +13,19 @@
 //! | [`checksum`] | any sink, with its content verified against a checksum |
 //! | [`memory`] | bodies that the program wants as bytes |
 //!
-//! [`naming`] names complete files, [`partial`] keeps files that a later run can complete, and
+//! [`temporary_and_final_names`] names complete files, [`partial`] keeps files that a later run can complete, and
 //! [`pipe_capacity`] sets the capacity of pipes.
 
 mod boot_id;
 pub mod checksum;
 pub mod descriptor_writer;
+pub mod extracted_values;
 pub mod file;
-pub mod match_list;
 pub mod memory;
-pub mod naming;
 pub(crate) mod null_device;
 pub mod partial;
 pub mod pipe_capacity;
+pub mod temporary_and_final_names;
 
 use std::any::Any;
 use std::io::{self, IoSlice};
@@ -35,14 +35,14 @@ use std::time::Instant;
 
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use crate::buffer_pool::BufferLease;
 use crate::fleet::RecordContent;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
-use match_list::ExtractedValues;
+use extracted_values::ExtractedValues;
 
 /// The handle by which a sink wakes the driver of its transfer, once the sink accepts bytes again.
 pub trait TransferWaker: Send + Sync {

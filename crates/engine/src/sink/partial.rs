@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use haul_policy::range::byte_ranges::ByteRangeSet;
+use haul_policy::range::byte_range_set::ByteRangeSet;
 use haul_policy::range::checkpoint::{self, Checkpoint, SLOT_SIZE};
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;

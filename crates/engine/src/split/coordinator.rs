@@ -12,21 +12,21 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
-use haul_policy::range::byte_ranges::ByteRangeSet;
+use haul_policy::range::byte_range_set::ByteRangeSet;
 use haul_policy::range::part_tracker::{ClaimedPart, PartOrder, PartTracker};
-use haul_policy::range::split_planner::SplitPlanner;
+use haul_policy::range::split_connection_count::SplitPlanner;
 
 use super::SplitOutcome;
 use super::sinks::{FilePartSink, OrderedPartSink};
 use super::state::{FirstConnectionUse, FirstStream, PartFailures, PartInFlight, ReceivedTotals, SplitState};
 use crate::body::delivery::BodyDelivery;
-use crate::clock;
 use crate::drive::idle_cores::idle_time;
 use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, Sink};
+use crate::time_conversions;
 use crate::transfer::{FirstStreamEnd, SplittableBody, Transfer};
 use crate::{Error, ErrorKind, ProtocolVersion, Result};
 
@@ -128,7 +128,7 @@ impl SplitCoordinator {
         }
         if !state.is_proved {
             state.is_proved = true;
-            state.splitter.on_first_part(clock::to_monotonic_time(Instant::now()));
+            state.splitter.on_first_part(time_conversions::to_monotonic_time(Instant::now()));
             self.first_end.make_final();
         }
     }
@@ -202,7 +202,7 @@ impl SplitCoordinator {
         let first_count = usize::from(state.first.transfer.is_none());
         let delivering = first_count + state.delivering_parts();
         let wanted = state.splitter.wanted_connections(
-            clock::to_monotonic_time(now),
+            time_conversions::to_monotonic_time(now),
             state.received.total,
             delivering,
             idle_time,
@@ -425,12 +425,12 @@ impl Scheduler for SplitCoordinator {
             state.outcome.get_or_insert(SplitOutcome::Done(Err(error)));
             return Some(now);
         }
-        let silent_at = clock::add_saturating(state.received.last_at, MAX_SILENCE);
+        let silent_at = time_conversions::add_saturating(state.received.last_at, MAX_SILENCE);
         if silent_at <= now {
             state.outcome.get_or_insert(SplitOutcome::ContinueAlone);
             return Some(now);
         }
-        let decision = state.splitter.next_timeout().map(clock::to_instant);
+        let decision = state.splitter.next_timeout().map(time_conversions::to_instant);
         let pause = state.failures.paused_until.filter(|&at| at > now);
         [decision, pause, state.speed.next_check(), Some(silent_at)].into_iter().flatten().min()
     }

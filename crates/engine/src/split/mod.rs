@@ -19,15 +19,15 @@ mod state;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::range::split_planner::{FirstStreamSample, SplitPlanner};
+use haul_policy::range::split_connection_count::{FirstStreamSample, SplitPlanner};
 
 use crate::Result;
 use crate::client::Client;
-use crate::clock;
 use crate::drive::connection::HttpConnection;
 use crate::drive::idle_cores::idle_time;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::request::SplitDownloadOptions;
+use crate::time_conversions;
 use crate::transfer::{SplittableBody, Transfer};
 use coordinator::SplitCoordinator;
 
@@ -58,7 +58,7 @@ impl SplitRateMonitor {
                     None => {}
                     Some(None) => *self = Self::Disabled,
                     Some(Some(body)) => {
-                        let splitter = SplitPlanner::new(split.connections, clock::to_monotonic_time(now));
+                        let splitter = SplitPlanner::new(split.connections, time_conversions::to_monotonic_time(now));
                         *self = Self::Measuring(Box::new((splitter, body)));
                     }
                 }
@@ -66,7 +66,7 @@ impl SplitRateMonitor {
             }
             Self::Measuring(measured) => {
                 let sample = FirstStreamSample {
-                    now: clock::to_monotonic_time(now),
+                    now: time_conversions::to_monotonic_time(now),
                     received: link.front_transfer().map_or(0, |transfer| transfer.facts.body_bytes),
                     remaining: link.remaining(),
                     waited: link.waited(),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use haul_policy::range::part_tracker::PartTracker;
-use haul_policy::range::split_planner::SplitPlanner;
+use haul_policy::range::split_connection_count::SplitPlanner;
 
 use super::SplitOutcome;
 use crate::Result;

@@ -21,10 +21,10 @@ use haul_policy::alt_svc as policy;
 pub use haul_policy::alt_svc::{AlpnProtocol, AlternativeService};
 use haul_policy::http3::QuicEndpoint;
 use haul_policy::target::Target;
-use haul_proto::head::ProtocolVersion;
+use haul_proto::response_head::ProtocolVersion;
 
 use super::shared_store::{SharedStore, file_store};
-use crate::clock;
+use crate::time_conversions;
 
 /// A store of alternative services. Clones share its contents.
 pub type AltSvcCache = SharedStore<policy::AltSvcStore>;
@@ -42,7 +42,7 @@ impl AltSvcCache {
     /// with this HTTP version.
     pub fn store_field_by_version(&self, target: &Target, version: ProtocolVersion, field: &[u8]) {
         let source = source_protocol(version);
-        self.lock().on_field(target, source, field, clock::unix_now());
+        self.lock().on_field(target, source, field, time_conversions::unix_now());
     }
 
     /// Returns the alternative service to use for a request to `target`. Its protocol is one of
@@ -55,7 +55,7 @@ impl AltSvcCache {
             AlpnProtocol::H2 => offers(b"h2"),
             AlpnProtocol::H3 => false,
         };
-        self.lock().find(target, clock::unix_now(), speaks).cloned()
+        self.lock().find(target, time_conversions::unix_now(), speaks).cloned()
     }
 
     /// Returns the HTTP/3 endpoints of `target`, the preferred one first.

@@ -23,7 +23,7 @@ pub use haul_policy::cookie::CookieFileConventions;
 
 use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
-use crate::{Result, clock};
+use crate::{Result, time_conversions};
 
 /// The maximum number of Set-Cookie fields that are stored from one response, as in curl. Further
 /// fields are ignored.
@@ -68,7 +68,7 @@ impl SharedCookieJar {
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<usize> {
-        let read = netscape::read(&locked_file::read(path.as_ref())?, clock::unix_now());
+        let read = netscape::read(&locked_file::read(path.as_ref())?, time_conversions::unix_now());
         self.write().load(read.cookies);
         Ok(read.refused)
     }
@@ -100,7 +100,7 @@ impl SharedCookieJar {
     /// Adds the cookies in a text with the format of a cookie file, like
     /// [`SharedCookieJar::import_of`]. Returns the number of lines that are not valid cookies.
     pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
-        let read = netscape::read_for_host(text, clock::unix_now(), host);
+        let read = netscape::read_for_host(text, time_conversions::unix_now(), host);
         let mut jar = self.write();
         for cookie in read.cookies {
             jar.insert(cookie);
@@ -132,7 +132,7 @@ impl SharedCookieJar {
         let _saving = self.0.saving.lock().ignore_poison();
         let (changes, style) = self.with(|jar| (jar.changes(), jar.style()));
         locked_file::update(path.as_ref(), deadline, |text| {
-            let now = clock::unix_now();
+            let now = time_conversions::unix_now();
             let mut file = cookie::CookieStore::with_style(style);
             file.load(netscape::read(text, now).cookies);
             changes.apply_to(&mut file);
@@ -149,7 +149,7 @@ impl SharedCookieJar {
     /// The errors of [`SharedCookieJar::save_by`].
     pub fn replace_by(&self, path: impl AsRef<Path>, deadline: Option<Instant>) -> Result<()> {
         let _saving = self.0.saving.lock().ignore_poison();
-        let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, clock::unix_now())));
+        let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, time_conversions::unix_now())));
         locked_file::update(path.as_ref(), deadline, |_| text.clone())?;
         self.write().mark_saved(&changes);
         Ok(())
@@ -158,7 +158,7 @@ impl SharedCookieJar {
     /// Returns all cookies of the jar as the text of a Netscape cookie file.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
-        netscape::write(&self.read(), clock::unix_now())
+        netscape::write(&self.read(), time_conversions::unix_now())
     }
 
     /// Removes the session cookies, which are cookies without an expiry time (`-j`).
@@ -174,7 +174,7 @@ impl SharedCookieJar {
         if fields.peek().is_none() {
             return 0;
         }
-        let (now, mut jar) = (clock::unix_now(), self.write());
+        let (now, mut jar) = (time_conversions::unix_now(), self.write());
         fields.filter(|field| jar.set(target, field, now).is_err()).count()
     }
 
@@ -182,7 +182,7 @@ impl SharedCookieJar {
     /// has no cookie for it.
     #[must_use]
     pub fn cookie_for(&self, target: &Target) -> Option<Vec<u8>> {
-        self.read().cookie_for(target, clock::unix_now())
+        self.read().cookie_for(target, time_conversions::unix_now())
     }
 
     /// Calls `look` with the cookies, and returns its result.

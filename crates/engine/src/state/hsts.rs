@@ -15,7 +15,7 @@ use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
 use super::shared_store::{SharedStore, file_store};
-use crate::clock;
+use crate::time_conversions;
 
 /// A store of hosts that must be reached over TLS. Clones share its contents. It contains at most
 /// [`policy::MAX_HOSTS`] hosts.
@@ -26,13 +26,13 @@ file_store!(policy::HstsStore);
 impl HstsCache {
     /// Stores the Strict-Transport-Security field of a response from `target`.
     pub fn store_field(&self, target: &Target, field: &[u8]) {
-        self.lock().on_field(target, field, clock::unix_now());
+        self.lock().on_field(target, field, time_conversions::unix_now());
     }
 
     /// Returns the https target to use instead of `target`. Returns `None` if `target` is not an
     /// http target, or if its host need not be reached over TLS.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
-        self.lock().to_https_target(target, clock::unix_now())
+        self.lock().to_https_target(target, time_conversions::unix_now())
     }
 }

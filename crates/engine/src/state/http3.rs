@@ -27,8 +27,8 @@ use haul_policy::http3::{Http3Choice, Http3Failure, Http3FailureHistory, Http3Po
 use haul_policy::target::{Scheme, Target};
 
 use super::alt_svc::AltSvcCache;
-use crate::clock;
 use crate::ignore_poison::IgnorePoison;
+use crate::time_conversions;
 
 /// The maximum number of origins whose HTTPS records are kept. When it is exceeded, all records are
 /// dropped.
@@ -98,13 +98,13 @@ impl Http3Cache {
                 offered.extend_from_slice(endpoints);
             }
         }
-        state.memory.choose(policy, own, offered, clock::to_monotonic_time(now))
+        state.memory.choose(policy, own, offered, time_conversions::to_monotonic_time(now))
     }
 
     /// Stores the HTTP/3 alternatives in `field`, an Alt-Svc field of a response from `target`.
     pub(crate) fn store_alt_svc(&self, target: &Target, source: AlpnProtocol, field: &[u8]) {
         let mut state = self.lock();
-        state.alternatives.on_field(target, source, field, clock::unix_now());
+        state.alternatives.on_field(target, source, field, time_conversions::unix_now());
         let has_any = endpoints(&state.alternatives, target).next().is_some();
         drop(state);
         if has_any {
@@ -145,7 +145,7 @@ impl Http3Cache {
 
     /// Records that a QUIC connection to the endpoint failed.
     pub(crate) fn on_failed(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint, failure: Http3Failure) {
-        self.lock().memory.on_failed(origin, endpoint, failure, clock::to_monotonic_time(Instant::now()));
+        self.lock().memory.on_failed(origin, endpoint, failure, time_conversions::to_monotonic_time(Instant::now()));
     }
 
     fn lock(&self) -> MutexGuard<'_, Http3State> {
@@ -167,7 +167,7 @@ pub(crate) fn origin(target: &Target) -> QuicEndpoint {
 /// Returns the HTTP/3 endpoints among the alternatives of a target, the preferred one first.
 pub(super) fn endpoints(store: &AltSvcStore, target: &Target) -> impl Iterator<Item = QuicEndpoint> {
     let is_https = target.scheme() == Scheme::Https;
-    let all = store.alternatives(target, clock::unix_now());
+    let all = store.alternatives(target, time_conversions::unix_now());
     all.filter(move |other| is_https && other.protocol == AlpnProtocol::H3)
         .map(|other| QuicEndpoint::new(&other.host, other.port))
 }

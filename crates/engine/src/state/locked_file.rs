@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::sink::naming::prevents_replacement;
+use crate::sink::temporary_and_final_names::prevents_replacement;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of bytes that are read from a file of cookies, HSTS or Alt-Svc. Because of

@@ -10,7 +10,7 @@ use haul_policy::cookie::CookieFileConventions;
 
 use super::locked_file;
 use crate::ignore_poison::IgnorePoison;
-use crate::{Result, clock};
+use crate::{Result, time_conversions};
 
 /// A store that can be loaded from a text file and saved to it, such as the HSTS store.
 pub trait PersistentStore: Default {
@@ -64,7 +64,7 @@ impl<T: PersistentStore> SharedStore<T> {
     /// [`ErrorKind::Read`](crate::ErrorKind::Read) if the file cannot be read.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<()> {
         let text = locked_file::read(path.as_ref())?;
-        self.lock().load(&String::from_utf8_lossy(&text), clock::unix_now());
+        self.lock().load(&String::from_utf8_lossy(&text), time_conversions::unix_now());
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl<T: PersistentStore> SharedStore<T> {
         // The store is locked until the file is written: if that fails, no change may be lost.
         // These files are small.
         locked_file::update(path.as_ref(), deadline, |text| {
-            let now = clock::unix_now();
+            let now = time_conversions::unix_now();
             let mut file = T::default();
             file.load(&String::from_utf8_lossy(text), now);
             known.apply_changes_to(&mut file);

@@ -11,14 +11,14 @@ use haul_policy::auth::{
 };
 use haul_policy::redirect::SecretHandling;
 use haul_policy::target::Target;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use super::Transfer;
 use super::negotiate::TransferNegotiateState;
 use super::request_fields::{CallerFields, FieldLine, is_hop_by_hop, is_host};
-use super::state::BodyDisposition;
-use crate::clock;
+use super::resettable_state::BodyDisposition;
 use crate::state::auth::{AuthorizationInputs, NetrcFileUse, SentAuthScheme};
+use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of challenges that are answered for one target. A further challenge is
@@ -181,7 +181,7 @@ impl Transfer {
                 Some(body) if body.length() != Some(0) => body.bytes(),
                 _ => Some(&b""[..]),
             },
-            unix: clock::unix_now(),
+            unix: time_conversions::unix_now(),
         };
         scheme.sign(credentials, &request).map(Some).map_err(credentials_error)
     }
@@ -209,7 +209,7 @@ impl Transfer {
             host: own_host.unwrap_or(authority.as_bytes()),
             fields: given,
             content: None,
-            unix: clock::unix_now(),
+            unix: time_conversions::unix_now(),
         };
         let unsigned =
             |error: MessageSignatureError| Error::with_source(ErrorKind::Setup, "the request cannot be signed", error);

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use haul_policy::http3::{Http3Failure, Http3Policy, QuicEndpoint};
 
 use super::Transfer;
-use super::retry::ExchangeFailurePoint;
+use super::end_of_exchange::ExchangeFailurePoint;
 #[cfg(feature = "http3")]
-use super::state::BodyDisposition;
+use super::resettable_state::BodyDisposition;
 use crate::RequestOptions;
 use crate::net::pool::ConnectionKey;
 use crate::net::proxy::ProxyRoute;

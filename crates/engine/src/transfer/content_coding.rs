@@ -1,6 +1,6 @@
 //! The content codings of a transfer. Decides whether compressed content is requested and decoded.
 
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use super::Transfer;
 use crate::body::is_decodable;

@@ -2,10 +2,10 @@
 //! (Continue), and whether it can be sent again.
 
 use haul_proto::h1::BodyLength;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use super::Transfer;
-use super::state::BodyDisposition;
+use super::resettable_state::BodyDisposition;
 use crate::body::upload::rate_limited::RateLimitedUpload;
 use crate::body::upload::{BodyUpload, RequestBody};
 use crate::{Error, ErrorKind};

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use haul_proto::h1::BodyFraming;
 
-use super::state::BodyDisposition;
+use super::resettable_state::BodyDisposition;
 use super::{ReceiveCredit, Transfer};
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;

@@ -16,7 +16,7 @@
 use haul_policy::range::content_range;
 use haul_policy::range::validator::{Validator, ValidatorMatch};
 use haul_proto::h1::BodyFraming;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use crate::request::{RequestOptions, WantedContentRange};
 use crate::sink::ExistingPartialContent;

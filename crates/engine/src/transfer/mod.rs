@@ -42,18 +42,18 @@ mod content_coding;
 mod content_framing_and_expect;
 mod delivery;
 mod delivery_range;
-mod end_offset;
-mod host_load;
+mod end_of_exchange;
+mod first_stream_end;
+mod host_overload;
+mod misattributed_response;
 mod negotiate;
 mod rate_speed_and_stall_limits;
 mod request_fields;
+mod resettable_state;
 mod response;
-mod retract_response;
-mod retry;
-mod send;
+mod response_state_and_redirect;
+mod send_request;
 mod split_part;
-mod state;
-mod state_from_response;
 mod target_state;
 mod trace;
 mod wire_record;
@@ -63,7 +63,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
 use haul_policy::target::Target;
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::response_head::{Fields, ResponseHead};
 
 use crate::Error;
 use crate::body::delivery::BodyDelivery;
@@ -74,21 +74,21 @@ use connection_route::ConnectionRoute;
 use content_framing_and_expect::ExpectContinueState;
 use delivery_range::DeliveryRange;
 use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
-use split_part::SplitRole;
-use state::{
+use resettable_state::{
     AttemptCountsAndDeadline, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldSetter, RangeState,
     RedirectHistory, ResponseDecisions, ResumeState,
 };
+use split_part::SplitRole;
 use target_state::TargetState;
 use wire_record::WireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
-pub(crate) use end_offset::FirstStreamEnd;
+pub use end_of_exchange::{ExchangeFailurePoint, TransferStep};
+pub(crate) use first_stream_end::FirstStreamEnd;
 pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
+pub use resettable_state::SchedulingKey;
 pub(crate) use response::bad_status;
-pub use retry::{ExchangeFailurePoint, TransferStep};
 pub(crate) use split_part::{SplitTotalSpeedLimit, SplittableBody};
-pub use state::SchedulingKey;
 
 /// The maximum number of times that a transfer starts from the beginning because the content
 /// changed, or because the server does not support ranges correctly.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use haul_policy::auth::{AllowedAuthSchemes, RequestCredentials};
 use haul_policy::auth::{AuthScheme, ChosenAuthScheme, choose_scheme, parse_challenges};
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use super::Transfer;
-use super::state::BodyDisposition;
+use super::resettable_state::BodyDisposition;
 use crate::net::proxy::{ProxyAuthScheme, ProxyHop, ProxyRoute};
 use crate::state::auth::{NegotiateError, Negotiation, SentAuthScheme, missing_token_error};
 use crate::trace::TraceEvent;

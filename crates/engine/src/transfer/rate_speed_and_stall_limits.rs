@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use haul_policy::rate::{SharedBucket, TokenBucket};
 use haul_policy::speed::{SpeedVerdict, SpeedWatch};
 
-use crate::clock;
 use crate::ignore_poison::IgnorePoison;
 use crate::request::{RequestOptions, SpeedLimit, StallLimit};
+use crate::time_conversions;
 use crate::{Error, ErrorKind};
 
 /// A rate limit, in bytes of content per second, shared by all transfers whose options contain this
@@ -38,7 +38,8 @@ impl TotalRateLimit {
     /// Makes a limit of this number of bytes per second; 0 counts as 1.
     #[must_use]
     pub fn new(bytes_per_second: u64) -> Self {
-        let bucket = || Mutex::new(SharedBucket::new(bytes_per_second, clock::to_monotonic_time(Instant::now())));
+        let bucket =
+            || Mutex::new(SharedBucket::new(bytes_per_second, time_conversions::to_monotonic_time(Instant::now())));
         Self(Arc::new(TotalBuckets { rate: bytes_per_second, received: bucket(), sent: bucket() }))
     }
 
@@ -53,7 +54,9 @@ impl TotalRateLimit {
     /// now.
     #[must_use]
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
-        self.lock_receive_bucket().debt_until(clock::to_monotonic_time(now)).map(clock::to_instant)
+        self.lock_receive_bucket()
+            .debt_until(time_conversions::to_monotonic_time(now))
+            .map(time_conversions::to_instant)
     }
 
     pub(crate) fn lock_receive_bucket(&self) -> MutexGuard<'_, SharedBucket> {
@@ -145,7 +148,7 @@ struct MinSpeed {
 impl MinSpeed {
     fn new(limit: SpeedLimit, now: Instant) -> Self {
         Self {
-            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::to_monotonic_time(now)),
+            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, time_conversions::to_monotonic_time(now)),
             next_check: now,
             is_paused: false,
             text: format!(
@@ -170,8 +173,9 @@ pub enum ReceiveCredit {
 
 impl RateSpeedAndStallLimits {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
-        let rate =
-            options.limit_rate.map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, clock::to_monotonic_time(now)))));
+        let rate = options
+            .limit_rate
+            .map(|rate| Arc::new(Mutex::new(TokenBucket::new(rate, time_conversions::to_monotonic_time(now)))));
         let mut limits = Self { rate, ..Self::default() };
         limits.add(options.limit_rate_total.as_ref(), options.stall);
         limits
@@ -243,12 +247,12 @@ impl RateSpeedAndStallLimits {
     /// Returns the number of bytes that may be received now under the maximum rate. The result is
     /// at most `credit`, the number of bytes that the sink accepts.
     pub(super) fn allow(&mut self, credit: u64, now: Instant) -> ReceiveCredit {
-        let time = || clock::to_monotonic_time(now);
+        let time = || time_conversions::to_monotonic_time(now);
         let allowed = match &self.rate {
             Some(bucket) if credit > 0 => {
                 let (mut bucket, time) = (bucket.lock().ignore_poison(), time());
                 match bucket.available(time) {
-                    0 => ReceiveCredit::Until(clock::to_instant(bucket.ready_at(time, credit))),
+                    0 => ReceiveCredit::Until(time_conversions::to_instant(bucket.ready_at(time, credit))),
                     tokens => ReceiveCredit::Bytes(credit.min(tokens)),
                 }
             }
@@ -259,7 +263,7 @@ impl RateSpeedAndStallLimits {
             (Some(total), ReceiveCredit::Bytes(credit)) => {
                 match total.lock_receive_bucket().request_bytes(credit, time()) {
                     Ok(bytes) => ReceiveCredit::Bytes(bytes),
-                    Err(turn) => ReceiveCredit::Until(clock::to_instant(turn)),
+                    Err(turn) => ReceiveCredit::Until(time_conversions::to_instant(turn)),
                 }
             }
             (_, allowed) => allowed,
@@ -273,13 +277,13 @@ impl RateSpeedAndStallLimits {
     /// wait for the rate limit of all transfers, which would otherwise have no effect on small
     /// bodies.
     pub(super) fn allow_with_head(&mut self, mut credit: u64, now: Instant) -> ReceiveCredit {
-        let time = || clock::to_monotonic_time(now);
+        let time = || time_conversions::to_monotonic_time(now);
         if let Some(total) = &self.total {
             let asked = total.lock_receive_bucket().request_bytes(credit.max(1), time());
             self.set_paused(asked.is_err(), now);
             match asked {
                 Ok(bytes) => credit = credit.min(bytes),
-                Err(turn) => return ReceiveCredit::Until(clock::to_instant(turn)),
+                Err(turn) => return ReceiveCredit::Until(time_conversions::to_instant(turn)),
             }
         }
         if let Some(bucket) = &self.rate {
@@ -297,7 +301,7 @@ impl RateSpeedAndStallLimits {
         }
         if let Some(min_speed) = self.min_speed.as_mut().filter(|min_speed| min_speed.is_paused != paused) {
             min_speed.is_paused = paused;
-            let time = clock::to_monotonic_time(now);
+            let time = time_conversions::to_monotonic_time(now);
             if paused { min_speed.watch.on_pause(time) } else { min_speed.watch.on_resume(time) }
         }
     }
@@ -323,7 +327,10 @@ impl RateSpeedAndStallLimits {
     /// Returns the time at which [`RateSpeedAndStallLimits::check`] must be called next. Returns `None` if
     /// there is no limit to check.
     pub(super) fn next_check(&self) -> Option<Instant> {
-        clock::earliest(self.min_speed.as_ref().map(|min_speed| min_speed.next_check), self.silence_deadline())
+        time_conversions::earliest(
+            self.min_speed.as_ref().map(|min_speed| min_speed.next_check),
+            self.silence_deadline(),
+        )
     }
 
     /// Returns the time at which the server will have been silent for too long. Returns `None` if
@@ -366,11 +373,11 @@ impl RateSpeedAndStallLimits {
             return Some(Error::new(ErrorKind::Timeout, format!("the server {what} for {limit:?}")));
         }
         let min_speed = self.min_speed.as_mut().filter(|min_speed| min_speed.next_check <= now)?;
-        let time = clock::to_monotonic_time(now);
+        let time = time_conversions::to_monotonic_time(now);
         min_speed.watch.set_received_bytes(time, bytes);
         match min_speed.watch.check(time) {
             SpeedVerdict::Fine { next_look } => {
-                min_speed.next_check = clock::to_instant(next_look);
+                min_speed.next_check = time_conversions::to_instant(next_look);
                 None
             }
             SpeedVerdict::TooSlow => Some(Error::new(ErrorKind::Timeout, min_speed.text.clone())),

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use haul_policy::retry::{self, AttemptOutcome as Trouble};
 use haul_proto::h1::BodyFraming;
-use haul_proto::head::{ProtocolVersion, ResponseHead};
+use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use super::delivery_range::{DeliveryRange, RangeVerdict, contradicts};
-use super::host_load::OverloadRefusal;
-use super::state::BodyDisposition;
+use super::host_overload::OverloadRefusal;
+use super::resettable_state::BodyDisposition;
 use super::{MAX_KEPT_HEAD_BYTES, MAX_RESTARTS, Transfer};
-use crate::clock;
 use crate::error::ErrorStage;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;
 use crate::sink::ResponseForSink;
+use crate::time_conversions;
 use crate::trace::{Milestone, TraceEvent};
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
@@ -307,7 +307,8 @@ impl Transfer {
     /// Returns `None` if the body is delivered nevertheless.
     fn on_bad_status(&mut self, head: &ResponseHead, options: &RequestOptions) -> Option<BodyDisposition> {
         let status = head.status();
-        let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
+        let retry_after =
+            head.get("retry-after").and_then(|value| retry::parse_retry_after(value, time_conversions::unix_now()));
         // If no status is a failure, only a transient status is a reason for a retry.
         let is_reason = options.fail || retry::is_transient_status(status);
         let delay = self.retry_delay(Trouble::Status(status), retry_after);

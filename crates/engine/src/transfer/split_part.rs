@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use haul_policy::range::validator::Validator;
 use haul_policy::retry::RetryRules;
 use haul_policy::target::Scheme;
-use haul_proto::head::ProtocolVersion;
+use haul_proto::response_head::ProtocolVersion;
 
 use super::Transfer;
 use super::delivery_range::DeliveryRange;
-use super::end_offset::FirstStreamEnd;
+use super::first_stream_end::FirstStreamEnd;
 use super::rate_speed_and_stall_limits::RateSpeedAndStallLimits;
-use super::state::{BodyDisposition, ResumeState};
+use super::resettable_state::{BodyDisposition, ResumeState};
 use crate::Result;
 use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::BufferLease;

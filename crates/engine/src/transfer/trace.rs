@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use haul_policy::retry::AttemptOutcome as Trouble;
 use haul_policy::terminal_text::escape_for_terminal;
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::response_head::{Fields, ResponseHead};
 
-use super::state::BodyDisposition;
+use super::resettable_state::BodyDisposition;
 use super::{MAX_KEPT_HEAD_BYTES, Transfer};
 use crate::net::connection_info::ConnectionInfo;
 use crate::trace::{Milestone, TraceEvent};

@@ -1,8 +1,8 @@
 //! The record of the exchange in progress ([`crate::exchange_record`]). Without a recorder, each
 //! call only makes one comparison.
 
-use haul_proto::head::{ProtocolVersion, ResponseHead};
 use haul_proto::request::{RequestHead, to_http1_text};
+use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use super::Transfer;
 use crate::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart, TruncationReason};

@@ -15,14 +15,14 @@
 //! Not included: the body, the extracted values, the output file and the `id`, which only the
 //! program knows.
 
-mod json_writer;
+mod json_object_writer;
 
-use haul_proto::head::{ProtocolVersion, ResponseHead};
+use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use crate::Error;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
-use json_writer::JsonObjectWriter;
+use json_object_writer::JsonObjectWriter;
 
 /// The data about a finished transfer that its record contains. The URLs must not contain a user
 /// name or password.

@@ -16,7 +16,7 @@ use haul::buffer_pool::BufferLease;
 use haul::fleet::{
     BodyDestination, Fleet, FleetItem, FleetItems, FleetJob, FleetOptions, FleetStage, FleetSummary, TransferReporter,
 };
-use haul::net::connect::ConnectOptions;
+use haul::net::happy_eyeballs::ConnectOptions;
 use haul::net::proxy::{Proxy, ProxyOptions};
 use haul::net::tls::TlsOptions;
 use haul::sink::Sink;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{http2_origin, start_origin, trusting_ca, with_time_limit};
-use haul::body::trailers::Trailers;
+use haul::body::request_trailers::Trailers;
 use haul::interrupt::InterruptCallback;
 use haul::net::pool::PoolLimits;
 use haul::request::MultipartForm;

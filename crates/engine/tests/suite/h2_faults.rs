@@ -2,7 +2,7 @@
 //! bodies resume at the exact byte, and other streams continue.
 
 use crate::common;
-use crate::support::http2;
+use crate::support::http2_replies;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use common::{
     DRIVERS, TEST_TIMEOUT, one_thread, retrying, run, single_stage, trusting_ca, with_h2_alpn, with_prior_knowledge,
 };
 use haul::{Client, ErrorKind, ProtocolVersion, RequestOptions};
-use http2::{
+use http2_replies::{
     CANCEL, ENHANCE_YOUR_CALM, HTTP_1_1_REQUIRED, INTERNAL_ERROR, MAX_CONCURRENT_STREAMS, REFUSED_STREAM, answer,
     answer_all, body, defaults, send_from,
 };

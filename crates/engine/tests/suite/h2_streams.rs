@@ -2,7 +2,7 @@
 //! affected.
 
 use crate::common;
-use crate::support::http2;
+use crate::support::http2_replies;
 
 use std::io;
 use std::thread;
@@ -15,7 +15,7 @@ use haul::Client;
 use haul::fleet::{BodyDestination, FleetItem, FleetOptions};
 use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
-use http2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
+use http2_replies::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
 use testkit::frames::{
     Frame, H2Peer, H2ScriptConnection, data, headers, headers_open, ping, rst, settings, settings_ack,
 };

@@ -13,9 +13,8 @@ mod alt_svc;
 mod api_async;
 mod api_errors;
 mod api_response;
-mod api_uploads;
 mod body_model;
-mod body_prefix;
+mod body_prefix_and_rest;
 mod content_decoding;
 mod curl_compat;
 mod dns;
@@ -25,12 +24,12 @@ mod failures;
 mod file_uploads;
 mod fleet_concurrency;
 mod fleet_failures;
+mod fleet_file_checksums;
 mod fleet_model;
 mod fleet_order;
 #[cfg(feature = "select")]
 mod fleet_pagination;
 mod fleet_pipelining;
-mod fleet_records;
 mod fleet_retries;
 mod fleet_silent_hosts;
 mod fleet_stages;
@@ -49,18 +48,16 @@ mod h3_choice;
 #[cfg(feature = "http3")]
 mod h3_coalescing;
 #[cfg(feature = "http3")]
-mod h3_faults;
+mod h3_connection_failures;
 #[cfg(feature = "http3")]
 mod h3_hostile;
 #[cfg(feature = "http3")]
 mod h3_lossy_links;
-mod limits;
 mod many_hosts;
 mod net_connect;
 mod net_local_address;
-mod net_tls;
 mod partial_files;
-mod proxy_auth;
+mod proxy_digest_auth;
 mod proxy_failures;
 mod proxy_http;
 mod proxy_http2;
@@ -77,6 +74,9 @@ mod session_model;
 mod splice_bodies;
 mod splice_faults;
 mod split_download;
+mod streamed_uploads;
 mod throttling_servers;
+mod time_rate_and_size_limits;
 mod tls_client_certificate;
-mod tls_handshake;
+mod tls_handshake_failures;
+mod tls_in_memory;

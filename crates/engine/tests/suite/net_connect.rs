@@ -11,7 +11,7 @@ use std::{
 use haul::{
     ErrorKind,
     net::{
-        connect::{ConnectOptions, ConnectRace, ConnectRaceStatus, with_port},
+        happy_eyeballs::{ConnectOptions, ConnectRace, ConnectRaceStatus, with_port},
         socket::{IdleSocketState, Socket, peek_idle},
     },
 };

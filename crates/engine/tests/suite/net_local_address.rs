@@ -131,7 +131,7 @@ fn connection_binds_to_a_named_interface() {
 fn local_address_and_keepalive_separate_pooled_connections() {
     let origin = start_origin();
     let client = Client::new();
-    let with = |adjust: fn(&mut haul::net::connect::ConnectOptions)| {
+    let with = |adjust: fn(&mut haul::net::happy_eyeballs::ConnectOptions)| {
         let mut options = RequestOptions::default();
         adjust(&mut options.connect);
         options

@@ -2,7 +2,7 @@
 //! request succeeds, and few are sent in vain.
 
 use crate::common;
-use crate::support::http2;
+use crate::support::http2_replies;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use std::thread;
 use common::{DRIVERS, FleetRunResult, one_thread, retrying, run, single_stage, with_prior_knowledge};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
-use http2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
+use http2_replies::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
 use testkit::frames::{H2Peer, H2ScriptConnection, goaway, settings};
 
 const MANY: usize = 2000;

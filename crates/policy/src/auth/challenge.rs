@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::field_syntax::is_tchar;
+use crate::field_validation::is_tchar;
 
 /// The maximum number of challenges read from a response. Further challenges are ignored.
 pub const MAX_CHALLENGES: usize = 32;

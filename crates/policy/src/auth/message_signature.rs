@@ -247,7 +247,9 @@ fn parse_components(text: &str) -> Result<Box<[SignatureComponent]>, MessageSign
     for word in text.split([' ', '\t']).filter(|word| !word.is_empty()) {
         let lower = word.to_ascii_lowercase();
         let component = match (lower.strip_suffix(':'), &*lower) {
-            (Some(name), _) if crate::field_syntax::is_token(name.as_bytes()) => SignatureComponent::Field(name.into()),
+            (Some(name), _) if crate::field_validation::is_token(name.as_bytes()) => {
+                SignatureComponent::Field(name.into())
+            }
             (None, "method") => SignatureComponent::Method,
             (None, "authority") => SignatureComponent::Authority,
             (None, "path") => SignatureComponent::Path,

@@ -39,7 +39,6 @@
 //! without a name are refused, as by curl and RFC 6265 §5.2: a bare value would be sent, and
 //! servers read it as a name.
 
-mod changes;
 pub(crate) mod date;
 mod error;
 pub mod lwp;
@@ -49,12 +48,13 @@ mod set_cookie;
 mod store;
 #[cfg(test)]
 mod tests;
+mod unsaved_changes;
 
 use core::fmt;
 
-pub use changes::{CookieChanges, CookieKey};
 pub use error::CookieError;
 pub use store::{CookieFileConventions, CookieStore, SetCookieOutcome};
+pub use unsaved_changes::{CookieChanges, CookieKey};
 
 /// The largest length of name and value together, in bytes (§5.6). A longer cookie is refused.
 pub const MAX_NAME_AND_VALUE: usize = 4096;

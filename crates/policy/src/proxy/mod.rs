@@ -31,13 +31,15 @@
 
 mod environment;
 mod no_proxy;
-mod route;
 pub mod socks;
 #[cfg(test)]
 mod tests;
+mod tunnel_or_forward;
 mod url;
 
 pub use environment::ProxyEnvironment;
 pub use no_proxy::NoProxy;
-pub use route::{ProxyFields, ProxyMode, absolute_form_target, connect_authority, connect_fields, forward_fields};
+pub use tunnel_or_forward::{
+    ProxyFields, ProxyMode, absolute_form_target, connect_authority, connect_fields, forward_fields,
+};
 pub use url::{Proxy, ProxyKind, ProxyParseError};

@@ -5,8 +5,8 @@
 //! |---|---|
 //! | [`content_range`] | the bytes that a 206 or 416 claims |
 //! | [`validator`] | the check that two responses have the same representation, byte for byte |
-//! | [`byte_ranges`] | sets of present and missing bytes |
-//! | [`split_planner`] | the number of connections that makes the download fastest |
+//! | [`byte_range_set`] | sets of present and missing bytes |
+//! | [`split_connection_count`] | the number of connections that makes the download fastest |
 //! | [`part_tracker`] | the part that each connection fetches |
 //! | [`checkpoint`] | the checkpoint for a later run |
 //!
@@ -29,14 +29,14 @@
 //!
 //! Left out: `multipart/byteranges`, since one range is requested at a time.
 
-pub mod byte_ranges;
+pub mod byte_range_set;
 pub mod checkpoint;
 pub mod content_range;
 pub mod part_tracker;
-pub mod split_planner;
+pub mod split_connection_count;
 pub mod validator;
 
-pub use byte_ranges::ByteRangeSet;
+pub use byte_range_set::ByteRangeSet;
 pub use checkpoint::Checkpoint;
 pub use content_range::ContentRange;
 pub use validator::{Validator, ValidatorMatch};

@@ -16,7 +16,7 @@
 //! together.
 //!
 //! ```
-//! use haul_policy::range::byte_ranges::ByteRangeSet;
+//! use haul_policy::range::byte_range_set::ByteRangeSet;
 //! use haul_policy::range::part_tracker::{PartOrder, PartTracker};
 //! let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
 //! let first = window.claim_for_first_stream(100);
@@ -29,7 +29,7 @@
 
 use core::ops::Range;
 
-use super::byte_ranges::ByteRangeSet;
+use super::byte_range_set::ByteRangeSet;
 
 /// The order in which the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@
 use crate::close_reason::CloseReason;
 use crate::fields::Fields;
 use crate::framing::{BodyFraming, RequestId};
-use crate::head::ResponseHead;
+use crate::response_head::ResponseHead;
 use core::ops::Range;
 
 /// An event that an HTTP/1 connection has read from its input.

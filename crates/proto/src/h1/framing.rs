@@ -23,8 +23,8 @@
 use super::error::{H1Error, TransferCodingFault};
 use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
 use crate::framing::{ResponseFramingContext, parse_content_length};
-use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
+use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::syntax::list_elements;
 
 /// Returns the framing of a final response that is not a tunnel, and the reason to close the

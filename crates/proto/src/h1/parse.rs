@@ -7,8 +7,8 @@
 
 use super::error::{FieldLineFault, H1Error};
 use crate::fields::{FieldSpan, Fields};
-use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
+use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::syntax::{is_tchar, is_token, resembles_framing_field};
 use alloc::borrow::Cow;
 use alloc::vec;

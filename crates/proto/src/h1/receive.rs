@@ -7,8 +7,8 @@ use super::parse::{self, FieldSectionScan};
 use super::{BodyFraming, CloseReason, H1Error, H1Event, H1Step, RequestId};
 use crate::fields::Fields;
 use crate::framing::ResponseFramingContext;
-use crate::head::{ProtocolVersion, ResponseHead};
 use crate::response_error::ResponseError;
+use crate::response_head::{ProtocolVersion, ResponseHead};
 
 /// The number of empty lines accepted before a status line. RFC 9112 §2.2 asks servers to skip an
 /// empty line before a request; clients need that too, since some servers send an extra line end

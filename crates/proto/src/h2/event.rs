@@ -22,7 +22,7 @@
 use super::H2Error;
 use crate::fields::Fields;
 use crate::h1::{BodyFraming, RequestId};
-use crate::head::ResponseHead;
+use crate::response_head::ResponseHead;
 use core::fmt;
 use core::ops::Range;
 

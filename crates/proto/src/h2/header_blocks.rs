@@ -10,9 +10,9 @@ use crate::field_section::{
     DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
 };
 use crate::framing::ResponseFramingContext;
-use crate::head::{ProtocolVersion, ResponseHead};
 use crate::hpack::{HeaderBlock, HpackDecoder};
 use crate::response_error::ResponseError;
+use crate::response_head::{ProtocolVersion, ResponseHead};
 use alloc::vec::Vec;
 
 /// A header block whose CONTINUATION frames have not all arrived.

@@ -10,9 +10,9 @@
 
 use super::connection_state::{ClosedStreamAllowance, ConnectionTimers, PeerSettings};
 use super::flood_limits::FLOOD_KINDS;
-use super::flow_control::ReceiveWindow;
 use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
 use super::receive::H2FrameReader;
+use super::receive_windows::ReceiveWindow;
 use super::stream_state::RequestStreamState;
 use super::{
     CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,

@@ -76,11 +76,11 @@ mod control;
 mod error;
 mod event;
 mod flood_limits;
-mod flow_control;
 mod frame;
 mod header_blocks;
 mod machine;
 mod receive;
+mod receive_windows;
 mod send_data;
 mod stream_state;
 

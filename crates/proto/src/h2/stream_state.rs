@@ -1,9 +1,9 @@
 //! The state of an open request stream.
 
-use super::flow_control::StreamReceiveWindow;
+use super::receive_windows::StreamReceiveWindow;
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::framing::ResponseFramingContext;
-use crate::head::Fields;
+use crate::response_head::Fields;
 use crate::time::Timestamp;
 
 #[derive(Debug)]

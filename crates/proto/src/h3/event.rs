@@ -21,7 +21,7 @@
 
 use super::{BodyFraming, H3Error, H3ErrorCode, RequestId};
 use crate::fields::Fields;
-use crate::head::ResponseHead;
+use crate::response_head::ResponseHead;
 use core::fmt;
 use core::ops::Range;
 

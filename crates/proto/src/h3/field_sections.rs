@@ -5,9 +5,9 @@ use super::{H3Error, H3ErrorCode, H3Event, H3FloodKind, RequestId};
 use crate::exchange::{AnnouncedBody, RemainingRequestBody, ResponsePhase};
 use crate::field_section::{FieldSectionKind, FieldSectionReader};
 use crate::framing::ResponseFramingContext;
-use crate::head::{Fields, ProtocolVersion, ResponseHead};
 use crate::qpack::{QpackError, QpackFault};
 use crate::response_error::ResponseError;
+use crate::response_head::{Fields, ProtocolVersion, ResponseHead};
 use alloc::borrow::Cow;
 
 impl H3Machine {

@@ -3,7 +3,7 @@
 use super::frame::H3FrameReader;
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::framing::ResponseFramingContext;
-use crate::head::Fields;
+use crate::response_head::Fields;
 use crate::time::Timestamp;
 
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use haul_proto::h2::{
     BodyFraming, BodyLength, CloseReason, ErrorCode, H2Config, H2Error, H2Event, H2Machine, RequestError, RequestId,
     ResetReason,
 };
-use haul_proto::head::ProtocolVersion;
+use haul_proto::response_head::ProtocolVersion;
 use haul_proto::time::Timestamp;
 use std::time::Duration;
 

@@ -4,6 +4,6 @@
 mod hostile;
 mod input_cuts;
 mod peer;
-mod qpack_streams;
+mod qpack_blocked_streams;
 mod requests;
 mod responses;

@@ -9,7 +9,7 @@
 //! kill haul with SIGKILL in the middle of a download, and run the same command again. *Sizes*
 //! check SHA-256 and peak memory.
 
-mod body_sizes;
+mod body_digest_and_memory;
 mod content_checker;
 mod fault_matrix;
 mod fault_table;
@@ -59,10 +59,10 @@ fn main() -> Result<ExitCode> {
     let bench = FaultRunner { options, haul, origin, origin_h2, origin_h3, work };
 
     // The sizes run first, while this process is small: see `ChildOutcome::rss`.
-    let sizes = body_sizes::run_all(&bench)?;
+    let sizes = body_digest_and_memory::run_all(&bench)?;
     let rows = fault_matrix::run_all(&bench)?;
     let kills = kills::run_all(&bench)?;
-    let right = sizes.iter().all(body_sizes::BodySizeResult::is_right)
+    let right = sizes.iter().all(body_digest_and_memory::BodySizeResult::is_right)
         && rows.iter().all(fault_matrix::FaultRowTally::is_right)
         && kills.is_right();
     let value = json!({
@@ -71,7 +71,7 @@ fn main() -> Result<ExitCode> {
         "seed": bench.options.seed,
         "body": bench.options.body,
         "rate": bench.options.rate,
-        "sizes": sizes.iter().map(body_sizes::BodySizeResult::to_json).collect::<Vec<_>>(),
+        "sizes": sizes.iter().map(body_digest_and_memory::BodySizeResult::to_json).collect::<Vec<_>>(),
         "rows": rows.iter().map(fault_matrix::FaultRowTally::to_json).collect::<Vec<_>>(),
         "kills": kills.to_json(),
         "right": right,

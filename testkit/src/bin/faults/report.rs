@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Result;
-use crate::body_sizes::BodySizeResult;
+use crate::body_digest_and_memory::BodySizeResult;
 use crate::fault_matrix::FaultRowTally;
 use crate::kills::KillTally;
 use crate::options::FaultOptions;

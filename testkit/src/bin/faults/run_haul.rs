@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use testkit::child_process::ChildOutcome;
-use testkit::child_process::run;
+pub(crate) use testkit::run_with_time_limit::ChildOutcome;
+use testkit::run_with_time_limit::run;
 
 use crate::Result;
 use crate::fault_table::TestedVersion;

@@ -12,7 +12,7 @@
 
 mod command_lines;
 mod options;
-mod tally;
+mod verdict_counts;
 
 use std::error::Error;
 use std::process::{Command, ExitCode, Stdio};
@@ -21,13 +21,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use testkit::child_process::{self, ChildOutcome};
 use testkit::hostile::{AllowedResult, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
+use testkit::run_with_time_limit::{self, ChildOutcome};
 
 use command_lines::{HostileBodyDestination, HostileCommand};
 use options::HostileOptions;
-use tally::{ReplyTry, ReplyVerdict, VerdictCounts};
+use verdict_counts::{ReplyTry, ReplyVerdict, VerdictCounts};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -84,7 +84,7 @@ fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Res
     command.args(&line.args).args(["--max-time", &max_time.as_secs().to_string()]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut printed = Vec::new();
-    let outcome = child_process::run(&mut command, options.limit, |bytes| {
+    let outcome = run_with_time_limit::run(&mut command, options.limit, |bytes| {
         // Output longer than any promised body need not be kept.
         if printed.len() < 4 << 20 {
             printed.extend_from_slice(bytes);

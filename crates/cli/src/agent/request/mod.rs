@@ -19,10 +19,10 @@
 //! dropped silently: a new field of a struct fails to compile until a table lists it, and if the
 //! engine's type is `non_exhaustive`, the written value is decoded again and compared.
 
-mod encoded_fields;
+mod encoded_options;
 
 use haul::RequestOptions;
-use haul::net::connect::ConnectOptions;
+use haul::net::happy_eyeballs::ConnectOptions;
 use haul::request::H1Deviations;
 use haul::state::auth::NetrcFileUse;
 use haul_policy::redirect::SecretHandling;

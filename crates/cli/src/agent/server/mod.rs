@@ -31,10 +31,10 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
+use super::connect_or_start_agent;
 use super::protocol::{AgentFrameSplitter, AgentMessage, CallerMessage, FileIdentity};
 use super::request::AgentRequest;
 use super::socket::{AgentSocketPath, check_peer};
-use super::spawn;
 use call::{AgentCall, AgentCallSink};
 use transfer_queue::TransferQueue;
 
@@ -110,7 +110,7 @@ impl AgentServer {
         let poll = Poll::new()?;
         poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
         let inode = place.inode().unwrap_or(0);
-        let own = FileIdentity::read(&spawn::own_program()?);
+        let own = FileIdentity::read(&connect_or_start_agent::own_program()?);
         Ok(Self {
             poll,
             listener: Some(listener),

@@ -65,7 +65,7 @@ fn set(name: &str, value: &str) -> HeaderArg {
 
 mod bodies;
 mod credentials;
-mod transfers_and_files;
+mod transfer_and_file_settings;
 
 #[test]
 fn plan_of_a_single_url_has_defaults() {

@@ -9,7 +9,7 @@
 //! ```
 
 mod counts;
-mod list;
+mod list_urls;
 mod retry;
 mod status;
 
@@ -21,7 +21,7 @@ use haul::{Error, ErrorKind, Result};
 
 use super::job_error::{database_error, job_error};
 use super::job_file::JobFile;
-use crate::file_access::print_error_line;
+use crate::files_and_environment::print_error_line;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 
@@ -85,7 +85,7 @@ fn run_subcommand(words: &[OsString]) -> Result<String> {
         "status" => status::status_text(&arguments.only_path(&["json"])?, arguments.has("json")),
         "list" => {
             let path = arguments.only_path(&["failed", "fresh", "changed", "new", "vanished"])?;
-            list::print(&path, &arguments).map(|()| String::new())
+            list_urls::print(&path, &arguments).map(|()| String::new())
         }
         "report" => super::report::page(&arguments.only_path(&[])?),
         "retry" => retry::reset_urls(&arguments.only_path(&["status", "cause", "url", "all"])?, &arguments),

@@ -12,7 +12,7 @@ use super::counts::JobCounts;
 use crate::job::job_error::database_error;
 use crate::job::job_file::{self, JobSettings};
 use crate::job::url_row::now_ms;
-use crate::job::{command_line, refresh};
+use crate::job::{refresh, stored_command_line};
 use crate::usage_error::remove_control_characters;
 
 /// The state of a job: running, stopped, or complete.
@@ -66,7 +66,7 @@ impl JobStatus<'_> {
             let _ = writeln!(text, "{name:<10} {}", remove_control_characters(value));
         };
         line("job", &path.to_string_lossy());
-        line("command", &command_line::to_shell_text(&settings.command));
+        line("command", &stored_command_line::to_shell_text(&settings.command));
         line("directory", &settings.directory.to_string_lossy());
         let process = counts.last_run.as_ref().map_or(0, |run| run.process);
         line(
@@ -128,7 +128,7 @@ impl JobStatus<'_> {
         let refreshed: serde_json::Map<_, _> = refreshed.collect();
         let value = json!({
             "job": path.to_string_lossy(),
-            "command": command_line::to_shell_text(&settings.command),
+            "command": stored_command_line::to_shell_text(&settings.command),
             "directory": settings.directory.to_string_lossy(),
             "created": settings.created,
             "state": match state {

@@ -15,9 +15,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::Result;
 
-use super::command_line;
 use super::job_error::database_error;
 use super::job_file::{self, JobSettings};
+use super::stored_command_line;
 use collect::{ReportFigures, SlowUrl};
 use html::{HtmlPage, TableCell, group_digits, time_text};
 
@@ -61,7 +61,7 @@ fn head(page: &mut HtmlPage, path: &Path, settings: &JobSettings) {
     page.push_html(format_args!("</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Job "));
     page.push_text(&name);
     page.push_html("</h1>\n<p><code>");
-    page.push_text(&command_line::to_shell_text(&settings.command));
+    page.push_text(&stored_command_line::to_shell_text(&settings.command));
     page.push_html("</code></p>\n<p>In ");
     page.push_text(&settings.directory.to_string_lossy());
     page.push_html(", since ");

@@ -2,7 +2,7 @@
 //! client certificates.
 
 use haul::Result;
-use haul::net::connect::ConnectOptions;
+use haul::net::happy_eyeballs::ConnectOptions;
 use haul::net::local_address::LocalInterface;
 use haul::net::proxy::{ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use haul::net::socket::TcpKeepalive;

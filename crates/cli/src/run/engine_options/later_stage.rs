@@ -11,7 +11,7 @@ use haul::sink::file::FileOptions;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{ValuePlaceholder, fill_by_value, placeholders};
-use haul_policy::output_name::{fill_url_parts, mirrored_path, no_columns};
+use haul_policy::output_name_placeholders::{fill_url_parts, mirrored_path, no_columns};
 use haul_policy::urlencode::percent_encode;
 
 use super::output_options::{
@@ -19,8 +19,8 @@ use super::output_options::{
 };
 use super::target_url::{refuse_login, refuse_protocol};
 use crate::plan::{BodyArg, OutputArg, PlaceholderEncoding, UrlGroup, append_query};
+use crate::run::transfers::host_override_credentials::{for_other_host, is_host_field, url_without_login};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
-use crate::run::transfers::virtual_host::{for_other_host, is_host_field, url_without_login};
 
 /// The placeholder in a URL, header field or body of a later stage. A value that `--extract` found
 /// replaces it.

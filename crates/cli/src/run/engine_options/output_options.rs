@@ -11,11 +11,11 @@ use haul::fleet::RecordOptions;
 use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
 use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::{AppendPosition, FileOptions};
-use haul::sink::naming::ClobberMode;
+use haul::sink::temporary_and_final_names::ClobberMode;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::filename::from_decoded_path;
 use haul_policy::glob::{GlobValues, fill_template, placeholders};
-use haul_policy::output_name::{ColumnLookup, fill_url_parts, mirrored_path};
+use haul_policy::output_name_placeholders::{ColumnLookup, fill_url_parts, mirrored_path};
 
 use crate::plan::{
     ContinueAt, ExistingFilePolicy, GlobalArgs, OutputArg, PAGE_PLACEHOLDER, RecordOutputFormat, StageArgs, UrlGroup,

@@ -17,7 +17,7 @@ use haul_policy::target::Scheme;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::remedy::{self, SELF_SIGNED, UNKNOWN_ISSUER};
 use crate::run::report::transfer_report::TransferReport;
-use crate::terminal_style::MessageColors;
+use crate::stderr_terminal::MessageColors;
 use crate::usage_error::mark_position;
 
 /// Returns the line that is printed on standard error for an error. `failed` is its transfer; `None`

@@ -22,7 +22,7 @@ use haul::{Error, ResponseHead, Result};
 use haul_policy::secrets::is_hidden_field;
 use haul_policy::terminal_text::escape_for_terminal;
 
-use crate::file_access::Stdout;
+use crate::files_and_environment::Stdout;
 use crate::plan::{GlobalArgs, StageArgs, TraceArgs, TraceFormat, UrlGroup};
 use crate::run::report::error_message;
 use crate::run::report::file_metadata;

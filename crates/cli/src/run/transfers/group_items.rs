@@ -7,8 +7,8 @@ use haul::fleet::{FleetItem, ItemUserData};
 use haul::{Error, Result};
 
 use crate::plan::RunPlan;
-use crate::run::report::reported_group::UrlGroupRef;
 use crate::run::report::reporter::{GroupReporter, UrlGroupReporter};
+use crate::run::report::url_group_ref::UrlGroupRef;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
 use crate::run::transfers::shard_filter::ShardFilter;

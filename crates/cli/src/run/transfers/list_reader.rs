@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 
 use haul::{Error, ErrorKind, Result};
 
-use crate::file_access::stdin;
+use crate::files_and_environment::stdin;
 use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordInputFormat};
-use crate::url_list;
+use crate::url_sources;
 
 /// The maximum length of a line in a list: 8 MiB.
 pub(super) const MAX_LINE: u64 = 8 << 20;
@@ -48,8 +48,8 @@ impl ListReader {
     /// Returns `None` at the end of the list.
     pub(crate) fn next_url(&mut self) -> Result<Option<String>> {
         while let Some(line) = self.next_line().map_err(|fault| self.error(fault))? {
-            if let Some(text) = url_list::url_in_line(&line) {
-                return Ok(Some(url_list::to_text(text).into_owned()));
+            if let Some(text) = url_sources::url_in_line(&line) {
+                return Ok(Some(url_sources::to_text(text).into_owned()));
             }
         }
         Ok(None)

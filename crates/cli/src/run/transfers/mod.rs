@@ -1,16 +1,17 @@
 //! Runs transfers: a single URL, URLs one after the other, or many URLs in parallel.
 
 mod descriptor_limit;
-mod fetched_checksum_lists;
+mod expected_checksum;
+mod file_url_path;
 pub(crate) mod group_items;
-mod hash_index;
+pub(crate) mod host_override_credentials;
+mod jsonl_record_requests;
 mod list_reader;
-mod local_file;
+mod on_disk_hash_index;
 mod page_output_files;
 pub(crate) mod parallel;
 pub(crate) mod progress_signal;
 mod record_items;
-mod record_requests;
 pub(crate) mod reserved_output_names;
 mod row_requests;
 pub(crate) mod sequential;
@@ -21,4 +22,3 @@ pub(crate) mod state_stores;
 pub(crate) mod url_count;
 mod url_items;
 pub(crate) mod url_uploads;
-pub(crate) mod virtual_host;

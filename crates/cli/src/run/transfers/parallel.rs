@@ -11,7 +11,7 @@ use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions, Result};
 
-use crate::file_access::print_error_line;
+use crate::files_and_environment::print_error_line;
 use crate::job::{JobOutput, JobRun};
 use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, StageArgs, UrlGroup, UrlSource};
 use crate::run::archive_memory;
@@ -21,7 +21,7 @@ use crate::run::engine_options::output_options::{
     NULL_DEVICE, claims_name, in_output_dir, is_named_by_response, names_stdout, options_for, record_options,
     shown_output, shows_content, standard_output,
 };
-use crate::run::report::records::csv_rows;
+use crate::run::report::records::page_values_csv;
 use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
@@ -250,7 +250,7 @@ fn fleet_options(plan: &RunPlan, reporter: &UrlGroupReporter) -> FleetOptions {
 /// Returns the header line that `--csv` prints; empty without this option.
 fn csv_header(global: &GlobalArgs, operation: &UrlGroup) -> Vec<u8> {
     let stage = operation.stages.last().filter(|_| global.record_output == Some(RecordOutputFormat::Csv));
-    stage.map(|stage| csv_rows::header_line(stage, global.with_url)).unwrap_or_default()
+    stage.map(|stage| page_values_csv::header_line(stage, global.with_url)).unwrap_or_default()
 }
 
 /// Returns true if curl would run this URL group in parallel (`-Z`). curl ignores `--rate` in this

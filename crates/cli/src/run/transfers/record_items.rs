@@ -7,11 +7,11 @@ use std::sync::Arc;
 use haul::fleet::{BodyDestination, FleetItem};
 use haul::{Error, ErrorKind, Result};
 use haul_policy::glob::GlobValues;
-use haul_policy::output_name::no_columns;
+use haul_policy::output_name_placeholders::no_columns;
 
+use super::jsonl_record_requests::ListedRequest;
 use super::list_reader::{ListReader, NumberedRecord, OpenCsvList};
 use super::page_output_files::{self, PageNaming};
-use super::record_requests::ListedRequest;
 use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
 use crate::plan::{OutputArg, RecordInputArgs};

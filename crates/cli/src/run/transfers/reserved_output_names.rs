@@ -14,10 +14,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use haul::sink::naming::{FilePathCheck, directory_of};
+use haul::sink::temporary_and_final_names::{FilePathCheck, directory_of};
 use haul::{Error, ErrorKind, Result};
 
-use crate::run::transfers::hash_index::OnDiskHashIndex;
+use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 
 /// The maximum number of bytes of URLs that are kept in memory for error messages. Further URLs are
 /// written to a temporary file.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use haul::fleet::PerItemRequestOptions;
 use haul::request::{RequestOverrides, method};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
-use haul_policy::output_name::{has_url_part, placeholder, placeholder_names};
+use haul_policy::output_name_placeholders::{has_url_part, placeholder, placeholder_names};
 use haul_policy::target::{Origin, Scheme};
 use haul_policy::url_template::UrlTemplate;
 
@@ -22,8 +22,8 @@ use crate::plan::{
 };
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::parse_target;
-use crate::run::transfers::record_requests::{ListedRequest, without_content};
-use crate::run::transfers::virtual_host::{for_other_host, is_host_field, is_host_of, url_without_login};
+use crate::run::transfers::host_override_credentials::{for_other_host, is_host_field, is_host_of, url_without_login};
+use crate::run::transfers::jsonl_record_requests::{ListedRequest, without_content};
 
 /// The name of the column that contains the URL if the command line has no URL.
 const URL_COLUMN: &str = "url";

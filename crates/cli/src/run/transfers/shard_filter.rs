@@ -4,7 +4,7 @@ use haul::Result;
 use haul_policy::shard::Shard;
 use haul_policy::target::{Origin, Scheme, Target};
 
-use super::record_requests::ListedRequest;
+use super::jsonl_record_requests::ListedRequest;
 
 /// Selects the URLs whose host is in a shard. Stores the last result, because a URL often has the
 /// same origin as the previous one.

@@ -18,12 +18,12 @@ use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
-use haul_policy::output_name::no_columns;
+use haul_policy::output_name_placeholders::no_columns;
 
-use super::local_file;
+use super::file_url_path;
 use super::state_stores::StateStores;
 use crate::agent::eligibility;
-use crate::file_access::print_error_line;
+use crate::files_and_environment::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{
@@ -78,7 +78,7 @@ pub(crate) fn run(
     }
     let request = Arc::new(request);
     let url = job.url;
-    let local = local_file::local_file_of_url(global.persona.is_curl(), stage, url)?;
+    let local = file_url_path::local_file_of_url(global.persona.is_curl(), stage, url)?;
     let target = match &local {
         Some(local) => local.target.clone(),
         None => parse_target(stage, url)?,

@@ -11,9 +11,9 @@ use haul::state::hsts::HstsCache;
 use haul::state::http3::Http3Cache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
-use crate::file_access::{Stdout, stdin};
+use crate::files_and_environment::{Stdout, stdin};
 use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
-use crate::run::transfers::fetched_checksum_lists::ChecksumLists;
+use crate::run::transfers::expected_checksum::ChecksumLists;
 
 /// The stores of cookies, HSTS hosts and alternative services, which all URL groups and stages of a
 /// run share. Clones share the stores that were used before the clone was made.

@@ -7,7 +7,7 @@ use haul_policy::glob::UrlGlob;
 
 use super::list_reader::MAX_LINE;
 use crate::plan::{RunPlan, UrlGroup, UrlSource};
-use crate::url_list::url_in_line;
+use crate::url_sources::url_in_line;
 
 /// Returns the number of URLs of a run. Returns `None` if it is unknown: responses name further
 /// URLs, there are uploads, a list is not a regular file, or the lines of a list are not plain

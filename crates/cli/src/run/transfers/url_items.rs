@@ -8,10 +8,10 @@ use std::sync::Arc;
 use haul::fleet::{BodyDestination, FleetItem, ItemUserData, PageDestination, PerItemRequestOptions};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
-use haul::sink::naming::ClobberMode;
+use haul::sink::temporary_and_final_names::ClobberMode;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::glob::{GlobExpansions, GlobValues};
-use haul_policy::output_name::{ColumnLookup, no_columns};
+use haul_policy::output_name_placeholders::{ColumnLookup, no_columns};
 use haul_policy::protocols::ProtocolSet;
 use haul_policy::target::{Origin, Scheme};
 
@@ -26,11 +26,11 @@ use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
 use crate::run::report::run_counts::RunCounts;
 use crate::run::report::url_number::UrlNumbers;
-use crate::run::transfers::fetched_checksum_lists;
+use crate::run::transfers::expected_checksum;
+use crate::run::transfers::jsonl_record_requests::RecordRequestBase;
 use crate::run::transfers::list_reader::ListReader;
 use crate::run::transfers::page_output_files::{ListingPageFiles, PageNaming};
 use crate::run::transfers::record_items::CsvListRequests;
-use crate::run::transfers::record_requests::RecordRequestBase;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::url_uploads::{UrlUpload, uploads};
@@ -260,7 +260,7 @@ impl UrlItems {
                     }
                     let list = self.list.as_ref();
                     let checksum = list
-                        .map(|(list, place)| fetched_checksum_lists::find_in_list(list, place, &target, Some(&path)))
+                        .map(|(list, place)| expected_checksum::find_in_list(list, place, &target, Some(&path)))
                         .transpose()?;
                     let options = options_for(&self.operation, output, checksum, Some(&self.names));
                     // -C is about the file that is uploaded.

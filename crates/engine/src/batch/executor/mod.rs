@@ -33,15 +33,15 @@ use state::{RequestExecutorState, WaitingRequest};
 use super::BatchOptions;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::body::delivery::BodyDelivery;
-use crate::clock;
 use crate::drive::worker::{self, Scheduler, WorkerOptions};
 use crate::drive::worker_inbox::WorkerMessage;
 use crate::fleet::StartLimits;
 use crate::ignore_poison::IgnorePoison;
 use crate::request::{Request, StallLimit};
 use crate::sink::Sink;
+use crate::time_conversions;
 use crate::transfer::{Transfer, TransferOutcome};
-use crate::{Client, Error, ErrorKind, spawn_thread};
+use crate::{Client, Error, ErrorKind, spawn_with_signals_blocked};
 
 /// The time for which an idle thread waits for another request before it ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -133,7 +133,7 @@ impl RequestExecutor {
         self.limits.on_push(&mut state.queue, host, since);
         let expires = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
             let waits_for_proxy =
-                || state.queue.paused_until(host).is_some_and(|until| clock::to_monotonic_time(*at) < until);
+                || state.queue.paused_until(host).is_some_and(|until| time_conversions::to_monotonic_time(*at) < until);
             self.counts == WaitCountedInTimeout::All || waits_for_proxy()
         });
         let turn_ends = request.options.pool_timeout.and_then(|limit| since.checked_add(limit));
@@ -147,7 +147,7 @@ impl RequestExecutor {
         let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
         let has_to_wait = state.queue.is_full(host)
             && state.queue.first_seq() != Some(id)
-            && state.queue.includes_silence_timeout(clock::to_monotonic_time(since))
+            && state.queue.includes_silence_timeout(time_conversions::to_monotonic_time(since))
             && !is_due_first;
         let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
         drop(state);
@@ -212,7 +212,7 @@ impl RequestExecutor {
 
     fn start_thread(self: &Arc<Self>, client: &Client) {
         let (executor, client) = (Arc::clone(self), client.for_thread());
-        let started = spawn_thread::start("haul-batch", move || executor.run_thread(&client));
+        let started = spawn_with_signals_blocked::start("haul-batch", move || executor.run_thread(&client));
         match started {
             Ok(thread) => self.lock().thread = Some(thread),
             Err(error) => {
@@ -402,7 +402,7 @@ mod tests {
         let mut state = RequestExecutorState::new(QueueCaps { total: 1, per_host: 1 });
         let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
         state.pause_host(host, Duration::MAX);
-        assert!(state.queue.next(clock::to_monotonic_time(Instant::now()), None).is_none());
+        assert!(state.queue.next(time_conversions::to_monotonic_time(Instant::now()), None).is_none());
     }
 
     #[test]

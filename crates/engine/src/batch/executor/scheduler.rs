@@ -7,9 +7,9 @@ use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd};
 
 use super::{ExecutorLoad, IDLE_TIMEOUT, RequestExecutor, StartableRequests, WaitCountedInTimeout};
-use crate::clock;
 use crate::drive::worker::{FreeHostSlotUse, Scheduler};
 use crate::drive::worker_inbox::{WorkerInbox, WorkerMessage};
+use crate::time_conversions;
 use crate::transfer::Transfer;
 use crate::{Error, Result};
 
@@ -22,13 +22,14 @@ impl Scheduler for RequestExecutor {
             state = self.lock();
         }
         // Pauses end even if nothing may start: `next_timeout` reports their end only once.
-        state.queue.end_expired_pauses(clock::to_monotonic_time(now));
+        state.queue.end_expired_pauses(time_conversions::to_monotonic_time(now));
         if self.limits.earliest_start(now).is_some() {
             return None;
         }
         loop {
             let StartableRequests { beyond_caps, below } = self.startable_requests(&state);
-            let (host, id, ()) = state.queue.next_below(below, clock::to_monotonic_time(now), beyond_caps)?;
+            let (host, id, ()) =
+                state.queue.next_below(below, time_conversions::to_monotonic_time(now), beyond_caps)?;
             if let Some(transfer) = self.start_transfer(&mut state, host, id, now) {
                 self.limits.on_start(&mut state.queue, host, now);
                 return Some(transfer);
@@ -45,7 +46,7 @@ impl Scheduler for RequestExecutor {
             } else {
                 self.startable_requests(&state)
             };
-            let found = state.queue.next_for_below(slot, below, clock::to_monotonic_time(now), beyond_caps);
+            let found = state.queue.next_for_below(slot, below, time_conversions::to_monotonic_time(now), beyond_caps);
             let Some((id, ())) = found else {
                 state.queue.on_job_end(slot);
                 return FreeHostSlotUse::Nothing;
@@ -84,7 +85,7 @@ impl Scheduler for RequestExecutor {
             state.pause_host(slot, pause);
         }
         let may_wait = state.retrying.len() < state.max_retrying && transfer.may_give_up_slot();
-        if !may_wait || state.queue.push_delayed(slot, clock::to_monotonic_time(at), id, ()).is_err() {
+        if !may_wait || state.queue.push_delayed(slot, time_conversions::to_monotonic_time(at), id, ()).is_err() {
             return Some(transfer);
         }
         transfer.give_up_slot();
@@ -146,7 +147,7 @@ impl Scheduler for RequestExecutor {
     fn next_timeout(&self, now: Instant) -> Option<Instant> {
         let state = self.lock();
         let pause = match self.limits.earliest_start(now).filter(|_| !state.queue.is_empty()) {
-            None => state.queue.next_wakeup(clock::to_monotonic_time(now)).map(clock::to_instant),
+            None => state.queue.next_wakeup(time_conversions::to_monotonic_time(now)).map(time_conversions::to_instant),
             starts => starts,
         };
         let end = state.idle_since.map(|since| since + IDLE_TIMEOUT);

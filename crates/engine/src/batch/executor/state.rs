@@ -10,11 +10,11 @@ use haul_policy::queue::{HostId, JobQueue, QueueCaps};
 use haul_policy::target::Target;
 
 use super::OnDone;
-use crate::clock;
 use crate::drive::retry_waiting::{MAX_WAITING_RETRIES, WaitingRetries};
 use crate::drive::worker_inbox::WorkerInbox;
 use crate::request::Request;
 use crate::sink::Sink;
+use crate::time_conversions;
 use crate::transfer::Transfer;
 
 /// The requests and the thread of an executor.
@@ -116,9 +116,9 @@ impl RequestExecutorState {
     /// now on, the timeouts of requests that wait for this host can expire.
     pub(super) fn pause_host(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
-        let until = clock::add_saturating(now, pause);
+        let until = time_conversions::add_saturating(now, pause);
         let Self { queue, waiting, due, .. } = self;
-        queue.pause_host_until(host, clock::to_monotonic_time(until));
+        queue.pause_host_until(host, time_conversions::to_monotonic_time(until));
         for id in queue.waiting_jobs_of_host(host) {
             let Some(job) = waiting.get_mut(&id) else { continue };
             let end = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);

@@ -30,11 +30,11 @@
 //! | `rate_limited` | limits the rate of an upload |
 //! | `sized_stream` | checks the length of a stream |
 
-mod feeder;
 mod memory_and_pieces;
 mod one_shot;
 pub(crate) mod rate_limited;
 mod sized_stream;
+mod stream_feeder;
 #[cfg(test)]
 mod tests;
 
@@ -52,12 +52,12 @@ use std::time::Instant;
 use futures_core::Stream;
 use haul_policy::multipart::{self, MultipartLayout};
 
-pub(crate) use feeder::StreamFeeder;
 pub use one_shot::OneShotSource;
 pub(crate) use one_shot::ReaderPanicked;
 pub(crate) use sized_stream::LengthCheckedStream;
+pub(crate) use stream_feeder::StreamFeeder;
 
-use super::trailers::Field;
+use super::request_trailers::Field;
 use memory_and_pieces::{MemoryUpload, PieceUpload};
 
 /// The maximum size in bytes of a multipart form that is joined into one buffer. A form that

@@ -26,9 +26,9 @@ use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::feeder::{ContentQueue, StreamFeeder};
+use super::stream_feeder::{ContentQueue, StreamFeeder};
 use crate::ignore_poison::IgnorePoison;
-use crate::spawn_thread;
+use crate::spawn_with_signals_blocked;
 
 /// The maximum number of bytes that the reading thread requests from its reader in one call.
 const MAX_READ: usize = 64 << 10;
@@ -265,7 +265,7 @@ impl ReaderThread {
             OneShotInput::File(file, _) => read_all(&mut &*file, Some(file), &sender),
             OneShotInput::Stream(_) => {}
         };
-        spawn_thread::start("haul-read", read).ok()?;
+        spawn_with_signals_blocked::start("haul-read", read).ok()?;
         Some(Self { pieces, piece: Vec::new(), at: 0 })
     }
 

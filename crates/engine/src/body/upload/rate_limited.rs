@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use haul_policy::MonotonicTime;
 use haul_policy::rate::TokenBucket;
 
-use super::super::trailers::Field;
+use super::super::request_trailers::Field;
 use super::BodyUpload;
-use crate::clock;
+use crate::time_conversions;
 use crate::transfer::TotalRateLimit;
 
 /// The maximum duration of one sleep while a read waits for its rate limit.
@@ -40,7 +40,8 @@ impl RateLimitedUpload {
         total: Option<TotalRateLimit>,
         deadline: Option<Instant>,
     ) -> Self {
-        let bucket = bytes_per_second.map(|rate| TokenBucket::new(rate, clock::to_monotonic_time(Instant::now())));
+        let bucket =
+            bytes_per_second.map(|rate| TokenBucket::new(rate, time_conversions::to_monotonic_time(Instant::now())));
         Self { upload, bucket, total, deadline, is_attended: false, resumes_at: None }
     }
 
@@ -59,9 +60,9 @@ impl RateLimitedUpload {
                 thread::sleep(left.min(MAX_SLEEP));
                 continue;
             }
-            let at = match self.request_bytes(want, clock::to_monotonic_time(now)) {
+            let at = match self.request_bytes(want, time_conversions::to_monotonic_time(now)) {
                 Ok(tokens) => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
-                Err(at) => clock::to_instant(at),
+                Err(at) => time_conversions::to_instant(at),
             };
             if self.is_attended {
                 self.resumes_at = Some(at);

@@ -26,7 +26,7 @@ mod pipeline_limit;
 mod read_pacing;
 mod replay;
 mod sending;
-mod transport_info;
+mod socket_and_peer;
 mod uploads;
 
 use std::io;

@@ -9,8 +9,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use haul_proto::RequestId;
-use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::response_head::ProtocolVersion;
 use haul_proto::time::Timestamp;
 
 use crate::ErrorKind;

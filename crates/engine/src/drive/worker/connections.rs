@@ -11,16 +11,16 @@ use haul_policy::http3::Http3Choice;
 use haul_policy::queue::HostId;
 use mio::unix::SourceFd;
 
-use super::delay_queue::DelayReason;
+use super::delayed_transfers::DelayReason;
 use super::{FreeHostSlotUse, Worker};
-use crate::clock;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
 use crate::drive::connection_slot::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
 use crate::net::dns::LookupThreadKind;
-use crate::net::https_record_discovery;
+use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
+use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::transfer_facts::TransferPhase;
 use crate::{Error, ErrorKind};
@@ -120,7 +120,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let (target, options) = (transfer.target(), transfer.options());
-        https_record_discovery::begin_lookup(self.client.resolver(), LookupThreadKind::Worker, target, options, &key);
+        http3_discovery_by_dns::begin_lookup(self.client.resolver(), LookupThreadKind::Worker, target, options, &key);
         let key = self.slots.intern_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
@@ -473,7 +473,7 @@ impl Worker {
             TransferStep::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             TransferStep::Again(wait) => {
                 let host_slot = transfer.scheduling.host_slot.filter(|_| !transfer.scheduling.has_given_slot);
-                let at = clock::add_saturating(self.now, wait);
+                let at = time_conversions::add_saturating(self.now, wait);
                 match self.scheduler.delay_retry(self.index, transfer, at) {
                     Some(transfer) => self.delayed.push(at, DelayReason::Retry, transfer),
                     None => {

@@ -12,9 +12,9 @@
 use std::time::Instant;
 
 use super::Worker;
-use crate::clock;
 use crate::drive::connection_slot::ConnectionState;
-use crate::recency::RecencyList;
+use crate::lru::RecencyList;
+use crate::time_conversions;
 
 /// The idle connections of a worker, in the order in which they became idle.
 pub(super) struct IdleConnectionSlots {
@@ -112,7 +112,7 @@ impl Worker {
     /// Returns the time when the connection that has been idle longest reaches its idle timeout.
     pub(super) fn idle_timeout(&self) -> Option<Instant> {
         let oldest = self.slots.get(self.idle.order.oldest()?)?;
-        Some(clock::add_saturating(oldest.idle_since, self.client.pool_limits().idle))
+        Some(time_conversions::add_saturating(oldest.idle_since, self.client.pool_limits().idle))
     }
 
     /// Closes the connections that have reached their idle timeout, and all idle connections if

@@ -18,12 +18,12 @@
 #[cfg(feature = "http3")]
 mod background_http3_handshake;
 mod cancel;
+mod close_after_draining;
 mod connection_attempts;
 mod connection_coalescing;
 mod connections;
-mod delay_queue;
-mod drain_before_close;
-mod helper_threads;
+mod delayed_transfers;
+mod extra_workers;
 mod idle_slots;
 mod output_flush;
 mod overload_retry;
@@ -43,8 +43,8 @@ use mio::{Events, Poll, Token};
 
 pub(crate) use connection_attempts::ConnectAttemptLateness;
 use connection_attempts::ConnectionAttempts;
-use delay_queue::{DelayReason, DelayedTransfers};
-use helper_threads::ExtraWorkers;
+use delayed_transfers::{DelayReason, DelayedTransfers};
+use extra_workers::ExtraWorkers;
 use idle_slots::IdleConnectionSlots;
 use output_flush::OutputFlushState;
 use peer_properties::PeerProperties;

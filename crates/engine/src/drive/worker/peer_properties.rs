@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Worker;
 use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::lru::LruMap;
 use crate::net::pool::ConnectionKey;
-use crate::recency::LruMap;
 use crate::transfer::Transfer;
 
 /// The maximum number of remembered peers. Each takes about 100 bytes. If there are more, the peer

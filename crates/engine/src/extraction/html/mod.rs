@@ -13,16 +13,16 @@
 //! Not supported: moving misplaced content out of tables, reopening formatting elements (`<b>`)
 //! after a block that ended within them, and scripts.
 
-mod attribute_value;
+mod attribute_output;
 mod byte_mask;
 mod open_elements;
-mod tag;
+mod selected_elements;
 pub(super) mod tag_name;
+mod tag_parser;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tokenizer;
-mod tree;
 mod tree_rules;
 mod usual_markup;
 #[cfg(test)]
@@ -36,9 +36,9 @@ use haul_policy::page_reference::PageBase;
 use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
 use crate::{Error, ErrorKind, Result};
+use selected_elements::{PageParserState, TreeBuilder};
 use tag_name::{NameTable, TagName, TagNameRules, names};
 use tokenizer::Tokenizer;
-use tree::{PageParserState, TreeBuilder};
 
 /// The compiled CSS queries of a search.
 pub(super) struct HtmlQueries {

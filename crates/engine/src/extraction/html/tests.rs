@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::tag::Tag;
 use super::tag_name::{TagName, TagNameRules};
+use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink, Tokenizer};
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{ErrorKind, Result, Target};
@@ -369,7 +369,7 @@ impl TokenSink for TokenLog {
         self.end_run();
         let mut attributes = BTreeMap::new();
         for name in tag.attribute_names() {
-            if let Some(super::tag::AttributeValue::Whole(value)) = tag.value(&name) {
+            if let Some(super::tag_parser::AttributeValue::Whole(value)) = tag.value(&name) {
                 attributes.insert(name, String::from_utf8_lossy(&value).into_owned());
             }
         }

@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::tag::is_space;
+use super::tag_parser::is_space;
 
 /// The maximum length of an incomplete named character reference. No known reference is longer.
 const MAX_NAMED_REFERENCE: usize = 40;

@@ -8,8 +8,8 @@
 use memchr::{memchr, memchr2};
 
 use super::byte_mask::find_near;
-use super::tag::{Tag, TagParser, is_space};
 use super::tag_name::{TagName, TagNameRules};
+use super::tag_parser::{Tag, TagParser, is_space};
 use crate::Result;
 
 /// The number of bytes that are needed to decide the meaning of a `<` anywhere in a page: the

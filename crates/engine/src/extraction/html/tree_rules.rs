@@ -2,10 +2,10 @@
 //! construction").
 
 use super::open_elements::{ElementScope, Namespace};
-use super::tag::Tag;
+use super::selected_elements::{InsertionMode, TreeBuilder};
 use super::tag_name::{self as properties, TagName, TagNameRules, names};
+use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink};
-use super::tree::{InsertionMode, TreeBuilder};
 use crate::Result;
 
 impl TreeBuilder<'_, '_> {

@@ -4,9 +4,9 @@
 
 use super::byte_mask::find_near;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement};
-use super::tag::{Tag, skip_common_attributes};
+use super::selected_elements::{InsertionMode, TreeBuilder};
 use super::tag_name::{self as properties, TagName, names};
-use super::tree::{InsertionMode, TreeBuilder};
+use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
 
 /// The number of bytes from the `<` of a tag on that have all of a usual name and the byte after it.

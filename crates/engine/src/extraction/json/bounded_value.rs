@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Map, Number, Value};
 
-use super::value_budget::{ObjectCapacity, OutOfBudget, ValueBudget, longest_number};
+use super::document_memory_budget::{ObjectCapacity, OutOfBudget, ValueBudget, longest_number};
 
 /// The reason why a text cannot be parsed to a value.
 #[derive(Debug)]

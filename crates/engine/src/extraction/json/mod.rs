@@ -9,11 +9,11 @@
 //! memory depends on the largest document, not on the body.
 
 mod bounded_value;
+mod document_memory_budget;
 mod document_splitter;
-mod number_texts;
+mod original_number_texts;
 #[cfg(test)]
 mod tests;
-mod value_budget;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind, Result};
 use bounded_value::DocumentValuesAndDepth;
 pub(crate) use bounded_value::ParseFailure;
 use document_splitter::{DocumentPosition, DocumentSplitter};
-use number_texts::NumberTexts;
+use original_number_texts::NumberTexts;
 
 /// The maximum capacity in bytes that the buffer for the text of a value keeps after a document.
 const MAX_KEPT_CAPACITY: usize = 1 << 20;

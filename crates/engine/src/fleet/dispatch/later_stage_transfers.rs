@@ -12,7 +12,7 @@ use super::{
 use crate::fleet::fleet_item::PerItemRequestOptions;
 use crate::fleet::stage_value_store::RecalledTransfer;
 use crate::request::RequestOverrides;
-use crate::sink::naming::ClobberMode;
+use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};
 
 /// The stage and the output position of a transfer that is made from a value.

@@ -22,7 +22,7 @@
 //! | [`DeliveryOrder::Free`] | every slot |
 
 mod delivery_reports;
-mod guard;
+mod lock_guard;
 mod overflow;
 mod slot;
 
@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::progress_rule::OrderedWindowMemory;
-use super::record::WholeOrPiecewiseText;
+use super::record_sink::WholeOrPiecewiseText;
 use super::stage_output_sinks::StageEndValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
@@ -42,9 +42,9 @@ use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::sink::match_list::ExtractedValues;
+use crate::sink::extracted_values::ExtractedValues;
 use delivery_reports::DeliveryReporter;
-use guard::OrderedWindowLockGuard;
+use lock_guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 

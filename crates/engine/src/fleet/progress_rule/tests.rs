@@ -21,10 +21,10 @@ use super::super::{FleetOptions, FleetStage};
 use super::*;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::clock;
 use crate::pagination::Pagination;
 use crate::sink::TransferWaker;
-use crate::sink::match_list::ExtractedValues;
+use crate::sink::extracted_values::ExtractedValues;
+use crate::time_conversions;
 
 /// The output of the model: its content, and whether its reader has stopped reading.
 #[derive(Default)]
@@ -245,7 +245,7 @@ impl FleetModel {
         }
         let until = self.now + Duration::from_millis(self.rng.below(30));
         if self.rng.below(3) == 0 {
-            self.dispatch.lock().queue().pause_host_until(host, clock::to_monotonic_time(until));
+            self.dispatch.lock().queue().pause_host_until(host, time_conversions::to_monotonic_time(until));
         }
         if self.dispatch.delay_retry(key, host, until) {
             self.retrying.insert(key, self.transfers.swap_remove(index));

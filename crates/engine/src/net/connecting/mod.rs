@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
 //! | | and its keys for Encrypted Client Hello, if they are wanted | [`ech_keys`] |
-//! | QUIC | does handshakes with the addresses, beside the other phases | [`quic_attempt`], `net/quic` |
+//! | QUIC | does handshakes with the addresses, beside the other phases | [`quic_tcp_race`], `net/quic` |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::connect`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
 //! | QuicRacing | tries the addresses by QUIC handshakes, instead of Racing and Staging | `quic` |
@@ -22,7 +22,7 @@
 
 mod ech_keys;
 #[cfg(feature = "http3")]
-mod quic_attempt;
+mod quic_tcp_race;
 mod resolved_route;
 mod stages;
 
@@ -36,13 +36,13 @@ use std::time::Instant;
 use haul_policy::alt_svc::AlpnProtocol;
 use haul_policy::dns::https_record::HttpsRecord;
 use haul_policy::http3::Http3Choice;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::resolved_route::ResolvedRoute;
 use self::stages::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
-use super::connect::{ConnectOptions, ConnectRace, ConnectRaceStatus};
 use super::dns::AddressFamily;
+use super::happy_eyeballs::{ConnectOptions, ConnectRace, ConnectRaceStatus};
 use super::pool::ConnectionKey;
 #[cfg(feature = "http3")]
 use super::quic::{QuicAddressRace, QuicConnection, QuicReceiveMemory};

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use haul_policy::proxy::Proxy;
 
-use crate::net::connect::{ConnectOptions, ConnectRace, with_port};
 use crate::net::dns::AddressFamily;
+use crate::net::happy_eyeballs::{ConnectOptions, ConnectRace, with_port};
 use crate::net::local_address::{LocalBinding, UnixSocketAddress, zone_index};
 use crate::net::pool::ConnectionKey;
 #[cfg(feature = "http3")]

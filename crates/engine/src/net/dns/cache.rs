@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::chosen_servers::ChosenDnsServers;
 use super::custom_transport::DnsTransport;
 use super::https_records::HttpsRecordsCacheEntry;
 use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::overrides::DnsOverrides;
-use super::servers::ChosenDnsServers;
 
 /// The maximum number of cached names. When it is reached, the least recently used quarter of the
 /// names is dropped. A name takes about 200 bytes.

@@ -13,7 +13,7 @@ use haul_policy::dns::lookup::RequestedRecords;
 use super::cache::{LookupCallback, MAX_NAMES, normalize_name};
 use super::client::{DnsAnswer, DnsQuestion};
 use super::{CACHE_TIME_BOUNDS, LookupThreadKind, Resolver, ResolverInner};
-use crate::clock;
+use crate::time_conversions;
 
 /// The time for which the HTTPS records of a name are not queried again after its servers gave no
 /// answer. Some servers do not answer queries for record types that they do not know.
@@ -107,7 +107,7 @@ impl ResolverInner {
             DnsAnswer::Https(records, ttl) => (records, ttl.clamp(CACHE_TIME_BOUNDS.0, CACHE_TIME_BOUNDS.1)),
             _ => (Vec::new(), UNAVAILABLE_CACHE_TIME),
         };
-        let until = clock::add_saturating(Instant::now(), life);
+        let until = time_conversions::add_saturating(Instant::now(), life);
         let known = HttpsRecordsCacheEntry::Known { records: records.into(), until };
         let before = self.lock().https.insert(Arc::from(name), known);
         if let Some(HttpsRecordsCacheEntry::Asked(waiting)) = before {

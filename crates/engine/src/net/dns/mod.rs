@@ -29,12 +29,12 @@
 //! the name has no address.
 
 mod cache;
+mod chosen_servers;
 mod client;
 pub mod custom_transport;
 mod https_records;
 mod lookup_answer;
 mod overrides;
-mod servers;
 mod system_files;
 mod system_resolver;
 
@@ -47,14 +47,14 @@ use haul_policy::dns::lookup::RequestedRecords;
 
 pub use self::cache::is_onion;
 use self::cache::{DnsCacheEntry, LookupCallback, ResolverState, normalize_name};
+pub use self::chosen_servers::ChosenDnsServers;
 use self::client::{DnsAnswer, DnsClient, DnsQuestion, DnsQuestionQueue};
 use self::custom_transport::DnsTransport;
 pub use self::https_records::HttpsLookupStatus;
 use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
-pub use self::servers::ChosenDnsServers;
 use self::system_files::{ResolverFilePaths, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
-use crate::{Error, ErrorKind, Result, clock, spawn_thread};
+use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked, time_conversions};
 
 /// The cache time of a failure that has its cause in this process (no descriptors, no memory) or in
 /// the network. Retries wait longer than this.
@@ -242,7 +242,7 @@ impl Resolver {
     /// # Errors
     /// [`ErrorKind::Setup`] if the text is not an override.
     pub fn add_override(&self, spec: &str) -> Result<()> {
-        let expiry = clock::add_saturating(Instant::now(), self.shared.options.ttl);
+        let expiry = time_conversions::add_saturating(Instant::now(), self.shared.options.ttl);
         self.shared.lock().overrides.add(spec, expiry)
     }
 
@@ -411,7 +411,7 @@ impl ResolverInner {
         let state = self.lock();
         let (servers, transport) = (state.servers.as_deref().cloned().unwrap_or_default(), state.transport.clone());
         drop(state);
-        spawn_thread::start("haul-dns", move || {
+        spawn_with_signals_blocked::start("haul-dns", move || {
             let files = ResolverFiles::read(shared.files.clone(), Instant::now());
             let deliver = |question: &DnsQuestion, answer| shared.handle_answer(question, answer);
             let mut client = DnsClient::new(poll, &for_thread, servers, files, &deliver);
@@ -458,7 +458,7 @@ impl ResolverInner {
     /// Caches an answer for the duration `life`, and notifies all callers that wait for it.
     fn cache_and_notify(&self, name: &str, answer: LookupAnswer, life: Duration) {
         let used = Instant::now();
-        let known = DnsCacheEntry::Known { answer, until: clock::add_saturating(used, life), used };
+        let known = DnsCacheEntry::Known { answer, until: time_conversions::add_saturating(used, life), used };
         let before = self.lock().names.insert(Arc::from(name), known);
         if let Some(DnsCacheEntry::Asked(waiting)) = before {
             for notify in waiting {

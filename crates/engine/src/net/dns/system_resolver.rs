@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::lookup_answer::{LookupAnswer, LookupFailure};
 use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
-use crate::spawn_thread;
+use crate::spawn_with_signals_blocked;
 
 /// The maximum number of threads that call `getaddrinfo` at the same time. It is about the number
 /// of parallel transfers of a large run.
@@ -45,7 +45,7 @@ impl ResolverInner {
 
     fn start_thread(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        let started = spawn_thread::start("haul-dns", move || shared.run_thread());
+        let started = spawn_with_signals_blocked::start("haul-dns", move || shared.run_thread());
         if let Err(error) = started {
             let mut state = self.lock();
             state.threads -= 1;

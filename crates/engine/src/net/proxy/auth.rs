@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use haul_policy::auth::{AllowedAuthSchemes, ChosenAuthScheme, DigestSession, choose_scheme, cnonce, parse_challenges};
 use haul_policy::proxy::Proxy;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result};

@@ -7,7 +7,7 @@ use haul_policy::proxy::{
     Proxy, ProxyFields, ProxyKind, ProxyMode, ProxyParseError, absolute_form_target, forward_fields,
 };
 use haul_policy::target::Target;
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use super::{ProxyAuthCache, ProxyAuthScheme, ProxyOptions, SocksGssapi};
 use crate::net::tls::TlsOptions;

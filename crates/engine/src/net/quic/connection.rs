@@ -17,8 +17,8 @@ use quinn_proto::{
     Endpoint, Event, Transmit, VarInt,
 };
 
-use super::buffers::DatagramBufferPool;
 use super::config::{self, QuicWindows};
+use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::{QuicSocket, QuicSocketError};
 use crate::net::local_address::LocalBinding;
 use crate::net::recv_budget::ReceiveMemoryBudget;

@@ -11,13 +11,13 @@
 //!
 //! Not supported: 0-RTT, datagrams (RFC 9221), multiple paths.
 
-mod buffers;
+mod address_race;
 mod config;
 mod connection;
-mod race;
+mod datagram_receive_buffers;
 mod socket;
 
-pub(crate) use buffers::DatagramBufferPool;
+pub(crate) use address_race::{QuicAddressRace, QuicReceiveMemory};
 pub(crate) use config::QuicWindows;
 pub(crate) use connection::{QuicConnection, QuicReceiveResult, connection_lost};
-pub(crate) use race::{QuicAddressRace, QuicReceiveMemory};
+pub(crate) use datagram_receive_buffers::DatagramBufferPool;

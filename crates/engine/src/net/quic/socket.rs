@@ -182,7 +182,7 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
-    use crate::net::connect::ConnectOptions;
+    use crate::net::happy_eyeballs::ConnectOptions;
 
     /// Opens a raw socket, which receives packets with their IP headers. If this process may not do
     /// so, prints the reason and returns `None`.

@@ -15,7 +15,7 @@ use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_t
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::version1_certificate;
+use super::x509_v1_signature;
 
 /// The certificates that a server sent, and the server name that they must contain.
 pub(super) struct PresentedChain<'a> {
@@ -88,7 +88,7 @@ impl ServerCertVerifier for CheckVerifier {
         let algorithms = self.check.algorithms();
         match verify_tls12_signature(message, cert, dss, &algorithms) {
             Err(Error::InvalidCertificate(_))
-                if version1_certificate::has_signed(cert, message, dss, &algorithms, false) =>
+                if x509_v1_signature::has_signed(cert, message, dss, &algorithms, false) =>
             {
                 Ok(HandshakeSignatureValid::assertion())
             }
@@ -106,7 +106,7 @@ impl ServerCertVerifier for CheckVerifier {
         let algorithms = self.check.algorithms();
         match verify_tls13_signature(message, cert, dss, &algorithms) {
             Err(Error::InvalidCertificate(_))
-                if version1_certificate::has_signed(cert, message, dss, &algorithms, true) =>
+                if x509_v1_signature::has_signed(cert, message, dss, &algorithms, true) =>
             {
                 Ok(HandshakeSignatureValid::assertion())
             }

@@ -31,7 +31,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 #[cfg(feature = "old-keys")]
-use super::old_key_formats;
+use super::pkcs12_and_encrypted_pem;
 use crate::{Error, ErrorKind, Result};
 
 /// The files of a client's certificate and key. The files are read at the first use. After they
@@ -227,7 +227,7 @@ fn parse_old_pem_key(
         .find_map(|label| Some((label, pem_section(pem, label)?)));
     let (label, text) = found.ok_or("its kind is not supported")?;
     let text = std::str::from_utf8(text).map_err(|_| "it is not ASCII".to_owned())?;
-    old_key_formats::open_pem(label, text, passphrase)
+    pkcs12_and_encrypted_pem::open_pem(label, text, passphrase)
 }
 
 #[cfg(not(feature = "old-keys"))]
@@ -252,8 +252,8 @@ fn is_pkcs12(bytes: &[u8]) -> bool {
 fn open_pkcs12(
     bytes: &[u8],
     passphrase: Option<&Passphrase>,
-) -> std::result::Result<old_key_formats::Pkcs12Contents, String> {
-    old_key_formats::open_pkcs12(bytes, passphrase.map(|Passphrase(text)| &text[..]).unwrap_or_default())
+) -> std::result::Result<pkcs12_and_encrypted_pem::Pkcs12Contents, String> {
+    pkcs12_and_encrypted_pem::open_pkcs12(bytes, passphrase.map(|Passphrase(text)| &text[..]).unwrap_or_default())
 }
 
 #[cfg(not(feature = "old-keys"))]

@@ -25,10 +25,10 @@ use super::trust::TrustSource;
 use super::verify::CertificateFaultFinder;
 use super::watched_files::{self, FileBacked, FileStamps};
 use crate::ignore_poison::IgnorePoison;
-use crate::net::connect::ConnectOptions;
+use crate::lru::LruMap;
 use crate::net::dns::AddressFamily;
+use crate::net::happy_eyeballs::ConnectOptions;
 use crate::net::proxy::ProxyRoute;
-use crate::recency::LruMap;
 use crate::{Error, ErrorKind, Result};
 
 /// A version of TLS that haul supports.

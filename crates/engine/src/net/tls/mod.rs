@@ -47,7 +47,7 @@ mod handshake_failure;
 mod hyphen_host_stand_in;
 mod negotiated_session;
 #[cfg(feature = "old-keys")]
-mod old_key_formats;
+mod pkcs12_and_encrypted_pem;
 mod public_key_pin;
 #[cfg(feature = "http3")]
 mod quic;
@@ -59,10 +59,10 @@ mod server_tickets;
 mod system_roots;
 mod trust;
 mod verify;
-mod version1_certificate;
 mod watched_files;
 #[cfg(all(test, feature = "json"))]
 mod x509_limbo;
+mod x509_v1_signature;
 
 #[doc(hidden)]
 pub use certificate_status::parses_ocsp_response;

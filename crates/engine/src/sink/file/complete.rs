@@ -6,11 +6,11 @@ use std::io::{self, Seek};
 
 use rustix::io::Errno;
 
-use super::naming;
-#[cfg(linux_calls)]
-use super::naming::ClobberMode;
 use super::open_file::OutputFileState;
 use super::partial::PartialFile;
+use super::temporary_and_final_names;
+#[cfg(linux_calls)]
+use super::temporary_and_final_names::ClobberMode;
 use super::{AppendPosition, FileSink};
 use crate::Result;
 
@@ -32,18 +32,19 @@ impl FileSink {
             OutputFileState::Unnamed(file) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::unnamed::link_at_target(&file, &target, clobber, self.options.sync)
+                temporary_and_final_names::unnamed::link_at_target(&file, &target, clobber, self.options.sync)
                     .or_else(|why| self.copy_into_target(&file, why))
             }
             OutputFileState::Beside(file, beside) => {
                 give_ownership(&file);
                 self.sync_content(&file)?;
-                naming::rename_file(&beside, &target, clobber).or_else(|why| self.copy_into_target(&file, why))
+                temporary_and_final_names::rename_file(&beside, &target, clobber)
+                    .or_else(|why| self.copy_into_target(&file, why))
             }
             OutputFileState::Partial(writer) => {
                 let partial = writer.partial();
                 give_ownership(partial.file());
-                naming::rename_file(partial.path(), &target, clobber).or_else(|why| {
+                temporary_and_final_names::rename_file(partial.path(), &target, clobber).or_else(|why| {
                     let copied = self.copy_into_target(partial.file(), why);
                     // Without its checkpoint, no later run can use the file.
                     partial.remove();
@@ -56,7 +57,7 @@ impl FileSink {
             }
         }?;
         if self.options.sync {
-            File::open(naming::directory_of(&named))?.sync_all()?;
+            File::open(temporary_and_final_names::directory_of(&named))?.sync_all()?;
         }
         if named != target {
             self.path = named;
@@ -115,7 +116,8 @@ impl FileSink {
             match &self.state {
                 #[cfg(linux_calls)]
                 OutputFileState::Unnamed(file) => {
-                    let _ = naming::unnamed::link_at_target(file, &beside, ClobberMode::Replace, false);
+                    let _ =
+                        temporary_and_final_names::unnamed::link_at_target(file, &beside, ClobberMode::Replace, false);
                 }
                 OutputFileState::Beside(_, path) => {
                     let _ = fs::rename(path, beside);

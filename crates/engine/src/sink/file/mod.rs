@@ -24,8 +24,8 @@ mod open;
 mod open_beneath;
 mod open_file;
 mod options;
-mod record_checksum;
 mod replace;
+mod written_file_checksum;
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -40,8 +40,8 @@ use haul_policy::filename;
 use haul_policy::target::Target;
 
 use super::checksum::{ChecksumHasher, ExpectedChecksum, HashAlgorithm};
-use super::naming::{self, ClobberMode};
 use super::partial::{self, PartialFile};
+use super::temporary_and_final_names::{self, ClobberMode};
 use super::{ExistingPartialContent, ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::RecordContent;
@@ -50,8 +50,8 @@ use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
 pub use open_file::OpenDeviceCache;
 use open_file::OutputFileState;
 pub use options::{AppendPosition, FileOptions, directory_mode};
-use record_checksum::WrittenFileChecksum;
 use replace::FileOwnership;
+use written_file_checksum::WrittenFileChecksum;
 
 /// A sink that writes one body to a path.
 #[derive(Debug)]
@@ -378,7 +378,7 @@ impl Sink for FileSink {
             return None;
         }
         if let Some(base) = &self.options.beneath {
-            open_beneath::check_beneath(base, naming::directory_of(&self.path), None).ok()?;
+            open_beneath::check_beneath(base, temporary_and_final_names::directory_of(&self.path), None).ok()?;
         }
         self.find_existing(false).ok()?;
         let beside = self.target.as_deref().and_then(PartialFile::partial_path)?;

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
-use super::naming::{self, prevents_replacement};
 use super::open_beneath;
 use super::open_file::{DeviceFile, OutputFileState};
 use super::partial::{PartialFile, PartialFileWriter};
+use super::temporary_and_final_names::{self, prevents_replacement};
 use super::{File, FileSink, ResponseForSink, directory_mode};
 
 impl FileSink {
@@ -25,7 +25,7 @@ impl FileSink {
         }
         if let Some(base) = &self.options.beneath {
             let make = self.options.create_dirs.then(|| directory_mode(self.options.in_place));
-            open_beneath::check_beneath(base, naming::directory_of(&self.path), make)?;
+            open_beneath::check_beneath(base, temporary_and_final_names::directory_of(&self.path), make)?;
         }
         let renames = !self.options.in_place && self.options.append.is_none();
         let metadata = self.find_existing(renames)?;
@@ -46,7 +46,9 @@ impl FileSink {
         }
         self.check_write_permission()?;
         if self.options.create_dirs {
-            self.create_directories(naming::directory_of(self.target.as_ref().unwrap_or(&self.path)))?;
+            self.create_directories(temporary_and_final_names::directory_of(
+                self.target.as_ref().unwrap_or(&self.path),
+            ))?;
         }
         // Like a plain creation (the umask applies), but with no more permissions than the replaced
         // file.
@@ -68,21 +70,21 @@ impl FileSink {
         }
         let length = begin.and_then(|begin| begin.length);
         let Some(target) = self.target.clone() else { return self.open_temporary(length, Errno::BUSY.into()) };
-        let parent = naming::directory_of(&target);
+        let parent = temporary_and_final_names::directory_of(&target);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
             return partial.map(OutputFileState::Partial);
         }
         // If this fails for a reason that also prevents a file with a name, the error is reported
         // there.
         #[cfg(linux_calls)]
-        if let Ok(file) = naming::unnamed::create(parent, mode) {
+        if let Ok(file) = temporary_and_final_names::unnamed::create(parent, mode) {
             return Ok(OutputFileState::Unnamed(file));
         }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(mode);
         // The closure opens the file because the errors of tempfile hide those of the system, and a
         // lack of descriptors is worth a retry.
-        match naming::with_temporary_name(parent, |path| options.open(path)) {
+        match temporary_and_final_names::with_temporary_name(parent, |path| options.open(path)) {
             Ok((file, path)) => Ok(OutputFileState::Beside(file, path)),
             Err(error) if self.replaced.is_some() && prevents_replacement(&error) => self.open_temporary(length, error),
             Err(error) => Err(error),
@@ -95,7 +97,7 @@ impl FileSink {
 
     pub(super) fn open_in_place(&mut self) -> io::Result<File> {
         if self.options.create_dirs {
-            self.create_directories(naming::directory_of(&self.path))?;
+            self.create_directories(temporary_and_final_names::directory_of(&self.path))?;
         }
         let mut options = OpenOptions::new();
         options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
@@ -106,7 +108,7 @@ impl FileSink {
         } else {
             options.create_new(true);
         }
-        for name in naming::candidate_paths(&self.path.clone(), self.clobber) {
+        for name in temporary_and_final_names::candidate_paths(&self.path.clone(), self.clobber) {
             let opened = if self.is_guarded { Self::open_guarded(&mut options, &name) } else { options.open(&name) };
             match opened {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::super::checksum::ExpectedChecksum;
-use super::super::naming::{ClobberMode, FilePathCheck};
+use super::super::temporary_and_final_names::{ClobberMode, FilePathCheck};
 
 /// The options of a [`FileSink`](super::FileSink).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use rustix::fs::OFlags;
 
 use super::FileSink;
 use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
-use super::naming::{ClobberMode, directory_of, prevents_replacement};
 use super::open_file::OutputFileState;
+use super::temporary_and_final_names::{ClobberMode, directory_of, prevents_replacement};
 
 /// The owner, group and permissions of a file that is replaced.
 #[derive(Debug, Clone, Copy)]

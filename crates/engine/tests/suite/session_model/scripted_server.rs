@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use testkit::byte_pattern::BytePattern;
 
-use super::route::{
+use super::tls_and_proxy_route::{
     BufferedLayer, DirectOrProxyRoute, IncomingConnection, LayeredStream, ProxyDecision, ScriptedProxy, SessionRoute,
 };
 

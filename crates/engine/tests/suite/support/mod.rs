@@ -1,6 +1,6 @@
 //! Servers, sinks and seeds that several test modules share.
 
-pub(crate) mod http2;
+pub(crate) mod http2_replies;
 pub(crate) mod proxy;
 pub(crate) mod ranges;
 pub(crate) mod seeds;

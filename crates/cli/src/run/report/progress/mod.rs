@@ -9,12 +9,12 @@
 //! the percentage, but not for the rate.
 
 mod failure_counts;
-mod host_times;
 mod parallel_meter;
 mod progress_bar;
 mod progress_line;
 mod progress_meter;
 mod run_summary;
+mod slowest_host;
 mod terminal_lines;
 
 use std::io::IsTerminal;
@@ -26,21 +26,21 @@ use haul::Error;
 use haul::request::RetryPause;
 use haul::stats::TransferTotals;
 
-use crate::file_access::print_error_line;
+use crate::files_and_environment::print_error_line;
 use crate::plan::{GlobalArgs, RunPlan};
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
+use crate::run::report::moving_average_rate::MovingAverageRate;
 use crate::run::report::run_counts::RunCounts;
-use crate::run::report::transfer_rate::MovingAverageRate;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::transfers::url_count;
-use crate::terminal_style::{self, MessageColors};
+use crate::stderr_terminal::{self, MessageColors};
 use failure_counts::FailureCounts;
-use host_times::HostTimes;
 use parallel_meter::ParallelMeter;
 use progress_bar::ProgressBar;
 use progress_line::{BodyFigures, ManyUrlFigures, ProgressView, RetryPauseFigures, StageFigures};
 use progress_meter::ProgressMeter;
+use slowest_host::HostTimes;
 use terminal_lines::TerminalLines;
 
 /// The time from the start of the run until the progress line is first drawn. A shorter run does
@@ -174,7 +174,7 @@ impl ProgressReporter {
         Self {
             began: Instant::now(),
             counts: Arc::new(RunCounts::new()),
-            wanted: global.progress && !global.silent && is_terminal && terminal_style::can_redraw(),
+            wanted: global.progress && !global.silent && is_terminal && stderr_terminal::can_redraw(),
             folds: !global.persona.is_curl() && is_terminal && global.shows_errors(),
             summary: match global.summary {
                 _ if global.persona.is_curl() => Some(false),
@@ -479,11 +479,11 @@ impl ProgressReporter {
     fn draw(&self) {
         let mut display = self.lock_state();
         let has_bar = self.bar().is_some_and(|bar| bar.is_drawn());
-        if display.is_over || has_bar || !self.is_drawn() || terminal_style::is_in_background() {
+        if display.is_over || has_bar || !self.is_drawn() || stderr_terminal::is_in_background() {
             return;
         }
         let Some(view) = self.progress_view(&mut display, Instant::now()) else { return };
-        let (columns, rows) = terminal_style::size();
+        let (columns, rows) = stderr_terminal::size();
         // A line that fills the last column would be two.
         let lines = view.lines(columns.saturating_sub(1), rows);
         display.lines.draw(&lines);

@@ -8,9 +8,9 @@
 //!
 //! `docs/records.schema.json` describes the lines.
 
-pub(crate) mod csv_rows;
 mod json_line;
-mod line_pieces;
+mod jsonl_line_pieces;
+pub(crate) mod page_values_csv;
 
-pub(crate) use csv_rows::RowBuffering;
 pub(crate) use json_line::{RecordedTransfer, StoredFile};
+pub(crate) use page_values_csv::RowBuffering;

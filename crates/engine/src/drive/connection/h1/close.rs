@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
 use haul_proto::h1::{self, CloseReason, H1Event};
-use haul_proto::head::ResponseHead;
+use haul_proto::response_head::ResponseHead;
 
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;

@@ -10,9 +10,9 @@
 //! | `pipelined_responses` | keeps responses of pipelined requests until they are verified |
 
 mod close;
-mod pipelined_responses;
 mod receive;
 mod request_content;
+mod unconfirmed_responses;
 mod zero_copy;
 
 use std::cell::RefCell;
@@ -29,14 +29,14 @@ use super::read_pacing::{ReadPacing, set_low_water_mark};
 use super::sending::{self, MIN_SEND_BUFFER, RESPONSE_CHECK_INTERVAL, SendResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::buffer_pool::{BULK_BUFFER_SIZE, Buffer};
-use crate::clock;
 use crate::drive::rcvlowat;
 use crate::net::pool::ConnectionKey;
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
+use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
-use pipelined_responses::UnconfirmedResponses;
 use request_content::UnsentRequestContent;
+use unconfirmed_responses::UnconfirmedResponses;
 use zero_copy::ZeroCopyDecision;
 
 /// The minimum number of bytes to request in a read, even if the sink has less room, since a
@@ -250,7 +250,7 @@ impl H1Connection {
                     self.pipeline_limit.start_from_idle(self.served);
                 }
                 self.pipelined.on_next_request();
-                let held_until = transfer.expect_timeout().map(|wait| clock::add_saturating(now, wait));
+                let held_until = transfer.expect_timeout().map(|wait| time_conversions::add_saturating(now, wait));
                 self.content.begin(waker.set_waker(transfer.upload()), waker.may_block(), held_until);
                 if !self.stream.is_secure() && !transfer.traces_content() {
                     self.content.send_without_copy();
@@ -484,9 +484,9 @@ impl H1Connection {
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(|transfer| transfer.next_speed_check());
-        let of_transfer = clock::earliest(self.deadline(), look);
-        let of_request = clock::earliest(of_transfer, self.content.next_timeout(&self.conn));
-        clock::earliest(of_request, self.pipelined.next_timeout())
+        let of_transfer = time_conversions::earliest(self.deadline(), look);
+        let of_request = time_conversions::earliest(of_transfer, self.content.next_timeout(&self.conn));
+        time_conversions::earliest(of_request, self.pipelined.next_timeout())
     }
 
     /// Ends the transfers that have exceeded a time limit or are too slow.

@@ -10,7 +10,7 @@ use super::super::FinishedTransfers;
 use super::H1Connection;
 use super::close::{is_violation, protocol_error};
 use crate::buffer_pool::{Buffer, BufferLease};
-use crate::clock;
+use crate::time_conversions;
 use crate::{Error, ErrorKind, Result};
 
 impl H1Connection {
@@ -160,7 +160,7 @@ impl H1Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<usize> {
-        let time = clock::to_timestamp(now);
+        let time = time_conversions::to_timestamp(now);
         loop {
             let step = match self.conn.step(time, &mut input.bytes()[at..end]) {
                 Ok(step) => step,

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use haul_proto::h1::{H1Machine, RequestId};
-use haul_proto::head::ProtocolVersion;
 use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::response_head::ProtocolVersion;
 use haul_proto::time::Timestamp;
 
 use super::super::sending::{
@@ -14,8 +14,8 @@ use super::super::sending::{
 };
 use crate::Error;
 use crate::body::upload::{BodyUpload, FILE_TRUNCATED, FileRange};
-use crate::clock;
 use crate::drive::file_sender::{FileSendResult, FileSender, MIN_FILE_BYTES, MIN_PIPE_BYTES, is_pipe};
+use crate::time_conversions;
 
 /// The unsent content of the last request. No other request is sent before its end.
 #[derive(Default)]
@@ -182,7 +182,7 @@ impl UnsentRequestContent {
     pub(super) fn next_timeout(&self, conn: &H1Machine) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
-        clock::earliest(clock::earliest(held, self.resumes_at), failed)
+        time_conversions::earliest(time_conversions::earliest(held, self.resumes_at), failed)
     }
 
     /// Returns the error of the content's source, if it failed, and removes it.

@@ -8,7 +8,7 @@ use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 use super::super::replay::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H2ActiveStream, H2Connection};
-use crate::clock;
+use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, TransferStep};
 use crate::{Error, ErrorKind};
 
@@ -81,7 +81,7 @@ impl H2Connection {
         let active = self.active.remove(&id)?;
         self.time_limited -= usize::from(active.transfer.has_time_limit());
         if active.unreleased > 0 {
-            self.conn.release(clock::to_timestamp(now), RequestId(id), active.unreleased);
+            self.conn.release(time_conversions::to_timestamp(now), RequestId(id), active.unreleased);
         }
         self.stalled.retain(|&other| other != id);
         Some(active)

@@ -7,8 +7,8 @@ use haul_proto::h2::RequestId;
 use super::super::read_pacing::set_low_water_mark;
 use super::super::{ConnectionWaker, FinishedTransfers};
 use super::H2Connection;
-use crate::clock;
 use crate::drive::rcvlowat;
+use crate::time_conversions;
 use crate::transfer::ReceiveCredit;
 
 /// A stream with at least this number of remaining body bytes counts as bulky. A bulky stream
@@ -56,7 +56,7 @@ impl H2Connection {
         match active.transfer.credit(now, waker.wake, waker.token) {
             ReceiveCredit::Bytes(_) => {
                 let bytes = std::mem::take(&mut active.unreleased);
-                self.conn.release(clock::to_timestamp(now), RequestId(id), bytes);
+                self.conn.release(time_conversions::to_timestamp(now), RequestId(id), bytes);
             }
             _ if active.transfer.has_reached_split_end() => self.cancel_rest(id, now, finished),
             stopped => {

@@ -12,7 +12,7 @@
 
 mod close;
 mod flow_control;
-mod machine;
+mod protocol_machine;
 mod receive;
 
 use std::io;
@@ -29,12 +29,12 @@ use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
-use crate::clock;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
 pub use crate::net::recv_budget::{ReceiveMemoryBudget, SharedRecvMemory};
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
+use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use close::protocol_error;
@@ -450,14 +450,14 @@ impl H2Connection {
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
-        let machine = self.conn.poll_timeout().map(|at| clock::to_instant(haul_policy::MonotonicTime(at.0)));
+        let machine = self.conn.poll_timeout().map(|at| time_conversions::to_instant(haul_policy::MonotonicTime(at.0)));
         let failed = self.uploads.has_failed().then_some(self.opened_at);
         [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
     }
 
     /// Ends the transfers that have exceeded a time limit or are too slow.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
-        if let Err(error) = self.conn.handle_timeout(clock::to_timestamp(now)) {
+        if let Err(error) = self.conn.handle_timeout(time_conversions::to_timestamp(now)) {
             return self.abort(protocol_error(error), now, finished);
         }
         let overdue = |(id, active): (&u64, &mut H2ActiveStream)| {

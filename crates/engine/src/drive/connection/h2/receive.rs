@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::time::Instant;
 
 use haul_proto::h2::{BodyFraming, H2Event, RequestId};
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::response_head::{Fields, ResponseHead};
 
 use super::super::FinishedTransfers;
 use super::close::protocol_error;
 use super::{H2ActiveStream, H2Connection};
 use crate::Result;
 use crate::buffer_pool::{Buffer, BufferLease};
-use crate::clock;
+use crate::time_conversions;
 use crate::transfer::ExchangeFailurePoint;
 
 /// The maximum number of pieces of one body that are delivered in one call.
@@ -79,7 +79,7 @@ impl H2Connection {
         let bytes = piece.len() as u64;
         let Some(active) = self.active.get_mut(&id.0) else {
             // The transfer is gone, so the bytes are dropped.
-            self.conn.release(clock::to_timestamp(now), id, bytes);
+            self.conn.release(time_conversions::to_timestamp(now), id, bytes);
             return;
         };
         active.unreleased += bytes;
@@ -140,7 +140,7 @@ impl H2Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        let time = clock::to_timestamp(now);
+        let time = time_conversions::to_timestamp(now);
         let mut at = input.start;
         loop {
             let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(protocol_error)?;

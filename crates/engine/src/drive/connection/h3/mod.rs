@@ -16,11 +16,11 @@
 //! | `bulk_pause` | lets datagrams gather in the socket while a body comes fast |
 //! | `close` | ends streams and the connection |
 
-mod bulk_pause;
 mod close;
 mod flow_control;
-mod machine;
+mod protocol_machine;
 mod receive;
+mod receive_batching;
 mod send;
 
 use std::net::SocketAddr;
@@ -37,18 +37,18 @@ use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
-use crate::clock;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
 use crate::net::quic::{QuicConnection, QuicReceiveResult};
 use crate::stats::WireTraffic;
+use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
-use bulk_pause::ReceiveBatchingPause;
 use flow_control::FullSinkStreams;
-use machine::H3MachineForStream;
+use protocol_machine::H3MachineForStream;
 use receive::{PendingDelivery, QpackBlockedInput};
+use receive_batching::ReceiveBatchingPause;
 use send::ClientUniStreams;
 
 /// The maximum number of receives when an idle connection is checked before reuse.
@@ -435,7 +435,8 @@ impl H3Connection {
             self.active.values().flat_map(each).flatten().min()
         };
         let limit = if self.time_limited > 0 { limits() } else { None };
-        let machine = self.machine.poll_timeout().map(|at| clock::to_instant(haul_policy::MonotonicTime(at.0)));
+        let machine =
+            self.machine.poll_timeout().map(|at| time_conversions::to_instant(haul_policy::MonotonicTime(at.0)));
         let failed = self.uploads.has_failed().then_some(self.opened_at);
         let ping = (!self.active.is_empty()).then(|| self.heard_at + KEEP_ALIVE_INTERVAL);
         [limit, machine, failed, self.uploads.resumes_at(), self.quic.next_timeout(), ping].into_iter().flatten().min()
@@ -445,7 +446,7 @@ impl H3Connection {
     /// slow.
     pub fn end_expired(&mut self, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         self.quic.handle_timeout(now);
-        self.machine.handle_timeout(clock::to_timestamp(now));
+        self.machine.handle_timeout(time_conversions::to_timestamp(now));
         if !self.active.is_empty() && self.heard_at + KEEP_ALIVE_INTERVAL <= now {
             self.quic.machine().ping();
             self.heard_at = now;

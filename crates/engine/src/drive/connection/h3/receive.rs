@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use haul_proto::h3::{BodyFraming, H3ErrorCode, H3Event, RequestId};
-use haul_proto::head::{Fields, ResponseHead};
+use haul_proto::response_head::{Fields, ResponseHead};
 use quinn_proto::{ConnectionError, Dir, Event, ReadError, StreamEvent};
 
 use super::super::{ConnectionWaker, FinishedTransfers};
@@ -20,7 +20,7 @@ use super::{H3Connection, StreamChunk};
 use crate::buffer_pool::BufferLease;
 use crate::net::quic::connection_lost;
 use crate::transfer::ExchangeFailurePoint;
-use crate::{Result, clock};
+use crate::{Result, time_conversions};
 
 /// The maximum number of pieces of one body that are delivered in one call.
 const MAX_PIECES_PER_DELIVERY: usize = 64;
@@ -268,7 +268,7 @@ impl H3Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
-        let reset = self.machine.on_stream_reset(clock::to_timestamp(now), id, code);
+        let reset = self.machine.on_stream_reset(time_conversions::to_timestamp(now), id, code);
         reset.map_err(|error| self.on_violation(error)).and_then(|()| self.handle_pending_events(now, finished))
     }
 
@@ -289,7 +289,7 @@ impl H3Connection {
             return Ok(());
         }
         loop {
-            let step = self.machine.step(clock::to_timestamp(now), stream, &chunk[at..], fin);
+            let step = self.machine.step(time_conversions::to_timestamp(now), stream, &chunk[at..], fin);
             let step = step.map_err(|error| self.on_violation(error))?;
             let base = at;
             at += step.consumed;

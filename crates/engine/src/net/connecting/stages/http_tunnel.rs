@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::connect_exchange::{HttpConnectExchange, HttpConnectExchangeStep};
+use super::http_connect_exchange::{HttpConnectExchange, HttpConnectExchangeStep};
 use super::{ConnectStageIo, ConnectStepOutcome, ConnectionStage};
 use crate::Result;
 use crate::net::proxy::ProxyHop;

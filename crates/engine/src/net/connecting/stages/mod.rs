@@ -7,7 +7,7 @@
 //! Each stage is a file with one [`ConnectionStage`]. To add a stage, write its file and add an
 //! entry to [`stages_for`].
 
-mod connect_exchange;
+mod http_connect_exchange;
 mod http_tunnel;
 mod proxy_protocol;
 mod socks;

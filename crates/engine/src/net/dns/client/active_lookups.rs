@@ -11,7 +11,7 @@ use haul_policy::dns::resolv_conf::NameServer;
 use super::super::system_files::ResolverConfig;
 use super::socket::{DnsReceived, DnsSocket};
 use super::{BURST_WINDOW, CHANNEL_KEY, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
-use crate::clock;
+use crate::time_conversions;
 
 /// The answer for a name that must not be sent to name servers.
 const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Duration::ZERO };
@@ -90,7 +90,7 @@ impl DnsClient<'_> {
             }
         };
         let Ok(mut machine) = machine else { return (self.deliver)(&question, none) };
-        let transmits = machine.start(clock::to_monotonic_time(now));
+        let transmits = machine.start(time_conversions::to_monotonic_time(now));
         self.serial += 1;
         let serial = self.serial;
         let lookup = self.lookups.insert(ActiveLookup { question, machine, config, serial, queries: Vec::new() });
@@ -105,7 +105,7 @@ impl DnsClient<'_> {
     fn set_timer(&mut self, lookup: usize, now: Instant) {
         let active = &self.lookups[lookup];
         let Some(at) = active.machine.next_timeout() else { return };
-        self.due.push(LookupTimeout { at: clock::to_instant(at).max(now), lookup, serial: active.serial });
+        self.due.push(LookupTimeout { at: time_conversions::to_instant(at).max(now), lookup, serial: active.serial });
     }
 
     /// Handles the timeouts that have passed.
@@ -131,7 +131,7 @@ impl DnsClient<'_> {
     ) {
         let active = &mut self.lookups[lookup];
         let serial = active.serial;
-        let transmits = step(&mut active.machine, clock::to_monotonic_time(now));
+        let transmits = step(&mut active.machine, time_conversions::to_monotonic_time(now));
         if *active.machine.state() == DnsLookupState::Waiting {
             self.queue_queries(lookup, serial, transmits);
             self.set_timer(lookup, now);

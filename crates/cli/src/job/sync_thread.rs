@@ -1,0 +1,214 @@
+//! The thread that makes a job durable: once a second it syncs the job's output, then the files of
+//! the committed URLs, then the job's file.
+//!
+//! After a loss of power, the next run relies only on synced data: it resets all later URLs, and
+//! truncates the output to the synced length. So it repeats at most the transfers that were running
+//! and those of the last second. A restart of the computer is detected by the identifier of the
+//! boot, which the job's file stores.
+//!
+//! The files of `-o` are synced together by `syncfs`, once for each file system, because syncing
+//! each of a hundred thousand files separately would take longer than fetching them.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use haul::sink::temporary_and_final_names::directory_of;
+use rusqlite::{Connection, params};
+
+use super::event_queue::EventQueue;
+use super::job_error::{DatabaseResult, database_error, sync_error};
+use super::writer::{JobEvent, JobShared};
+use crate::job_types::ArchivePosition;
+
+/// The time between two syncs. A loss of power costs at most the work of this time.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The length of the write-ahead log, in pages, at which the log is restarted from its beginning.
+/// 8192 pages are 32 MiB.
+const MAX_LOG_PAGES: i64 = 8192;
+
+/// The maximum number of directories that are remembered, so that the file system of each is looked
+/// up once. Further directories are ignored: in practice they are on the same file systems.
+const MAX_DIRECTORIES: usize = 1024;
+
+/// The state of a job after a commit, which becomes durable when it is synced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct DurableState {
+    /// The sequence number of the last commit.
+    pub(super) commit: u64,
+    /// The end of the last committed output, as an offset in the output file.
+    pub(super) output: u64,
+    /// The end of the job's archive.
+    pub(super) archive: ArchivePosition,
+}
+
+impl DurableState {
+    /// Records in the job's file that this state is on the disk.
+    pub(super) fn write(&self, connection: &Connection) -> DatabaseResult<()> {
+        let update = "UPDATE job SET durable_commit = ?1, durable_output = ?2, durable_archive_number = ?3, \
+                      durable_archive_end = ?4";
+        let ArchivePosition { number, offset } = self.archive;
+        let values = params![self.commit as i64, self.output as i64, number, offset as i64];
+        connection.prepare_cached(update)?.execute(values).map(drop)
+    }
+}
+
+/// The output, and the file systems of the files, that a job must sync.
+#[derive(Default)]
+pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
+
+#[derive(Default)]
+struct FileSystemsToSync {
+    output: Option<Arc<OwnedFd>>,
+    /// The directories whose file systems are already in `file_systems`.
+    directories: HashSet<PathBuf>,
+    /// The file systems to sync: the device number of each, and one of its directories.
+    file_systems: Vec<(u64, Arc<File>)>,
+}
+
+impl SyncTargets {
+    fn lock(&self) -> MutexGuard<'_, FileSystemsToSync> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the output file to sync. It must be a regular file, because other outputs need no sync.
+    pub(super) fn set_output(&self, output: OwnedFd) {
+        self.lock().output = Some(Arc::new(output));
+    }
+
+    /// Adds the file systems on which these files are stored.
+    pub(super) fn add<'p>(&self, files: impl Iterator<Item = &'p Path>) {
+        let mut set = self.lock();
+        for file in files {
+            let parent = directory_of(file);
+            if set.directories.contains(parent) || set.directories.len() >= MAX_DIRECTORIES {
+                continue;
+            }
+            set.directories.insert(parent.to_owned());
+            let Ok(directory) = File::open(parent) else { continue };
+            let Ok(metadata) = directory.metadata() else { continue };
+            if !set.file_systems.iter().any(|(device, _)| *device == metadata.dev()) {
+                set.file_systems.push((metadata.dev(), Arc::new(directory)));
+            }
+        }
+    }
+
+    /// Syncs the output file and the file systems.
+    fn sync(&self) -> std::io::Result<()> {
+        let (output, directories) = {
+            let set = self.lock();
+            let directories: Vec<_> = set.file_systems.iter().map(|(_, directory)| Arc::clone(directory)).collect();
+            (set.output.clone(), directories)
+        };
+        if let Some(output) = output {
+            match sync_content(output.as_fd()) {
+                // Not every file system can do that.
+                Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => {}
+                synced => synced?,
+            }
+        }
+        directories.iter().try_for_each(|directory| sync_file_system(directory))
+    }
+}
+
+/// Syncs the content of a file.
+#[cfg(not(target_vendor = "apple"))]
+fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    rustix::fs::fdatasync(file)
+}
+
+/// Syncs the content of a file to the disk. Apple's other calls may leave it in the disk's cache.
+#[cfg(target_vendor = "apple")]
+fn sync_content(file: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    rustix::fs::fcntl_fullfsync(file)
+}
+
+/// Syncs the file system of a directory.
+#[cfg(target_os = "linux")]
+fn sync_file_system(directory: &File) -> std::io::Result<()> {
+    Ok(rustix::fs::syncfs(directory)?)
+}
+
+/// Syncs all file systems, because systems other than Linux have no call to sync a single one.
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_directory: &File) -> std::io::Result<()> {
+    rustix::fs::sync();
+    Ok(())
+}
+
+/// The thread that makes a job durable.
+pub(super) struct Syncer {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    pub(super) shared: Arc<JobShared>,
+    pub(super) events: Arc<EventQueue>,
+}
+
+impl Syncer {
+    /// Syncs once a second if there was a commit, until `stop` is closed.
+    pub(super) fn run(self, stop: &Receiver<()>) {
+        let mut last = *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        while stop.recv_timeout(SYNC_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let state = *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.commit == last.commit {
+                continue;
+            }
+            last = state;
+            if self.sync() && !self.events.send(JobEvent::Durable(state)) {
+                return;
+            }
+            // The note itself is a commit, which needs no other.
+            last.commit += 1;
+        }
+    }
+
+    /// Syncs the output, the files, and the job's file. Returns false after an error, which ends
+    /// the run.
+    fn sync(&self) -> bool {
+        if self.shared.failure.is_set() {
+            return false;
+        }
+        if let Err(error) = sync_targets(&self.shared).and_then(|()| sync_log(&self.path)) {
+            self.shared.failure.set(sync_error(&self.path, error));
+            return false;
+        }
+        match checkpoint(&self.connection, "PASSIVE") {
+            Ok(pages) if pages >= MAX_LOG_PAGES => self.events.send(JobEvent::LongLog),
+            Ok(_) => true,
+            Err(error) => {
+                self.shared.failure.set(database_error(&self.path, error));
+                false
+            }
+        }
+    }
+}
+
+/// Syncs the write-ahead log of the job's file. This is needed because a checkpoint does not sync
+/// the log if a reader prevents the checkpoint.
+fn sync_log(path: &Path) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    match File::open(Path::new(&name)) {
+        Ok(log) => log.sync_data(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies the content of the write-ahead log into the job's file. `mode` is the mode of SQLite's
+/// checkpoint. Returns the number of pages in the log.
+pub(super) fn checkpoint(connection: &Connection, mode: &str) -> DatabaseResult<i64> {
+    connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get(1))
+}
+
+/// Syncs the output, the files and the archive of a run.
+pub(super) fn sync_targets(shared: &JobShared) -> std::io::Result<()> {
+    shared.targets.sync()?;
+    shared.archive.get().map_or(Ok(()), |archive| archive.sync())
+}

@@ -1,0 +1,171 @@
+//! The digest that a response body must have (`--checksum`). It comes from the command line, or
+//! from a checksum list (SHA256SUMS).
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::buffer_pool::BufferLease;
+use haul::sink::Sink;
+use haul::sink::checksum::{ExpectedChecksum, HashAlgorithm};
+use haul::state::auth::AuthOptions;
+use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
+use haul_policy::urlencode;
+
+use crate::checksum::{self as asked, ChecksumList, DigestLookupError, LIST_MAX};
+use crate::files_and_environment::{FilesAndEnvironment, SystemFilesAndEnvironment};
+use crate::plan::UrlGroup;
+
+/// The checksum lists (SHA256SUMS) that the run has read, each with the URL or file name in the
+/// value of `--checksum`. A list is read only once.
+#[derive(Clone, Default)]
+pub(crate) struct ChecksumLists(Vec<(String, Arc<ChecksumList>)>);
+
+impl ChecksumLists {
+    /// Returns the checksum list for a URL group with many URLs, with the URL or file name of the
+    /// list. Returns `None` if `--checksum` is not given or does not name a list.
+    pub(crate) fn list_for_many(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        operation: &UrlGroup,
+    ) -> Result<Option<(Arc<ChecksumList>, String)>> {
+        match &operation.checksum {
+            Some(asked::ChecksumArg::From(place)) => {
+                Ok(Some((self.list_at(client, request, None, place)?, place.clone())))
+            }
+            Some(asked::ChecksumArg::Digest(_)) | None => Ok(None),
+        }
+    }
+
+    /// Returns the digest that the response body of `target` must have; `None` without
+    /// `--checksum`.
+    ///
+    /// A checksum list is fetched with the request options of the body. Credentials are sent only
+    /// if the list has the same origin as the body.
+    pub(crate) fn expected_checksum(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        operation: &UrlGroup,
+        target: &Target,
+        file: Option<&Path>,
+    ) -> Result<Option<ExpectedChecksum>> {
+        match &operation.checksum {
+            None => Ok(None),
+            Some(asked::ChecksumArg::Digest(digest)) => Ok(to_engine_checksum(digest)),
+            Some(asked::ChecksumArg::From(place)) => {
+                let list = self.list_at(client, request, Some(target), place)?;
+                find_in_list(&list, place, target, file).map(Some)
+            }
+        }
+    }
+
+    fn list_at(
+        &mut self,
+        client: &Client,
+        request: &RequestOptions,
+        target: Option<&Target>,
+        place: &str,
+    ) -> Result<Arc<ChecksumList>> {
+        if let Some((_, list)) = self.0.iter().find(|(known, _)| known == place) {
+            return Ok(Arc::clone(list));
+        }
+        let list = Arc::new(ChecksumList::new(read_list(client, request, target, place)?));
+        self.0.push((place.to_owned(), Arc::clone(&list)));
+        Ok(list)
+    }
+}
+
+/// Returns the digest that a checksum list contains for `target`. The list is searched for the path
+/// of the URL, and then for the path of the output file.
+pub(crate) fn find_in_list(
+    list: &ChecksumList,
+    place: &str,
+    target: &Target,
+    file: Option<&Path>,
+) -> Result<ExpectedChecksum> {
+    let path = target.path();
+    let decoded = urlencode::percent_decode(path.as_bytes());
+    let names = [Some(path), std::str::from_utf8(&decoded).ok(), file.and_then(Path::to_str)];
+    let mut digests = names.into_iter().flatten().map(|name| list.find(name));
+    let first = digests.next().unwrap_or(Err(DigestLookupError::NotListed));
+    let digest = first.or_else(|error| digests.find_map(Result::ok).ok_or(error));
+    let found = digest.map(|digest| to_engine_checksum(&digest));
+    found
+        .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
+        .and_then(|checksum| {
+            checksum.ok_or_else(|| Error::new(ErrorKind::Checksum, "the checksum has the wrong length"))
+        })
+        .map_err(|error| error.with_url(target.to_url()))
+}
+
+fn to_engine_checksum(digest: &asked::ExpectedDigest) -> Option<ExpectedChecksum> {
+    let algorithm = match digest.algorithm() {
+        asked::ChecksumAlgorithm::Sha1 => HashAlgorithm::Sha1,
+        asked::ChecksumAlgorithm::Sha256 => HashAlgorithm::Sha256,
+        asked::ChecksumAlgorithm::Sha384 => HashAlgorithm::Sha384,
+        asked::ChecksumAlgorithm::Sha512 => HashAlgorithm::Sha512,
+    };
+    ExpectedChecksum::new(algorithm, digest.bytes().to_vec())
+}
+
+/// Reads a checksum list (SHA256SUMS). `place` is its URL or file name, or `-` for standard input.
+fn read_list(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+    let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
+    if scheme.starts_with("http://") || scheme.starts_with("https://") {
+        return fetch_list(client, request, target, place);
+    }
+    let mut list = Vec::new();
+    SystemFilesAndEnvironment
+        .open(Path::new(place))
+        .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
+        .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
+    if list.len() > LIST_MAX {
+        return Err(Error::new(ErrorKind::Read, format!("the checksums {place} are too long for a list")));
+    }
+    Ok(list)
+}
+
+fn fetch_list(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+    let list = Target::parse(place)
+        .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
+    // A list is got: what is sent to the body's URL is not sent to that of the list.
+    let mut options = RequestOptions {
+        method: "GET".to_owned(),
+        body: None,
+        range: None,
+        resume_from: None,
+        include_head: false,
+        fail: true,
+        max_size: Some(LIST_MAX as u64),
+        ..request.clone()
+    };
+    if target.is_none_or(|target| list.origin() != target.origin()) {
+        options.authorization = None;
+        options.auth = AuthOptions::default();
+        options.cookie = None;
+        options.fields.clear();
+        options.tls.identity = None;
+        options.tls.passphrase = None;
+    }
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    client.fetch(list, Arc::new(options), Box::new(ChecksumListSink(Arc::clone(&kept)))).result?;
+    let mut bytes = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *bytes))
+}
+
+/// A sink that collects a fetched checksum list in memory.
+struct ChecksumListSink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink for ChecksumListSink {
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        true
+    }
+}

@@ -1,0 +1,273 @@
+//! The event queue of one transfer. The engine's thread adds events, and the program's thread takes
+//! them and calls the callbacks.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use haul::buffer_pool::{BULK_BUFFER_SIZE, BufferLease, Chunk};
+use haul::sink::{ResponseForSink, Sink, TransferWaker};
+use haul::trace::{TraceEvent, TransferObserver};
+use haul::transfer_facts::TransferFacts;
+use haul::{Error, ErrorKind, ResponseHead, Result, Target};
+
+use super::wakeup_descriptor::WakeupDescriptor;
+use crate::handles::lock;
+use crate::headers::HeaderMessageKind;
+use crate::transfer::running::is_connect;
+
+/// The maximum number of body bytes in a queue. The engine reads no more until the program has
+/// taken them.
+const QUEUE_LIMIT: u64 = BULK_BUFFER_SIZE as u64;
+
+/// The maximum number of body bytes in a queue while the queues of all transfers together have
+/// [`MAX_BYTES_OF_ALL_QUEUES`].
+const SMALL_QUEUE_LIMIT: u64 = 256 << 10;
+
+/// The number of bytes in all queues above which each queue may only have [`SMALL_QUEUE_LIMIT`].
+const MAX_BYTES_OF_ALL_QUEUES: u64 = 32 << 20;
+
+/// The number of body bytes in the queues of all transfers of the process.
+static QUEUED_BYTES_OF_ALL: AtomicU64 = AtomicU64::new(0);
+
+/// An event of a transfer.
+pub(super) enum TransferEvent {
+    /// A message for the debug callback.
+    Info(String),
+    /// The head of a request that is being sent.
+    Request(String),
+    /// The head of a response.
+    Head(ResponseHead, HeaderMessageKind),
+    /// A trailer section.
+    Trailers(Vec<u8>),
+    /// The body of a response begins.
+    Begin(Box<BodyBegin>),
+    /// Bytes of the body.
+    Body(Chunk),
+    /// Content that was sent, for the debug callback.
+    Sent(Vec<u8>),
+    /// Content that was received, for the debug callback.
+    Received(Vec<u8>),
+}
+
+/// The facts that are known when a body begins.
+pub(super) struct BodyBegin {
+    pub(super) facts: TransferFacts,
+    pub(super) head: ResponseHead,
+    pub(super) target: Target,
+    pub(super) length: Option<u64>,
+}
+
+#[derive(Default)]
+struct TransferEventQueueState {
+    events: VecDeque<TransferEvent>,
+    /// The number of body bytes in the queue.
+    bytes: u64,
+    has_body: bool,
+    /// The driver of the transfer and its token, once the driver has asked how many bytes it may
+    /// receive.
+    driver: Option<(Arc<dyn TransferWaker>, usize)>,
+    /// True if the driver waits until it may receive more bytes.
+    is_full: bool,
+    /// True if the program has paused the transfer.
+    is_paused: bool,
+    /// True if the program takes no more events.
+    is_closed: bool,
+}
+
+/// The queue of events of one transfer.
+pub(super) struct TransferEventQueue {
+    state: Mutex<TransferEventQueueState>,
+    /// True if the program's thread has work to do for this transfer.
+    is_ready: AtomicBool,
+    notifier: Arc<WakeupDescriptor>,
+}
+
+impl TransferEventQueue {
+    pub(super) fn new(notifier: Arc<WakeupDescriptor>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), is_ready: AtomicBool::new(false), notifier })
+    }
+
+    /// Records that the program's thread has work to do for this transfer, and notifies it.
+    pub(super) fn set_ready(&self) {
+        self.is_ready.store(true, Ordering::SeqCst);
+        self.notifier.notify();
+    }
+
+    /// Returns true if there was work to do, and clears the flag. The caller must look for the work
+    /// after this call.
+    pub(super) fn take_ready(&self) -> bool {
+        self.is_ready.swap(false, Ordering::SeqCst)
+    }
+
+    fn push(&self, event: TransferEvent) {
+        let mut state = lock(&self.state);
+        if state.is_closed {
+            return;
+        }
+        state.events.push_back(event);
+        drop(state);
+        self.set_ready();
+    }
+
+    /// Removes and returns the next event.
+    pub(super) fn next(&self) -> Option<TransferEvent> {
+        let mut state = lock(&self.state);
+        let event = state.events.pop_front()?;
+        let TransferEvent::Body(chunk) = &event else { return Some(event) };
+        let length = chunk.bytes().len() as u64;
+        state.bytes -= length;
+        QUEUED_BYTES_OF_ALL.fetch_sub(length, Ordering::Relaxed);
+        // Few large reads cost least, so the driver may continue only when the queue is empty.
+        let driver = if state.bytes == 0 { state.waiting_driver() } else { None };
+        drop(state);
+        wake(driver);
+        Some(event)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.state).events.is_empty()
+    }
+
+    /// Pauses the engine's reads, or continues them. A pause does not count towards the time limits
+    /// on slow servers.
+    pub(super) fn set_paused(&self, is_paused: bool) {
+        let mut state = lock(&self.state);
+        if state.is_paused == is_paused {
+            return;
+        }
+        state.is_paused = is_paused;
+        // The driver asks again how many bytes it may receive.
+        let driver = state.driver.clone();
+        drop(state);
+        wake(driver);
+    }
+
+    /// Drops all queued events and all later events.
+    pub(super) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        QUEUED_BYTES_OF_ALL.fetch_sub(std::mem::take(&mut state.bytes), Ordering::Relaxed);
+        let events = std::mem::take(&mut state.events);
+        let driver = state.driver.take();
+        drop(state);
+        drop(events);
+        wake(driver);
+    }
+}
+
+/// A driver, and the token by which the driver identifies a transfer.
+type DriverToken = Option<(Arc<dyn TransferWaker>, usize)>;
+
+/// Wakes a driver, so that it asks again how many bytes it may receive.
+fn wake(driver: DriverToken) {
+    if let Some((driver, token)) = driver {
+        driver.wake(token);
+    }
+}
+
+impl TransferEventQueueState {
+    /// Returns the driver if it was waiting to receive and may now continue; otherwise `None`.
+    fn waiting_driver(&mut self) -> DriverToken {
+        if !self.is_full || self.is_paused {
+            return None;
+        }
+        self.is_full = false;
+        self.driver.clone()
+    }
+}
+
+/// The sink that puts the bytes of a body into the queue.
+pub(super) struct QueueSink(pub(super) Arc<TransferEventQueue>);
+
+impl Sink for QueueSink {
+    fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
+        self.0.push(TransferEvent::Begin(Box::new(BodyBegin {
+            facts: begin.facts.clone(),
+            head: begin.head.clone(),
+            target: begin.place.clone(),
+            length: begin.length.or(begin.total),
+        })));
+        Ok(())
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
+        let mut state = lock(&self.0.state);
+        let Some(waker) = waker.filter(|_| !state.is_closed) else { return u64::MAX };
+        if !matches!(&state.driver, Some((known, at)) if *at == token && Arc::ptr_eq(known, waker)) {
+            state.driver = Some((Arc::clone(waker), token));
+        }
+        let most = if QUEUED_BYTES_OF_ALL.load(Ordering::Relaxed) < MAX_BYTES_OF_ALL_QUEUES {
+            QUEUE_LIMIT
+        } else {
+            SMALL_QUEUE_LIMIT
+        };
+        let room = if state.is_paused { 0 } else { most.saturating_sub(state.bytes) };
+        state.is_full = room == 0;
+        room
+    }
+
+    fn bytes(&mut self, lease: BufferLease<'_>) -> Result<()> {
+        if lease.bytes().is_empty() {
+            return Ok(());
+        }
+        let chunk = lease.into_chunk();
+        let mut state = lock(&self.0.state);
+        if state.is_closed {
+            return Err(Error::new(ErrorKind::Write, "the program ended the transfer"));
+        }
+        let length = chunk.bytes().len() as u64;
+        state.bytes += length;
+        QUEUED_BYTES_OF_ALL.fetch_add(length, Ordering::Relaxed);
+        state.has_body = true;
+        state.events.push_back(TransferEvent::Body(chunk));
+        drop(state);
+        self.0.set_ready();
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        !lock(&self.0.state).has_body
+    }
+}
+
+/// The observer that puts response heads and debug events into the queue.
+pub(super) struct QueueingObserver {
+    pub(super) queue: Arc<TransferEventQueue>,
+    pub(super) is_verbose: bool,
+    pub(super) wants_content: bool,
+}
+
+impl fmt::Debug for QueueingObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QueueingObserver")
+    }
+}
+
+impl TransferObserver for QueueingObserver {
+    fn event(&self, event: &TraceEvent<'_>) {
+        let event = match event {
+            TraceEvent::Info(text) if self.is_verbose => TransferEvent::Info(text.clone().into_owned()),
+            TraceEvent::Request { head } if self.is_verbose => TransferEvent::Request(head.clone().into_owned()),
+            TraceEvent::Request { head } if is_connect(head) => return,
+            // It counts the requests.
+            TraceEvent::Request { .. } => TransferEvent::Request(String::new()),
+            TraceEvent::Response { head } => TransferEvent::Head((*head).clone(), HeaderMessageKind::Header),
+            TraceEvent::Interim { head } => TransferEvent::Head((*head).clone(), HeaderMessageKind::Interim),
+            TraceEvent::Connect { head } => TransferEvent::Head((*head).clone(), HeaderMessageKind::Connect),
+            TraceEvent::Trailers { fields } => TransferEvent::Trailers(fields.raw().to_vec()),
+            TraceEvent::Sent(bytes) => TransferEvent::Sent(bytes.to_vec()),
+            TraceEvent::Received(bytes) => TransferEvent::Received(bytes.to_vec()),
+            TraceEvent::Info(_)
+            | TraceEvent::NotHttp { .. }
+            | TraceEvent::Retry { .. }
+            | TraceEvent::Milestone { .. } => return,
+        };
+        self.queue.push(event);
+    }
+
+    fn wants_content(&self) -> bool {
+        self.wants_content
+    }
+}

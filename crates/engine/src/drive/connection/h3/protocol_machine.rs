@@ -1,0 +1,47 @@
+//! Implements [`ProtocolMachine`] for the HTTP/3 machine.
+
+use std::io;
+
+use haul_proto::RequestId;
+use haul_proto::h3::H3Machine;
+use haul_proto::request::{RequestError, RequestHead};
+use haul_proto::response_head::ProtocolVersion;
+use haul_proto::time::Timestamp;
+
+use super::super::sending::ProtocolMachine;
+
+/// The HTTP/3 machine, with the ID of the stream that the next request will use.
+pub(super) struct H3MachineForStream<'a> {
+    pub(super) machine: &'a mut H3Machine,
+    pub(super) stream: u64,
+}
+
+impl ProtocolMachine for H3MachineForStream<'_> {
+    fn may_expect_continue(&self) -> bool {
+        false
+    }
+
+    fn supports_chunked_coding(&self) -> bool {
+        false
+    }
+
+    fn version(&self, _http10: bool) -> ProtocolVersion {
+        ProtocolVersion::Http3
+    }
+
+    fn enqueue(&mut self, now: Timestamp, request: &RequestHead<'_>) -> Result<RequestId, RequestError> {
+        self.machine.enqueue(now, self.stream, request)
+    }
+
+    fn content_credit(&self, id: RequestId) -> Option<u64> {
+        self.machine.body_credit(id)
+    }
+
+    fn append_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.machine.send_body(id, piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.machine.finish_body(id, trailers).map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,37 @@
+//! Drains connections in separate threads before closing them, so that the peer receives the last
+//! output. (A socket closed with unread input resets the connection.)
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use mio::unix::SourceFd;
+
+use super::Worker;
+use crate::drive::connection::HttpConnection;
+use crate::spawn_with_signals_blocked;
+
+/// The maximum number of connections that are drained at the same time. Any further connection is
+/// closed without draining.
+const MAX_DRAINING: usize = 16;
+
+impl Worker {
+    /// Closes a connection. If it must be drained first, a separate thread drains and closes it.
+    pub(super) fn close(&mut self, connection: HttpConnection) {
+        if !connection.needs_drain() {
+            return;
+        }
+        self.draining.retain(|thread| !thread.is_finished());
+        let fd = connection.as_fd().as_raw_fd();
+        if self.draining.len() < MAX_DRAINING && self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+            // Without a thread, the connection is closed at once.
+            self.draining.extend(spawn_with_signals_blocked::start("haul-linger", move || connection.drain()));
+        }
+    }
+
+    /// Waits until the separate threads have closed all drained connections. Without this wait, the
+    /// process might end before.
+    pub(super) fn join_draining(&mut self) {
+        for thread in self.draining.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The regular expressions that search selected values. Short values are gathered, because one search
+//! for hits in many values costs less than a search in each.
+
+use super::page_search::OnValue;
+use super::regex_search::Extractor;
+use crate::Result;
+
+/// The number of bytes of values that are gathered before a search.
+const MAX_GATHERED: usize = 4 << 10;
+
+/// A filter for values, and the values that it has not searched yet.
+pub(super) struct ValueFilter {
+    extractor: Extractor,
+    /// The values, one after the other.
+    text: Vec<u8>,
+    /// The query of each value, and the index in `text` at which the value ends.
+    values: Vec<(usize, usize)>,
+}
+
+impl ValueFilter {
+    pub(super) fn new(extractor: Extractor) -> Self {
+        Self { extractor, text: Vec::new(), values: Vec::new() }
+    }
+
+    /// Discards the values that were not searched.
+    pub(super) fn reset(&mut self) {
+        self.extractor.reset();
+        self.text.clear();
+        self.values.clear();
+    }
+
+    /// Takes a value, and passes the matches in it to `on_value`, now or in
+    /// [`search_gathered`](Self::search_gathered).
+    pub(super) fn push(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
+        if self.text.len() + value.len() > MAX_GATHERED {
+            self.search_gathered(on_value)?;
+            if value.len() > MAX_GATHERED {
+                return self.search(query, value, on_value);
+            }
+        }
+        self.text.extend_from_slice(value);
+        self.values.push((query, self.text.len()));
+        Ok(())
+    }
+
+    /// Searches a value at once. No other value may wait.
+    pub(super) fn search(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
+        self.extractor.search_whole(value, &mut |found| on_value(query, found))
+    }
+
+    /// Searches the values that were gathered. Passes the matches to `on_value`.
+    pub(super) fn search_gathered(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
+        if self.values.is_empty() {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.text);
+        let values = std::mem::take(&mut self.values);
+        let outcome = self.search_each(&text, &values, on_value);
+        (self.text, self.values) = (text, values);
+        self.text.clear();
+        self.values.clear();
+        outcome
+    }
+
+    fn search_each(&mut self, text: &[u8], values: &[(usize, usize)], on_value: &mut OnValue<'_>) -> Result<()> {
+        let (mut start, mut hit) = (0, self.extractor.next_hit(text, 0));
+        for &(query, end) in values {
+            if hit.is_some_and(|hit| hit < start) {
+                hit = self.extractor.next_hit(text, start);
+            }
+            let Some(hit) = hit else { return Ok(()) };
+            if hit < end {
+                self.search(query, &text[start..end], on_value)?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! The transfer of a job that is about to start: its options, with or without credentials, its sink
+//! and its search.
+
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
+
+use haul_policy::queue::HostId;
+
+use super::FleetRun;
+use crate::body::delivery::BodyDelivery;
+use crate::extraction::{PageQuery, PageSearch};
+use crate::fleet::dispatch::TransferInputs;
+use crate::fleet::fleet_item::PerItemRequestOptions;
+use crate::fleet::fleet_job::BodyDestination;
+use crate::fleet::ordered_window_sink::{OrderedWindowSink, PageFileSink};
+use crate::fleet::record_sink::RecordContentSink;
+use crate::ignore_poison::IgnorePoison;
+use crate::sink::Sink;
+use crate::sink::file::FileSink;
+use crate::transfer::Transfer;
+
+impl FleetRun {
+    /// Makes the transfer for a job that is about to start.
+    pub(super) fn new_transfer(&self, started: TransferInputs, host: HostId, now: Instant) -> Box<Transfer> {
+        let TransferInputs { key, stage: number, slot, order, destination, target, value, request, listing } = started;
+        let stage = &self.stages[number];
+        let is_trusted = self.is_trusted(number, &target, listing.as_deref());
+        let options = if is_trusted { &stage.options } else { &self.secretless[number] };
+        let filled = match (&stage.value_mapper, value) {
+            (Some(value_mapper), Some(value)) => value_mapper.options(&value, options),
+            _ => None,
+        };
+        let request = request.map(|request| if is_trusted { *request } else { request.without_secrets() });
+        let PerItemRequestOptions { options: own, overrides } = request.unwrap_or_default();
+        let options = own.or_else(|| filled.map(Arc::new)).unwrap_or_else(|| Arc::clone(options));
+        let feeds = number + 1 < self.stages.len();
+        let in_window = || {
+            let sink = OrderedWindowSink::new(Arc::clone(&self.windows[number]), slot, order);
+            if stage.with_url { sink.with_url(&self.dispatch.lock().url_of_running(key)) } else { sink }
+        };
+        let in_record = |options, file| RecordContentSink::in_window(options, &self.windows[number], slot, file);
+        let sink: Box<dyn Sink> = match (destination, stage.records) {
+            (BodyDestination::Output, None) => Box::new(in_window()),
+            (BodyDestination::Output, Some(records)) => Box::new(in_record(records, None)),
+            (BodyDestination::File { path, options }, records) => {
+                let algorithm = records.and_then(|records| records.file_checksum);
+                let mut file = FileSink::with_options(path, options).with_device_cache(&self.devices);
+                if algorithm.is_some() {
+                    file = file.with_record_checksum(algorithm);
+                }
+                match records {
+                    Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
+                    None if feeds => Box::new(PageFileSink::new(in_window(), file)),
+                    _ => Box::new(file),
+                }
+            }
+        };
+        let mut path = BodyDelivery::new(sink).with_decoder_memory(&self.decoders);
+        if let Some(query) = &stage.extract {
+            let spare = self.spare_searches(number).pop();
+            let search = spare.unwrap_or_else(|| self.new_search(number, query));
+            path = path.with_search(search, stage.search_in);
+        }
+        path = path.with_page_observer(stage.pagination.as_ref().and_then(|pagination| pagination.observer()));
+        let mut transfer = Transfer::with_overrides(target, options, overrides, path, now, key as u64);
+        transfer.scheduling.host_slot = Some(host);
+        transfer.add_run_limits(self.limit_rate_total.as_ref(), self.stall);
+        transfer.scheduling.rank = self.dispatch.priority(number, slot) + 1;
+        transfer
+    }
+
+    fn new_search(&self, stage: usize, query: &PageQuery) -> PageSearch {
+        let search = PageSearch::with_memory(query.clone(), self.search_memory);
+        let next = self.stages.get(stage + 1).and_then(|next| next.template.as_ref());
+        let makes_links = self.stages[stage].depth > 0 || next.is_some_and(|template| template.is_placeholder_only());
+        if makes_links { search.with_link_resolution(Arc::clone(&self.skipped_values)) } else { search }
+    }
+
+    /// Returns the unused searches of a stage, which finished bodies have returned.
+    pub(super) fn spare_searches(&self, stage: usize) -> MutexGuard<'_, Vec<PageSearch>> {
+        self.searches[stage].lock().ignore_poison()
+    }
+}

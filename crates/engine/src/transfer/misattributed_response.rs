@@ -1,0 +1,35 @@
+//! Discards a response that may belong to another request on the same connection.
+
+use std::time::{Duration, Instant};
+
+use super::resettable_state::{BodyDisposition, ResponseDecisions};
+use super::{Transfer, TransferStep};
+use crate::transfer_facts::TransferPhase;
+use crate::{Error, ErrorKind};
+
+impl Transfer {
+    /// Returns true if the final head of the current response has not arrived, and no content has
+    /// been delivered before.
+    pub(crate) fn awaits_head(&self) -> bool {
+        matches!(self.response.disposition, BodyDisposition::Unknown) && !self.resume.has_begun
+    }
+
+    /// Discards a complete response that may belong to another request on the same connection. The
+    /// transfer then starts again at the caller's target, or fails if some of the content was
+    /// already output.
+    pub fn retract_response(&mut self, now: Instant) -> TransferStep {
+        self.response = ResponseDecisions::default();
+        self.record = None;
+        if !self.body.restart() {
+            let message = "the server sent a response that no request had asked for, so this one may be another URL's: \
+                           do without pipelining";
+            return self.finish_with(Err(Error::new(ErrorKind::Receive, message)), now);
+        }
+        self.restart_at_first_target();
+        self.facts.enter_phase(TransferPhase::Idle, now);
+        *self.facts = self.facts.for_next_attempt(self.facts.started);
+        self.head = None;
+        self.trailers = None;
+        TransferStep::Again(Duration::ZERO)
+    }
+}

@@ -1,0 +1,79 @@
+//! Stores the state that a response sets for later requests (cookies, HSTS, Alt-Svc), and
+//! determines the request to which a redirect leads.
+
+use std::borrow::Cow;
+
+use haul_policy::redirect::{self, RedirectError, RedirectRules, RedirectedRequest};
+use haul_policy::target::{Scheme, Target};
+use haul_proto::response_head::ResponseHead;
+
+use super::Transfer;
+use crate::state::alt_svc::source_protocol;
+
+impl Transfer {
+    /// Stores the response's cookies, and its HSTS and Alt-Svc fields.
+    pub(super) fn store_response_state(&self, head: &ResponseHead) {
+        let (options, target) = (&self.options, &self.current.target);
+        if let Some(jar) = &options.jar {
+            jar.store_fields(&self.cookie_target(), head.get_all("set-cookie"));
+        }
+        // HSTS and Alt-Svc are ignored unless the server has proved its identity (RFC 6797 section
+        // 8.1, RFC 7838 section 2.1).
+        if target.scheme() != Scheme::Https || !options.tls.verify {
+            return;
+        }
+        if let (Some(hsts), Some(field)) = (&options.hsts, head.get("strict-transport-security")) {
+            hsts.store_field(target, field);
+        }
+        if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
+            known.store_field_by_version(target, head.version(), field);
+        } else if let (true, Some(field)) = (self.stores_http3_offers(), head.get("alt-svc")) {
+            options.http3_cache.store_alt_svc(target, source_protocol(head.version()), field);
+        }
+    }
+
+    /// Returns the target for which cookies are sent and stored. This is the current target. In
+    /// curl's mode, a Host field of the caller replaces the target's host.
+    pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
+        let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
+        let named = self
+            .options
+            .fields
+            .iter()
+            .find(is_host)
+            .filter(|_| self.options.curl_compat.cookies_by_host && self.current.same_origin);
+        let named = named.and_then(|(_, host)| {
+            let (scheme, host) = (self.current.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
+            Target::parse(&format!("{scheme}://{host}{}", self.current.target.path_and_query())).ok()
+        });
+        named.map_or(Cow::Borrowed(&self.current.target), Cow::Owned)
+    }
+
+    /// Returns the request to which the response redirects. If HSTS requires TLS for the redirect's
+    /// target, the target counts as https, so the redirect is not a downgrade.
+    pub(super) fn redirect_hop(
+        &self,
+        status: u16,
+        location: Option<&[u8]>,
+    ) -> Result<Option<RedirectedRequest>, RedirectError> {
+        let rules = &self.options.redirects;
+        let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
+            redirect::redirected_request(
+                rules,
+                self.current.hops,
+                status,
+                location,
+                &self.current.method,
+                &self.current.target,
+                &self.current.first_origin,
+            )
+        };
+        if let Some(hsts) = &self.options.hsts {
+            let any = RedirectRules { allow_http: true, allow_https: true, ..rules.clone() };
+            if let Some(upgraded) = decide(&any, location)?.and_then(|hop| hsts.upgrade(&hop.target)) {
+                return decide(rules, Some(upgraded.to_url().as_bytes()));
+            }
+        }
+        decide(rules, location)
+    }
+}

@@ -1,0 +1,508 @@
+//! Chooses the number of connections for one body: more than one only while they are measurably
+//! faster.
+//!
+//! ```text
+//!  Single ──worth a try──▶ Probing ──a part came──▶ Growing ──measured──▶ Settled
+//!    one stream             + one part               four          all, four, two or one
+//! ```
+//!
+//! A trial with more connections is worthwhile if three things hold: the first stream mostly waits
+//! for the network, it is slow enough that it may not fill the link, and enough bytes are left to
+//! make up for the set-up. The gain is measured over all connections together. If four connections
+//! are faster than one by half or more, the maximum is allowed. A smaller gain keeps two
+//! connections, and no gain keeps one.
+//!
+//! **Busy machines.** A stream that waits may wait for a server on this machine, or for processor
+//! time. More connections then only cost more processor time. So from 50 MB/s on, a trial needs a
+//! core that was idle, and a stream that was about as fast in both halves of the window. From
+//! 100 MB/s on, several connections need an obvious gain and a core that stays idle. One connection
+//! is used again, for the rest of the body, when no core is idle or when several connections are no
+//! faster than the first stream was.
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_policy::MonotonicTime;
+//! use haul_policy::range::split_connection_count::{FirstStreamSample, SplitPlanner};
+//!
+//! let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+//! // 5 MB/s, and waiting nearly all the time, in both halves of 100 ms.
+//! let seen = |ms: u64| FirstStreamSample {
+//!     now: MonotonicTime(0) + Duration::from_millis(ms),
+//!     received: 5_000 * ms,
+//!     remaining: 100_000_000,
+//!     waited: Duration::from_millis(ms - 3),
+//! };
+//! assert!(!splitter.is_worth_trying(seen(50), || None)); // too early to say
+//! assert!(splitter.is_worth_trying(seen(100), || None));
+//! ```
+
+use core::time::Duration;
+
+use crate::MonotonicTime;
+
+/// The time over which the rate of one stream is measured. The rate of several streams is measured
+/// over the same time if the gain is obvious.
+const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
+/// The time over which the rate of several streams is measured if the gain is not obvious.
+const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
+/// The time allowed for new connections to open. After it, the measurement begins without the
+/// connections that are not open.
+const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
+/// A stream of at least this rate, in bytes a second, is not split: more connections would cost
+/// more than they gain.
+const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
+/// If one stream has at least this rate, in bytes a second, the processor may be its limit.
+const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
+/// If several connections together have at least this rate, in bytes a second, the processor may be
+/// their limit.
+const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
+/// The interval at which several connections are judged after the first measurement.
+const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
+/// The minimum remaining time, at the present rate, for which a trial is worthwhile.
+const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
+/// The number of connections during the first measurement of several connections.
+const FIRST_CONNECTIONS: usize = 4;
+
+/// A measurement of the first stream at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstStreamSample {
+    /// The time of the measurement.
+    pub now: MonotonicTime,
+    /// The number of body bytes received so far.
+    pub received: u64,
+    /// The number of body bytes still to come.
+    pub remaining: u64,
+    /// The total time that the stream has waited for the network. Time spent waiting for the output
+    /// is not counted.
+    pub waited: Duration,
+}
+
+/// Decides the number of connections for one body.
+#[derive(Clone, Debug)]
+pub struct SplitPlanner {
+    most: usize,
+    phase: SplitPhase,
+    since: MonotonicTime,
+    received: u64,
+    waited: Duration,
+    /// The rate of the first stream in bytes a second.
+    single: u64,
+    /// The sample at the middle of the first stream's window, once that time has passed.
+    middle: Option<MidWindowSample>,
+    /// The idle time of all cores when the present measurement began; `None` if unknown.
+    idle: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MidWindowSample {
+    at: MonotonicTime,
+    received: u64,
+    idle: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SplitPhase {
+    Single,
+    Probing,
+    /// Further connections have been opening since this time.
+    Opening(MonotonicTime),
+    /// The gain of several connections is measured until this time.
+    Measuring(MonotonicTime),
+    Settled(usize),
+}
+
+impl SplitPlanner {
+    /// Creates a planner that allows at most `most` connections. Call it when the body begins.
+    pub fn new(most: usize, now: MonotonicTime) -> SplitPlanner {
+        SplitPlanner {
+            most,
+            phase: SplitPhase::Single,
+            since: now,
+            received: 0,
+            waited: Duration::ZERO,
+            single: 0,
+            middle: None,
+            idle: None,
+        }
+    }
+
+    /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
+    /// while there is one stream. `idle` returns the total idle time of all cores since any fixed
+    /// moment, or `None` if it is unknown. It is called twice in each window.
+    pub fn is_worth_trying(&mut self, seen: FirstStreamSample, idle: impl FnOnce() -> Option<Duration>) -> bool {
+        let elapsed = seen.now.since(self.since);
+        if self.most < 2 || elapsed < SHORT_MEASUREMENT / 2 {
+            return false;
+        }
+        let Some(middle) = self.middle.filter(|_| elapsed >= SHORT_MEASUREMENT) else {
+            if self.middle.is_none() {
+                self.middle = Some(MidWindowSample { at: seen.now, received: seen.received, idle: idle() });
+            }
+            return false;
+        };
+        let first_half = per_second(middle.received.saturating_sub(self.received), middle.at.since(self.since));
+        let rest = seen.now.since(middle.at);
+        let second_half = per_second(seen.received.saturating_sub(middle.received), rest);
+        self.middle = None;
+        let waited = seen.waited.saturating_sub(self.waited);
+        let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
+        (self.since, self.received, self.waited) = (seen.now, seen.received, seen.waited);
+        let is_steady = first_half.max(second_half) / 2 <= first_half.min(second_half);
+        let is_limited = rate < CPU_BOUND_RATE_OF_ONE || is_steady && is_core_idle(middle.idle, idle(), rest);
+        let is_worth =
+            waited * 2 >= elapsed && rate < MAX_RATE_TO_SPLIT && lasts_long_enough(seen.remaining, rate) && is_limited;
+        if is_worth {
+            self.single = rate;
+            self.phase = SplitPhase::Probing;
+        }
+        is_worth
+    }
+
+    /// Records that the first part arrives as requested: the server supports ranges.
+    pub fn on_first_part(&mut self, now: MonotonicTime) {
+        if self.phase == SplitPhase::Probing {
+            self.phase = SplitPhase::Opening(now);
+        }
+    }
+
+    /// Returns the rate of the first stream in bytes a second. Further connections are assumed to
+    /// have the same rate.
+    pub fn rate(&self) -> u64 {
+        self.single
+    }
+
+    /// Returns the number of connections that should be used now. `received` is the number of bytes
+    /// that all connections have received so far. `delivering` is the number of connections that
+    /// deliver bytes. `idle` is as in [`SplitPlanner::is_worth_trying`]; it is called once for each
+    /// measurement.
+    pub fn wanted_connections(
+        &mut self,
+        now: MonotonicTime,
+        received: u64,
+        delivering: usize,
+        idle: impl FnOnce() -> Option<Duration>,
+    ) -> usize {
+        let first = self.most.min(FIRST_CONNECTIONS);
+        match self.phase {
+            SplitPhase::Single => 1,
+            SplitPhase::Probing => 2.min(self.most),
+            SplitPhase::Opening(since) => {
+                if delivering >= first || now.since(since) >= MAX_OPENING_TIME {
+                    self.phase = SplitPhase::Measuring(now + SHORT_MEASUREMENT);
+                    (self.since, self.received, self.idle) = (now, received, idle());
+                }
+                first
+            }
+            SplitPhase::Measuring(look) => {
+                if now < look {
+                    return first;
+                }
+                let elapsed = now.since(self.since);
+                let rate = per_second(received.saturating_sub(self.received), elapsed);
+                let idle_now = idle();
+                let is_brisk = rate >= CPU_BOUND_RATE_OF_SEVERAL;
+                let wanted = match () {
+                    () if is_brisk && !is_core_idle(self.idle, idle_now, elapsed) => 1,
+                    // Nearly each delivers as much as the one did: measuring longer would not
+                    // change the result.
+                    () if rate >= self.single.saturating_mul(5) / 2 => self.most,
+                    () if elapsed < LONG_MEASUREMENT => {
+                        self.phase = SplitPhase::Measuring(self.since + LONG_MEASUREMENT);
+                        return first;
+                    }
+                    () if is_brisk => 1,
+                    () if rate >= self.single.saturating_mul(3) / 2 => self.most,
+                    () if rate >= self.single.saturating_mul(23) / 20 => 2,
+                    () => 1,
+                };
+                (self.since, self.received, self.idle) = (now, received, idle_now);
+                self.finish_measurement(wanted)
+            }
+            SplitPhase::Settled(wanted) => {
+                let elapsed = now.since(self.since);
+                if wanted < 2 || elapsed < REVIEW_INTERVAL {
+                    return wanted;
+                }
+                let rate = per_second(received.saturating_sub(self.received), elapsed);
+                let idle_before = core::mem::replace(&mut self.idle, idle());
+                (self.since, self.received) = (now, received);
+                let is_busy = rate >= CPU_BOUND_RATE_OF_SEVERAL && !is_core_idle(idle_before, self.idle, elapsed);
+                // Fewer may deliver for a while, at the end of the body and after failures.
+                let is_slow = rate <= self.single && delivering >= wanted;
+                if is_busy || is_slow { self.finish_measurement(1) } else { wanted }
+            }
+        }
+    }
+
+    /// Ends the measurement. A return to one connection is final.
+    fn finish_measurement(&mut self, wanted: usize) -> usize {
+        if wanted < 2 {
+            self.most = 1;
+        }
+        let wanted = wanted.min(self.most);
+        self.phase = SplitPhase::Settled(wanted);
+        wanted
+    }
+
+    /// Returns `true` if the number of connections will not grow any more.
+    pub fn has_finished_measuring(&self) -> bool {
+        matches!(self.phase, SplitPhase::Settled(_))
+    }
+
+    /// Records that the server refused one of `connections` connections. The limit then becomes one
+    /// less than `connections`, but at least 1.
+    pub fn on_connection_refused(&mut self, connections: usize) {
+        self.most = self.most.min(connections.saturating_sub(1)).max(1);
+        self.phase = SplitPhase::Settled(self.most);
+    }
+
+    /// Returns the time of the next timeout, or `None` if there is none. At that time, call
+    /// [`SplitPlanner::wanted_connections`], even without an event.
+    pub fn next_timeout(&self) -> Option<MonotonicTime> {
+        match self.phase {
+            SplitPhase::Opening(since) => Some(since + MAX_OPENING_TIME),
+            SplitPhase::Measuring(look) => Some(look),
+            SplitPhase::Settled(wanted) if wanted > 1 => Some(self.since + REVIEW_INTERVAL),
+            SplitPhase::Single | SplitPhase::Probing | SplitPhase::Settled(_) => None,
+        }
+    }
+}
+
+fn lasts_long_enough(bytes: u64, rate: u64) -> bool {
+    rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * MIN_REMAINING_TIME.as_millis()
+}
+
+/// Returns true if a core was idle for most of the time `elapsed`, or if that is unknown. `before`
+/// and `after` are the total idle times of all cores at the start and at the end.
+fn is_core_idle(before: Option<Duration>, after: Option<Duration>, elapsed: Duration) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => after.saturating_sub(before) >= elapsed * 3 / 4,
+        _ => true,
+    }
+}
+
+fn per_second(bytes: u64, time: Duration) -> u64 {
+    let nanos = time.as_nanos().max(1);
+    u64::try_from(u128::from(bytes) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn seen(ms: u32, received: u64, waited_ms: u32) -> FirstStreamSample {
+        FirstStreamSample { now: MonotonicTime(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
+    }
+
+    /// Returns true if a trial is worthwhile after a window of 100 ms. `middle` and `end` are the
+    /// samples at the middle and at the end of the window.
+    fn tries(splitter: &mut SplitPlanner, middle: FirstStreamSample, end: FirstStreamSample, idle: [u32; 2]) -> bool {
+        assert!(!splitter.is_worth_trying(middle, || Some(MS * idle[0])));
+        splitter.is_worth_trying(end, || Some(MS * idle[1]))
+    }
+
+    fn probing(most: usize, rate_of_one: u64) -> SplitPlanner {
+        let mut splitter = SplitPlanner::new(most, MonotonicTime(0));
+        assert!(tries(&mut splitter, seen(50, rate_of_one / 20, 45), seen(100, rate_of_one / 10, 90), [0, 50]));
+        splitter
+    }
+
+    /// Returns the final number of connections. `one` is the rate of one connection, and `rate(n)`
+    /// the rate of `n` connections together, both in bytes a second.
+    fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
+        let mut splitter = probing(most, one);
+        let mut received = 0;
+        splitter.on_first_part(MonotonicTime(0) + MS * 150);
+        let mut wanted = 2;
+        for ms in 150..2000 {
+            received += rate(wanted) / 1000;
+            wanted = splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, wanted, || Some(MS * ms));
+        }
+        assert!(splitter.has_finished_measuring());
+        wanted
+    }
+
+    #[test]
+    fn per_connection_rate_limit_gets_all_connections() {
+        assert_eq!(settles_at(6, 5_000_000, |n| 5_000_000 * n as u64), 6);
+        assert_eq!(settles_at(3, 36_000_000, |n| 36_000_000 * n as u64), 3);
+    }
+
+    #[test]
+    fn obvious_speed_gain_is_decided_after_100_ms() {
+        let settles_by = |rate: u64| {
+            let mut splitter = probing(6, 5_000_000);
+            splitter.on_first_part(MonotonicTime(0));
+            assert_eq!(splitter.wanted_connections(MonotonicTime(0), 0, 4, || None), 4);
+            let look = |ms: u32| (MonotonicTime(0) + MS * ms, rate * u64::from(ms) / 1000);
+            (1..).find(|&ms| {
+                let (now, received) = look(ms);
+                splitter.wanted_connections(now, received, 4, || None);
+                splitter.has_finished_measuring()
+            })
+        };
+        assert_eq!(settles_by(20_000_000), Some(100));
+        assert_eq!(settles_by(12_000_000), Some(200));
+    }
+
+    #[test]
+    fn full_link_keeps_one_connection() {
+        assert_eq!(settles_at(6, 10_000_000, |_| 10_000_000), 1);
+        assert_eq!(settles_at(6, 10_000_000, |n| 10_000_000 / n as u64), 1);
+    }
+
+    #[test]
+    fn small_gain_keeps_two_connections() {
+        assert_eq!(settles_at(6, 10_000_000, |n| if n > 1 { 13_000_000 } else { 10_000_000 }), 2);
+    }
+
+    #[test]
+    fn fast_stalled_and_short_streams_are_not_split() {
+        let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+        let mut next = |received: u64, waited_ms: u32, remaining: u64| {
+            let begin = splitter.received;
+            let ms = u32::try_from(splitter.since.0 / 1_000_000).unwrap();
+            let sample = |ms, received| FirstStreamSample { remaining, ..seen(ms, received, 0) };
+            let waited = splitter.waited + MS * waited_ms;
+            let middle = sample(ms + 50, begin + received / 2);
+            let end = FirstStreamSample { waited, ..sample(ms + 100, begin + received) };
+            tries(&mut splitter, middle, end, [ms, ms + 100])
+        };
+        assert!(!next(MAX_RATE_TO_SPLIT / 10, 100, 1 << 30));
+        assert!(!next(500_000, 20, 1 << 30), "it waits for the output, not for the network");
+        assert!(!next(500_000, 100, 1_000_000), "little is left");
+        assert!(!next(0, 100, 1 << 30), "nothing came at all");
+        assert!(next(500_000, 100, 1 << 30));
+        assert!(!SplitPlanner::new(1, MonotonicTime(0)).is_worth_trying(seen(100, 500_000, 100), || None));
+    }
+
+    #[test]
+    fn busy_cores_prevent_splitting_fast_streams() {
+        for (rate, first_share, idle_ms, is_tried) in [
+            (150_000_000_u64, 50, 50, true),
+            (150_000_000, 50, 10, false),
+            (150_000_000, 15, 50, false),
+            (150_000_000, 90, 50, false),
+            (5_000_000, 0, 0, true),
+        ] {
+            let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+            let all = rate / 10;
+            let middle = seen(50, all * first_share / 100, 45);
+            let is_worth = tries(&mut splitter, middle, seen(100, all, 90), [7, 7 + idle_ms]);
+            assert_eq!(is_worth, is_tried, "{rate}, {first_share} %, {idle_ms} ms idle");
+        }
+    }
+
+    /// Returns the successive numbers of connections during a body of `bytes`, and the duration in
+    /// milliseconds. `rate` returns, for a time and a number of connections, the total rate in
+    /// bytes a second, and whether a core is idle.
+    fn simulate(bytes: u64, rate: impl Fn(u32, usize) -> (u64, bool)) -> (Vec<usize>, u32) {
+        let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+        let (mut received, mut idle, mut connections, mut is_split) = (0, 0, vec![1], false);
+        for ms in 0..60_000 {
+            let last = *connections.last().unwrap();
+            let (now_rate, is_idle) = rate(ms, last);
+            received += now_rate / 1000;
+            idle += u32::from(is_idle);
+            if received >= bytes {
+                return (connections, ms);
+            }
+            let sample = FirstStreamSample { remaining: bytes - received, ..seen(ms, received, ms) };
+            let now = sample.now;
+            if !is_split && splitter.is_worth_trying(sample, || Some(MS * idle)) {
+                is_split = true;
+                splitter.on_first_part(now);
+            }
+            let wanted =
+                if is_split { splitter.wanted_connections(now, received, last, || Some(MS * idle)) } else { 1 };
+            if wanted != last {
+                connections.push(wanted);
+            }
+        }
+        panic!("it has not ended");
+    }
+
+    #[test]
+    fn simulated_rate_limited_server_keeps_all_connections() {
+        for each in [1_000_000, 20_000_000, 90_000_000] {
+            let (connections, ms) = simulate(each * 30, |_, n| (each * n as u64, true));
+            assert_eq!(connections.last(), Some(&6), "{each}");
+            assert!(ms < 5_800, "{each}: {ms} ms");
+        }
+    }
+
+    #[test]
+    fn split_without_idle_cores_returns_to_one() {
+        // One connection brings 1.3 GB/s, six bring 300 MB/s: there is no idle core. In the first
+        // 150 ms, others use the processors.
+        let starved = |ms: u32, n: usize| match (ms, n) {
+            (..150, 1) => (120_000_000, false),
+            (_, 1) => (1_300_000_000, false),
+            _ => (300_000_000, false),
+        };
+        assert_eq!(simulate(3_000_000_000, starved).0, [1]);
+        // Others begin when the body is already split.
+        let later = |ms: u32, n: usize| match (ms, n) {
+            (..400, n) => (60_000_000 * n as u64, true),
+            (_, 1) => (1_300_000_000, false),
+            _ => (300_000_000, false),
+        };
+        let (connections, ms) = simulate(3_000_000_000, later);
+        assert_eq!(connections, [1, 4, 6, 1]);
+        assert!(ms < 3_600, "{ms}");
+    }
+
+    #[test]
+    fn split_without_gain_returns_to_one_connection() {
+        let slower = |ms: u32, n: usize| match (ms, n) {
+            (..1000, n) => (5_000_000 * n as u64, true),
+            (_, 1) => (5_000_000, true),
+            (_, _) => (4_000_000, true),
+        };
+        let (connections, _) = simulate(60_000_000, slower);
+        assert_eq!(connections, [1, 4, 6, 1]);
+    }
+
+    #[test]
+    fn refused_connections_lower_the_split_limit() {
+        let mut splitter = probing(6, 5_000_000);
+        splitter.on_first_part(MonotonicTime(1));
+        splitter.on_connection_refused(4);
+        assert_eq!(splitter.wanted_connections(MonotonicTime(2), 0, 3, || None), 3);
+        splitter.on_connection_refused(1);
+        assert_eq!(splitter.wanted_connections(MonotonicTime(3), 0, 0, || None), 1);
+    }
+
+    #[test]
+    fn two_connections_are_worth_a_trial() {
+        for (most, is_tried) in [(1, false), (2, true)] {
+            let mut splitter = SplitPlanner::new(most, MonotonicTime(0));
+            assert_eq!(
+                tries(&mut splitter, seen(50, 250_000, 45), seen(100, 500_000, 90), [0, 50]),
+                is_tried,
+                "{most}"
+            );
+        }
+    }
+
+    #[test]
+    fn gain_below_three_twentieths_is_not_kept() {
+        let settled = |rate: u64| settles_at(6, 10_000_000, |n| if n > 1 { rate } else { 10_000_000 });
+        assert_eq!([11_400_000, 11_600_000, 14_900_000, 15_100_000].map(settled), [1, 2, 2, 6]);
+    }
+
+    #[test]
+    fn two_connections_are_judged_again() {
+        let mut splitter =
+            SplitPlanner { phase: SplitPhase::Settled(2), single: 1000, ..SplitPlanner::new(6, MonotonicTime(0)) };
+        let now = |ms: u32| MonotonicTime(0) + MS * ms;
+        assert_eq!(splitter.next_timeout(), Some(now(500)));
+        assert_eq!(splitter.wanted_connections(now(499), 0, 2, || None), 2, "too early");
+        assert_eq!(splitter.wanted_connections(now(500), 501, 2, || None), 2, "more than one stream brings");
+        assert_eq!(splitter.next_timeout(), Some(now(1000)));
+        assert_eq!(splitter.wanted_connections(now(1000), 1000, 2, || None), 1);
+        assert_eq!(splitter.next_timeout(), None);
+    }
+}
