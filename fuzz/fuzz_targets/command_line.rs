@@ -12,7 +12,7 @@ use std::path::Path;
 
 use haul_cli::build_plan::resolve;
 use haul_cli::files_and_environment::FilesAndEnvironment;
-use haul_cli::ftp::{args, fetch_args};
+use haul_cli::ftp::{args, freebsd_fetch_args};
 use haul_cli::parse::parse_as;
 use haul_cli::program_persona::ProgramPersona;
 use libfuzzer_sys::fuzz_target;

@@ -14,7 +14,7 @@
 //! | interim responses, `Expect`, tunnels, pipelining | content codings such as gzip (the engine) |
 //! | [limits](ResponseLimits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
 //! | [`link_header`]: the links of a response | resolving their targets (the policy) |
-//! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
+//! | [heads](response_head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
 //!
 //! [`h1`], [`h2`] and [`h3`] each contain a whole exchange that compiles and runs.
 //!

@@ -4,7 +4,7 @@
 //! ```
 //! use haul_cli::flags::curl_compat_page;
 //!
-//! assert!(compat::page().contains("| `--cacert` | works |"));
+//! assert!(curl_compat_page::page().contains("| `--cacert` | works |"));
 //! ```
 
 use super::{FLAGS, find_long, unsupported};

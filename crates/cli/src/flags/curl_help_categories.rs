@@ -4,9 +4,9 @@
 //! ```
 //! use haul_cli::flags::curl_help_categories;
 //!
-//! assert!(curl_help::is_in_category("timeout", "max-time"));
-//! assert!(!curl_help::is_in_category("dns", "max-time"));
-//! assert_eq!(curl_help::negated_description("progress-meter"), Some("Show no progress"));
+//! assert!(curl_help_categories::is_in_category("timeout", "max-time"));
+//! assert!(!curl_help_categories::is_in_category("dns", "max-time"));
+//! assert_eq!(curl_help_categories::negated_description("progress-meter"), Some("Show no progress"));
 //! ```
 
 /// The categories of curl's help. Each has a name, a title, and the long names of its options that

@@ -1,5 +1,5 @@
 //! Options that are accepted without an effect, for compatibility with curl. The `doc` of each one
-//! says why. [`compat`](super::curl_compat_page) lists them as well.
+//! says why. [`curl_compat_page`](super::curl_compat_page) lists them as well.
 
 use super::prelude::*;
 

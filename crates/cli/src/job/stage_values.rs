@@ -48,7 +48,7 @@ pub(super) const INSERT_QUEUED: &str = "INSERT OR IGNORE INTO url (id, state, ur
 pub(super) struct StageValues {
     pub(super) stage: usize,
     pub(super) is_printed: bool,
-    /// The values as lines, in the format of [`value_lines`].
+    /// The values as lines, in the format of [`value_line_encoding`](super::value_line_encoding).
     pub(super) lines: Vec<u8>,
 }
 

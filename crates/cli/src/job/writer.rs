@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A commit writes without a sync. It survives the end of the process. The module
-//! [`durability`](super::sync_thread) syncs once a second.
+//! [`sync_thread`](super::sync_thread) syncs once a second.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
