@@ -100,6 +100,8 @@ class Run:
         if todo and phase in (None, "build"):
             alone, binaries = self.switched(todo)
             built.write_text(json.dumps([sorted(alone), binaries]))
+            done = self.done()
+            todo = {n: m for n, m in todo.items() if self.key(m) not in done}
         if not todo or phase == "build":
             return self.report()
         alone, binaries = json.loads(built.read_text())
