@@ -248,3 +248,76 @@ fn is_connection_specific(name: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(
+        section: FieldSectionKind,
+        limits: &ResponseLimits,
+        fields: &[(&str, &str)],
+    ) -> Result<(DecodedFieldSection, FieldSectionSizeHint), FieldSectionError> {
+        let mut hint = FieldSectionSizeHint::default();
+        let mut reader = FieldSectionReader::new(section, ProtocolVersion::Http2, limits, &hint);
+        for (name, value) in fields {
+            let line = crate::field_coding::push_table_line(name.as_bytes(), value.as_bytes(), reader.line_buffer());
+            reader.push_line(line)?;
+        }
+        Ok((reader.finish(&mut hint)?, hint))
+    }
+
+    #[test]
+    fn head_size_counts_names_values_and_overhead() {
+        // 7 + 3 + 32 bytes, and 4 + 5 + 32 bytes.
+        let fields = [(":status", "200"), ("name", "value")];
+        let size = |before, head_bytes| {
+            let limits = ResponseLimits { head_bytes, ..ResponseLimits::default() };
+            read(FieldSectionKind::Head { before }, &limits, &fields).map(|(section, _)| section.size)
+        };
+        assert_eq!([size(0, 83), size(17, 100)], [Ok(83); 2]);
+        let too_large = |limit| Err(FieldSectionError::Response(ResponseError::HeadTooLarge { limit }));
+        assert_eq!([size(0, 82), size(18, 100)], [too_large(82), too_large(100)]);
+        let trailers = |trailer_bytes| {
+            let limits = ResponseLimits { trailer_bytes, ..ResponseLimits::default() };
+            read(FieldSectionKind::Trailers, &limits, &fields[1..]).map(|(section, _)| section.size)
+        };
+        let limit = 40;
+        let too_large = Err(FieldSectionError::Response(ResponseError::TrailersTooLarge { limit }));
+        assert_eq!([trailers(41), trailers(40)], [Ok(41), too_large]);
+    }
+
+    #[test]
+    fn number_of_fields_may_reach_its_limit() {
+        let limits = ResponseLimits { head_fields: 2, trailer_fields: 2, ..ResponseLimits::default() };
+        let fields = [(":status", "200"), ("a", ""), ("b", ""), ("c", "")];
+        let head = |count| read(FieldSectionKind::Head { before: 0 }, &limits, &fields[..count]).map(drop);
+        assert_eq!(head(3), Ok(()));
+        assert_eq!(head(4), Err(FieldSectionError::Response(ResponseError::TooManyFields { limit: 2 })));
+        let trailers = |count: usize| read(FieldSectionKind::Trailers, &limits, &fields[1..1 + count]).map(drop);
+        assert_eq!(trailers(2), Ok(()));
+        assert_eq!(trailers(3), Err(FieldSectionError::Response(ResponseError::TooManyTrailers { limit: 2 })));
+    }
+
+    #[test]
+    fn hint_follows_the_section_within_limits() {
+        let hint = |fields: &[(&str, &str)]| {
+            let (_, hint) = read(FieldSectionKind::Trailers, &ResponseLimits::default(), fields).ok().expect("valid");
+            (hint.bytes, hint.fields)
+        };
+        // `a: b`, two line ends, and 16 bytes; one more field.
+        assert_eq!(hint(&[("a", "b")]), (8 + 16, 2));
+        let long = "v".repeat(5_000);
+        assert_eq!(hint(&[("a", &long)]), (4_096 + 16, 2));
+        assert_eq!(hint(&[("a", ""); 100]).1, 65);
+    }
+
+    #[test]
+    fn blanks_around_a_value_are_dropped() {
+        for (value, expected) in [(" \t b c\t ", "b c"), ("   ", ""), ("", ""), ("b", "b")] {
+            let (section, _) =
+                read(FieldSectionKind::Trailers, &ResponseLimits::default(), &[("a", value)]).ok().expect("valid");
+            assert_eq!(section.into_fields().get("a"), Some(expected.as_bytes()), "{value:?}");
+        }
+    }
+}

@@ -120,4 +120,12 @@ mod tests {
         output.keep_capacity(false);
         assert!(output.bytes.capacity() <= MAX_IDLE_CAPACITY);
     }
+
+    #[test]
+    fn debug_of_output_shows_only_lengths() {
+        let mut output = OutputBuffer::default();
+        output.append_buffer().extend_from_slice(b"secret");
+        output.advance(2);
+        assert_eq!(alloc::format!("{output:?}"), "OutputBuffer { pending: 4, sent: 2 }");
+    }
 }

@@ -247,3 +247,38 @@ fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> FieldIndexing {
         _ => FieldIndexing::Add,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_short_cookies_are_never_indexed() {
+        let of = |name: &str, length| indexing(name.as_bytes(), &[b'v'; 99][..length], &["x-key"]);
+        for name in ["authorization", "proxy-authorization", "x-key"] {
+            assert_eq!(of(name, 99), FieldIndexing::Never, "{name}");
+        }
+        assert_eq!([of("cookie", 19), of("cookie", 20)], [FieldIndexing::Never, FieldIndexing::Add]);
+        assert_eq!([of("content-length", 1), of("accept", 1)], [FieldIndexing::Skip, FieldIndexing::Add]);
+    }
+
+    #[test]
+    fn section_size_is_an_upper_bound() {
+        let fields: &[(&str, &[u8])] = &[("accept", b"*/*"), ("x", b"")];
+        let request = RequestHead { authority: "h.example", target: "/path", fields, ..RequestHead::default() };
+        let facts = check_request(&request, None).expect("valid");
+        // 6 + 3 + 32 and 1 + 32 bytes; GET, the scheme, the path, the authority; 300 bytes.
+        let scheme = request.scheme.len();
+        assert_eq!(field_section_size(&request, &facts), (41 + 33 + 3 + scheme + 5 + 9 + 300) as u64);
+        let size = field_section_size(&request, &facts) as u32;
+        assert!(check_request(&request, Some(size)).is_ok());
+        let limit = size - 1;
+        assert_eq!(check_request(&request, Some(limit)).err(), Some(RequestError::HeadTooLarge { limit }));
+    }
+
+    #[test]
+    fn te_is_never_nominated_by_connection() {
+        let fields: &[(&str, &[u8])] = &[("Connection", b"te, X-Hop"), ("TE", b"trailers"), ("x-hop", b"1")];
+        assert_eq!(["te", "X-HOP", "x-other"].map(|name| is_nominated(name, fields)), [false, true, false]);
+    }
+}

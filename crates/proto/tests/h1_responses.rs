@@ -447,3 +447,13 @@ fn close_reason_tells_a_fault_from_an_end() {
     assert_eq!(reason(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx"), Some(CloseReason::PeerClosed));
     assert_eq!(reason(b""), Some(CloseReason::PeerClosed));
 }
+
+#[test]
+fn second_response_that_is_no_http_is_refused() {
+    let config =
+        H1Config { deviations: H1Deviations { http09: true, ..H1Deviations::default() }, ..H1Config::default() };
+    let mut conn = asked(config, &[get(), get()]);
+    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\ngarbage, not a response";
+    let seen = feed(&mut conn, wire, &[], InputEnd::Open);
+    assert_eq!(seen.last(), Some(&H1Observation::Error(H1Error::NotHttp { first: false })));
+}

@@ -412,3 +412,16 @@ proptest! {
         let _ = pieces.iter().try_for_each(|piece| encoder.on_decoder_stream(piece).map(drop));
     }
 }
+
+#[test]
+fn qpack_literal_tells_whether_it_is_sensitive() {
+    let decoder = QpackDecoder::new(0);
+    for (hex, is_sensitive) in
+        [("51 017a", false), ("71 017a", true), ("21 61 017a", false), ("31 61 017a", true), ("c1", false)]
+    {
+        let wire = bytes(&format!("0000 {hex}"));
+        let (mut section, mut text) = (decoder.begin_section(&wire).expect("a prefix"), Vec::new());
+        let line = decoder.next_line(&mut section, &mut text).expect("valid").expect("a field");
+        assert_eq!(line.sensitive, is_sensitive, "{hex}");
+    }
+}

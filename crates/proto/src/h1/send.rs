@@ -305,4 +305,33 @@ mod tests {
         sender.end_continue_wait();
         assert_eq!(sender.direct_body_credit(), 9);
     }
+
+    #[test]
+    fn output_keeps_its_memory_during_a_body() {
+        let mut sender = RequestSender::default();
+        sender.begin_body(BodyLength::Known(100_000), None);
+        assert_eq!(sender.append_body(&[0; 100_000]), Ok(OUTPUT_LIMIT));
+        sender.output.advance(OUTPUT_LIMIT);
+        assert!(sender.output.append_buffer().capacity() >= OUTPUT_LIMIT);
+        let rest = 100_000 - OUTPUT_LIMIT;
+        assert_eq!(sender.append_body(&[0; 100_000][..rest]), Ok(rest));
+        sender.output.advance(rest);
+        assert!(sender.output.append_buffer().capacity() < OUTPUT_LIMIT, "the body is over");
+    }
+
+    #[test]
+    fn body_credit_ends_at_the_output_limit() {
+        let mut sender = RequestSender::default();
+        assert_eq!(sender.body_credit(), None);
+        sender.begin_body(BodyLength::Known(100_000), Some(Timestamp(1)));
+        assert_eq!((sender.body_credit(), sender.continue_deadline()), (Some(0), Some(Timestamp(1))));
+        sender.end_continue_wait();
+        sender.output.append_buffer().extend_from_slice(&[0; 36]);
+        assert_eq!(sender.body_credit(), Some(OUTPUT_LIMIT as u64 - 36));
+        assert_eq!(sender.append_body(&[0; 100_001]), Err(RequestError::BodyTooLong { expected: 100_000 }));
+        sender.begin_body(BodyLength::Chunked, None);
+        assert_eq!(sender.body_credit(), Some((OUTPUT_LIMIT - 36 - CHUNK_OVERHEAD) as u64));
+        sender.begin_body(BodyLength::Known(0), Some(Timestamp(1)));
+        assert_eq!((sender.body_credit(), sender.continue_deadline()), (None, None));
+    }
 }

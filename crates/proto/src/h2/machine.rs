@@ -388,3 +388,20 @@ impl H2Machine {
 pub(crate) fn stream_id(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn largest_stream_identifier_is_used() {
+        let request = RequestHead { authority: "h", ..RequestHead::default() };
+        let mut conn = H2Machine::new(H2Config::default());
+        conn.next_id = MAX_WINDOW as u32;
+        assert!(conn.can_enqueue() && conn.close_reason().is_none());
+        assert_eq!(conn.enqueue(Timestamp(0), &request), Ok(RequestId(0x7fff_ffff)));
+        assert_eq!(conn.close_reason(), Some(CloseReason::StreamsExhausted));
+        let refused = Err(RequestError::Closed(CloseReason::StreamsExhausted));
+        assert_eq!(conn.enqueue(Timestamp(0), &request), refused);
+    }
+}

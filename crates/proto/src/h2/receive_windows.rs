@@ -351,4 +351,65 @@ mod tests {
         let stream = budget.begin_stream();
         assert_eq!(budget.allowed_growth(&stream, 1, 1), u64::from(36 * KIB));
     }
+
+    #[test]
+    fn initial_window_is_raised_within_the_budget() {
+        let mut intake = ReceiveWindow::new(256 * KIB, 64 * KIB);
+        assert_eq!(intake.raise_initial_window(64 * KIB, 1), None, "it is not larger");
+        assert_eq!(intake.raise_initial_window(64 * KIB - 1, 1), None);
+        assert_eq!(intake.raise_initial_window(128 * KIB + 1, 1), None, "two streams do not fit");
+        assert_eq!(intake.raise_initial_window(128 * KIB, 1), Some(64 * KIB));
+        assert_eq!((intake.initial, intake.begin_stream().window), (131_072, 131_072));
+    }
+
+    #[test]
+    fn frame_may_use_the_whole_window() {
+        let mut intake = ReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW);
+        let mut stream = intake.begin_stream();
+        assert!(stream.consume(INITIAL_WINDOW) && intake.consume(INITIAL_WINDOW));
+        assert!(!stream.consume(1) && !intake.consume(1));
+    }
+
+    #[test]
+    fn small_connection_updates_wait_for_four_kibibytes() {
+        let released = |window, bytes| {
+            let mut intake = ReceiveWindow { window, pending: 0, ..ReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW) };
+            intake.release_without_stream(bytes)
+        };
+        assert_eq!([released(4096, 4095), released(4096, 4096)], [None, Some(4096)]);
+        assert_eq!([released(4097, 4096), released(1, 4095), released(1, 4096)], [None, None, Some(4096)]);
+        assert_eq!([released(0, 1), released(-5, 1), released(0, 0)], [Some(1), Some(1), None]);
+    }
+
+    #[test]
+    fn stream_update_waits_for_half_of_the_target() {
+        let released = |bytes: u32, held| {
+            let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
+            let mut stream = intake.begin_stream();
+            assert!(stream.consume(bytes));
+            stream.held = u64::from(bytes);
+            let update = intake.release_of_stream(&mut stream, u64::from(bytes) - held, Timestamp(7), None, (1, 1)).0;
+            assert_eq!(stream.held, held);
+            update
+        };
+        assert_eq!([released(32 * KIB - 1, 0), released(32 * KIB, 0)], [None, Some(32 * KIB)]);
+        assert_eq!([released(40 * KIB, 8192), released(40 * KIB, 8193)], [Some(32 * KIB), None]);
+    }
+
+    #[test]
+    fn growth_is_bounded_by_its_share() {
+        let growth = |grown: u32, target: u32, open, expected| {
+            let intake = ReceiveWindow { grown: u64::from(grown * KIB), ..ReceiveWindow::new(1024 * KIB, 64 * KIB) };
+            let stream = StreamReceiveWindow { target: u64::from(target * KIB), ..intake.begin_stream() };
+            intake.allowed_growth(&stream, open, expected) / u64::from(KIB)
+        };
+        assert_eq!(growth(0, 64, 1, 1), 64, "at most the target");
+        assert_eq!(growth(0, 512, 1, 1), 512, "the pool has 960 KiB, and 448 are used");
+        assert_eq!(growth(0, 512, 2, 2), 0, "a stream's share is 448 KiB");
+        assert_eq!(growth(0, 256, 2, 2), 256);
+        assert_eq!(growth(0, 128, 4, 100), 64, "half of the budget is kept");
+        assert_eq!(growth(800, 512, 1, 4), 0);
+        assert_eq!(growth(700, 64, 1, 4), 64);
+        assert_eq!(growth(740, 64, 1, 4), 28);
+    }
 }

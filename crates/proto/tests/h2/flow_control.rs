@@ -2,8 +2,8 @@
 //! client's frames alone.
 
 use super::peer::{
-    DATA, END, HEADERS, SETTINGS, WINDOW_UPDATE, data, get, headers, padded, sent, settings, settings_ack,
-    window_update, with,
+    DATA, END, HEADERS, SETTINGS, WINDOW_UPDATE, answer, asked, data, get, headers, padded, sent, settings,
+    settings_ack, window_update, with,
 };
 use haul_proto::h2::{BodyLength, ErrorCode, H2Config, H2Event, H2Machine, RequestId};
 use haul_proto::time::Timestamp;
@@ -312,4 +312,37 @@ fn unreleased_response_bodies_stay_within_the_window() {
     }
     assert_eq!(model.held.values().sum::<u64>(), 1_000 * 4_096);
     assert!(model.window > 0);
+}
+
+#[test]
+fn padding_is_released_before_the_body() {
+    let mut conn = asked(H2Config { stream_window: 65_535, ..H2Config::default() }, &get(), 1);
+    let mut frames = vec![headers(1, 0, &[(":status", "200")])];
+    frames.extend(std::iter::repeat_n(padded(1, 0, b"x", 255), 130));
+    answer(&mut conn, &frames);
+    let updates = sent(&mut conn).into_iter().filter(|(kind, _, stream, _)| (*kind, *stream) == (WINDOW_UPDATE, 1));
+    assert_eq!(updates.count(), 1);
+}
+
+#[test]
+fn remaining_body_within_the_window_needs_no_update() {
+    for (length, is_updated) in [("40000", false), ("70000", true)] {
+        let mut conn = asked(H2Config { stream_window: 65_535, ..H2Config::default() }, &get(), 1);
+        let mut frames = vec![headers(1, 0, &[(":status", "200"), ("content-length", length)])];
+        frames.extend(std::iter::repeat_n(data(1, 0, &[7; 11_000]), 3));
+        answer(&mut conn, &frames);
+        let mut updates = sent(&mut conn).into_iter().filter(|(kind, ..)| *kind == WINDOW_UPDATE);
+        assert_eq!(updates.any(|(_, _, stream, _)| stream == 1), is_updated, "{length}");
+    }
+}
+
+#[test]
+fn request_is_sent_from_its_first_byte() {
+    let mut conn = H2Machine::new(H2Config::default());
+    let before = conn.output().len();
+    let id = conn.enqueue(Timestamp(0), &get()).expect("a valid request");
+    conn.advance_output(before);
+    assert!(!conn.has_sent_any_of(id));
+    conn.advance_output(1);
+    assert!(conn.has_sent_any_of(id));
 }

@@ -6,8 +6,8 @@ use super::peer::{
 };
 use haul_proto::ResponseError;
 use haul_proto::h3::{
-    BodyFraming, BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FrameFault, H3ResetReason,
-    H3SendStream, RequestError, RequestId,
+    BodyFraming, BodyLength, CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FrameFault, H3Machine,
+    H3ResetReason, H3SendStream, RequestError, RequestId,
 };
 use haul_proto::time::Timestamp;
 
@@ -189,4 +189,25 @@ fn h3_settings_may_arrive_after_a_response() {
     let step = conn.step(Timestamp(0), CONTROL, &[&[0][..], &settings(&[(6, 20)])].concat(), false).expect("valid");
     assert_eq!(step.event, H3Event::Settings);
     assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Err(RequestError::HeadTooLarge { limit: 20 }));
+}
+
+#[test]
+fn h3_response_to_head_ends_an_unsent_body() {
+    let mut conn = asked(H3Config::default(), &with("HEAD", BodyLength::Known(9)), 1);
+    let seen = answer(&mut conn, 0, &[headers(&OK)], true);
+    assert_eq!(seen.last(), Some(&complete(0)));
+    assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)]);
+    assert!(conn.is_idle());
+}
+
+#[test]
+fn h3_stream_of_an_open_request_is_refused() {
+    let mut conn = asked(H3Config::default(), &get(), 1);
+    assert_eq!(conn.enqueue(Timestamp(0), 0, &get()), Err(RequestError::StreamIdentifier));
+    // The request was answered before its body was sent.
+    let mut conn = H3Machine::new(H3Config::default());
+    conn.enqueue(Timestamp(0), 0, &get()).expect("a valid request");
+    assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
+    assert_eq!(conn.enqueue(Timestamp(0), 0, &get()), Err(RequestError::StreamIdentifier), "its head is unsent");
+    assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Ok(RequestId(4)));
 }
