@@ -27,7 +27,7 @@ AREAS = {
     "tls": Area(*ENGINE, ["crates/engine/src/net/tls/**"], {"lib": ["tls::"], "suite": ["tls_in_memory::", "tls_"]}),
     "split": Area(*ENGINE, ["crates/engine/src/split/**"],
                   {"lib": ["split::"], "suite": ["split_download::", "resume::", "partial_files::", "body_model::"]}),
-    "window": Area(*ENGINE, ["crates/engine/src/fleet/ordered_window**"],
+    "window": Area(*ENGINE, ["crates/engine/src/fleet/ordered_window/**", "crates/engine/src/fleet/ordered_window_sink.rs"],
                    {"lib": ["fleet::"], "suite": ["fleet_"]}),
     "transfer": Area(*ENGINE, ["crates/engine/src/transfer/**"], {
         "lib": ["transfer::"],
