@@ -178,8 +178,10 @@ fn parse_value(value: &str) -> Option<AltSvcOffer> {
 /// Parses a host by the rules for hosts in URLs; `None` if it is invalid.
 fn host_text(host: &str) -> Option<String> {
     let target = Target::parse(&format!("https://{host}/")).ok()?;
-    let is_host =
-        target.userinfo_bytes().is_none() && target.explicit_port().is_none() && target.path_and_query() == "/";
+    let is_host = target.userinfo_bytes().is_none()
+        && target.explicit_port().is_none()
+        && target.path_and_query() == "/"
+        && target.fragment().is_none();
     is_host.then(|| target.host_text().to_owned())
 }
 

@@ -186,3 +186,45 @@ fn changed_origin_is_recorded_once() {
     }
     assert_eq!(known.changed.len(), 1);
 }
+
+#[test]
+fn alternatives_expire_at_their_time() {
+    let line = "h2 a.example 443 h3 b.example 1 \"20270115 09:00:00\" 0 0\n";
+    let mut known = AltSvcStore::new();
+    known.load(line, NOW);
+    let expires = known.entries[0].alternative.expires;
+    assert!(known.to_text(expires - 1).ends_with(line) && !known.to_text(expires).contains("b.example"));
+    let loaded = |now| {
+        let mut known = AltSvcStore::new();
+        known.load(line, now);
+        known.len()
+    };
+    assert_eq!([loaded(expires - 1), loaded(expires)], [1, 0]);
+}
+
+#[test]
+fn clearing_an_unknown_origin_changes_nothing() {
+    let mut known = AltSvcStore::new();
+    known.on_field(&target("https://h/"), AlpnProtocol::H1, b"clear", NOW);
+    assert!(!known.is_changed());
+    known.on_field(&target("https://h/"), AlpnProtocol::H1, b"h2=\":1\"", NOW);
+    known.mark_saved();
+    known.on_field(&target("https://h/"), AlpnProtocol::H1, b"clear", NOW);
+    assert!(known.is_changed());
+}
+
+#[test]
+fn repeated_failure_is_remembered_once() {
+    let mut known = AltSvcStore::new();
+    (0..3).for_each(|_| known.mark_failed(&target("https://h/"), AlpnProtocol::H2, "alt", 1));
+    assert_eq!(known.failed.len(), 1);
+}
+
+#[test]
+fn alternative_host_has_no_other_parts() {
+    for field in ["h2=\"h:2:1\"", "h2=\"h?q:1\"", "h2=\"h#f/:1\"", "h2=\"u:p@h:1\"", "h2=\":1x\"", "h2=\":\""] {
+        assert_eq!(parsed(field), [], "{field}");
+    }
+    assert_eq!(parsed("h2=\":1\"; ma=").len() + parsed("h2=\":1\"; ma=1x").len(), 0);
+    assert_eq!(parsed("h2=\":1\"; ma=99999999999999999999")[0].max_age, u64::MAX);
+}
