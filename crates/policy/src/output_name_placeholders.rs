@@ -507,4 +507,24 @@ mod tests {
         assert_eq!(placeholder(format!("{{{long}n}}").as_bytes()), None);
         assert_eq!(placeholder(b"{}"), None);
     }
+
+    #[test]
+    fn filled_component_of_the_largest_length_is_kept() {
+        let target = Target::parse("http://h/a").unwrap();
+        for (length, is_kept) in [(MAX_NAME - 2, true), (MAX_NAME - 1, false)] {
+            let column = move |_: &str| -> Option<Cow<'static, [u8]>> { Some(Cow::Owned(vec![b'v'; length])) };
+            let name = fill_url_parts(b"dir/{x}-{x}/-{x}-", &target, &column, &|text| text.to_vec()).unwrap();
+            let last = format!("-{}-", "v".repeat(length));
+            assert_eq!(name.ends_with(last.as_bytes()), is_kept, "{length}");
+            assert!(name.split(|byte| *byte == b'/').all(|part| part.len() <= MAX_NAME), "{length}");
+        }
+    }
+
+    #[test]
+    fn path_of_the_largest_length_is_a_name() {
+        let path = |length: usize| Target::parse(&format!("http://h/{}", "a".repeat(length - 1))).unwrap();
+        assert!(mirrored_path(&path(MAX_PATH)).is_ok());
+        let error = mirrored_path(&path(MAX_PATH + 1)).unwrap_err();
+        assert!(error.to_string().contains("64 directories or 3072 bytes"), "{error}");
+    }
 }

@@ -263,6 +263,7 @@ mod tests {
             ("?a\"b<c>d'e`f{g}h|i^j", "http://h/?a%22b%3Cc%3Ed%27e`f{g}h|i^j"),
             ("x?a?\"#b\"#'`{", "http://h/x?a?%22#b%22#'%60{"),
             ("%22?%3c", "http://h/%22?%3c"),
+            ("\"<>", "http://h/%22%3C%3E"),
             ("data:'\"<", "data:'\"<"),
         ];
         for (reference, expected) in table {

@@ -439,3 +439,25 @@ fn digest_challenge_may_be_stale() {
     assert!(is_stale(b"Digest realm=a, nonce=n, stale=TRUE"));
     assert!(!is_stale(b"Digest realm=a, nonce=n, stale=false") && !is_stale(b"Digest realm=a, nonce=n"));
 }
+
+#[test]
+fn constants_allow_their_auth_scheme_alone() {
+    let allowed = |all: AllowedAuthSchemes| [all.basic, all.digest, all.bearer, all.negotiate];
+    assert_eq!(allowed(AllowedAuthSchemes::NONE), [false; 4]);
+    assert_eq!(allowed(AllowedAuthSchemes::ANY), [true, true, false, false]);
+    assert_eq!(allowed(AllowedAuthSchemes::BASIC), [true, false, false, false]);
+    assert_eq!(allowed(AllowedAuthSchemes::DIGEST), [false, true, false, false]);
+    assert_eq!(allowed(AllowedAuthSchemes::NEGOTIATE), [false, false, false, true]);
+}
+
+#[test]
+fn debug_of_netrc_mode_shows_no_file() {
+    let file = b"machine h login ann password word";
+    for (mode, expected) in [
+        (NetrcMode::Off, "Off"),
+        (NetrcMode::Optional(file), "Optional(..)"),
+        (NetrcMode::Required(file), "Required(..)"),
+    ] {
+        assert_eq!(format!("{mode:?}"), expected);
+    }
+}

@@ -225,3 +225,259 @@ fn first_window_within_a_pause_changes_nothing() {
     assert_eq!(after_six(ConcurrencyLimit { try_at: FIRST_SAMPLE.now, ..ConcurrencyLimit::new(50) }), 50);
     assert_eq!(after_six(ConcurrencyLimit { limit: 6, ..ConcurrencyLimit::of_shared_connection(50) }), 50);
 }
+
+#[test]
+fn only_requests_of_a_full_host_count() {
+    let mut host = ConcurrencyLimit::new(50);
+    (0..6).for_each(|_| {
+        host.on_completion(CompletionSample { in_flight: 5, ..FIRST_SAMPLE });
+    });
+    assert_eq!((host.limit(), host.window.count), (6, 0), "the limit held no request back");
+    host.on_completion(FIRST_SAMPLE);
+    assert_eq!(host.window.count, 1);
+    let mut host = ConcurrencyLimit { phase: LimitPhase::Recovering, bound: 32, ..ConcurrencyLimit::new(50) };
+    (0..6).for_each(|_| {
+        host.on_completion(CompletionSample { in_flight: 1, ..FIRST_SAMPLE });
+    });
+    assert_eq!(host.limit(), 32, "after a refusal, each served request counts");
+}
+
+#[test]
+fn request_counts_if_it_began_in_the_window() {
+    let counted = |since: u64| {
+        let window = SampleWindow { since: MonotonicTime(since), ..SampleWindow::default() };
+        let mut host = ConcurrencyLimit { window, ..ConcurrencyLimit::new(50) };
+        host.on_completion(FIRST_SAMPLE);
+        host.window.count
+    };
+    let start = FIRST_SAMPLE.start_time().0;
+    assert_eq!(start, 900_000_000);
+    assert_eq!([start - 1, start, start + 1].map(counted), [1, 1, 0]);
+}
+
+#[test]
+fn later_windows_last_at_least_ten_milliseconds() {
+    let count = |base, nanoseconds| {
+        let mut host = ConcurrencyLimit { limit: 6, base, ..grown(base) };
+        (0..5).for_each(|_| {
+            host.on_completion(FIRST_SAMPLE);
+        });
+        let now = FIRST_SAMPLE.now + Duration::from_nanos(nanoseconds);
+        host.on_completion(CompletionSample { now, ..FIRST_SAMPLE });
+        host.window.count
+    };
+    assert_eq!([9_999_999, 10_000_000].map(|nanoseconds| count(100_000_000, nanoseconds)), [6, 0]);
+    assert_eq!(count(0, 0), 0, "the first window may be short");
+}
+
+#[test]
+fn first_window_is_even_up_to_its_limits() {
+    let after = |milliseconds: &[u64]| {
+        let mut host = ConcurrencyLimit::new(50);
+        for time in milliseconds.iter().copied().map(Duration::from_millis) {
+            host.on_completion(CompletionSample { first_byte: time, total: time, ..FIRST_SAMPLE });
+        }
+        host
+    };
+    let mean = after(&[100, 136, 136, 136, 136, 136]);
+    assert_eq!((mean.limit(), mean.base), (50, 130_000_000));
+    assert_eq!(mean.window.since, FIRST_SAMPLE.now + Duration::from_millis(260), "two round trips");
+    let uneven = [100, 137, 137, 137, 137, 137, 137, 137, 137, 137, 137, 137];
+    assert_eq!((after(&uneven[..11]).limit(), after(&uneven).limit()), (6, 4), "two windows begin a test");
+}
+
+#[test]
+fn shared_connection_at_the_maximum_tries_nothing() {
+    let mut host = ConcurrencyLimit::of_shared_connection(6);
+    (0..6).for_each(|_| {
+        host.on_completion(FIRST_SAMPLE);
+    });
+    assert_eq!((host.limit(), host.base, host.window.count), (6, 0, 0));
+}
+
+#[test]
+fn best_rate_is_that_of_the_fastest_window() {
+    let rate = |mean, best_rate| {
+        let mut host = ConcurrencyLimit { best_rate, ..grown(16) };
+        host.measure(mean, MonotonicTime(1));
+        host.best_rate
+    };
+    assert_eq!([rate(16, 0.0), rate(8, 1.0), rate(16, 1.5)], [1.0, 2.0, 1.5]);
+    let ended = |mean| {
+        let mut host = ConcurrencyLimit { limit: 10, best_rate: 0.001, ..grown(5) };
+        host.end_test(20, 1000, mean, false, MonotonicTime(1));
+        host.best_rate
+    };
+    assert_eq!([500, 1000].map(ended), [0.02, 0.02], "of the test, or of the usual limit");
+}
+
+#[test]
+fn base_is_corrected_below_four_fifths() {
+    let base = |nanoseconds| {
+        let mut host = ConcurrencyLimit { warm: Some(WarmConnectionSums::default()), ..grown(1000) };
+        (0..5).for_each(|_| host.correct_base(nanoseconds));
+        assert!(host.warm.is_some() && host.base == 1000);
+        host.correct_base(nanoseconds);
+        host.base
+    };
+    assert_eq!([799, 800].map(base), [799, 1000]);
+    let mut host = ConcurrencyLimit { warm: Some(WarmConnectionSums::default()), ..grown(1_000_000_000) };
+    (0..6).for_each(|_| {
+        host.on_completion(FIRST_SAMPLE);
+    });
+    assert_eq!(host.base, 1_000_000_000, "the connections are new");
+}
+
+#[test]
+fn limit_of_four_is_never_tested_with_less() {
+    let tested = |limit| {
+        let mut host = ConcurrencyLimit { limit, ..grown(1) };
+        host.begin_test(2, MonotonicTime(1));
+        (host.phase, host.limit, host.window.since)
+    };
+    assert_eq!(tested(4), (LimitPhase::Measuring, 4, MonotonicTime(0)));
+    assert_eq!(tested(5), (testing(5, 2), 4, MonotonicTime(1)));
+    assert_eq!(tested(7), (testing(7, 2), 6, MonotonicTime(1)));
+    assert_eq!(tested(20), (testing(20, 2), 10, MonotonicTime(1)));
+}
+
+#[test]
+fn test_down_to_six_goes_on_with_four() {
+    let ended = |limit, usual, goes_on| {
+        let mut host = ConcurrencyLimit { limit, ..grown(5) };
+        host.end_test(usual, 1000, 100, goes_on, FIRST_SAMPLE.now);
+        (host.phase, host.limit, host.base)
+    };
+    let further = LimitPhase::Testing { usual: 6, mean: 100, goes_on: true };
+    assert_eq!(ended(6, 7, false), (further, 4, 5));
+    assert_eq!(ended(7, 8, false), (LimitPhase::Measuring, 7, 5));
+    assert_eq!(ended(4, 6, false), (LimitPhase::Measuring, 6, 5));
+    assert_eq!(ended(4, 5, true), (LimitPhase::Measuring, 5, 100));
+    let slower = |usual, goes_on| {
+        let mut host = ConcurrencyLimit { limit: 4, ..grown(5) };
+        host.end_test(usual, 1000, 5000, goes_on, FIRST_SAMPLE.now);
+        (host.limit, host.has_jumped, host.try_at > FIRST_SAMPLE.now)
+    };
+    assert_eq!(slower(6, false), (6, false, false));
+    assert_eq!(slower(6, true), (6, true, false));
+    assert_eq!(slower(7, false), (7, true, true));
+}
+
+/// A test of at most 6 requests is not compared with the best rate.
+#[test]
+fn test_below_six_needs_no_best_rate() {
+    let base = |limit, usual, best_rate| {
+        let mut host = ConcurrencyLimit { limit, best_rate, ..grown(5) };
+        host.end_test(usual, 1000, 1, false, MonotonicTime(1));
+        (host.limit, host.base)
+    };
+    assert_eq!(base(4, 6, 99.0), (6, 5));
+    assert_eq!(base(7, 8, 99.0), (8, 1000));
+    // A rate of exactly nine tenths of the best one is enough.
+    assert_eq!([base(9, 10, 10.0), base(9, 10, 10.1)], [(9, 5), (10, 1000)]);
+}
+
+#[test]
+fn probe_at_exactly_half_the_gain_is_kept() {
+    let ended = |mean| {
+        let mut host = ConcurrencyLimit { limit: 3, bound: 2, ..grown(5) };
+        host.end_probe(2, 5, mean, FIRST_SAMPLE.now);
+        (host.limit, host.bound, host.try_at > FIRST_SAMPLE.now)
+    };
+    assert_eq!(ended(6), (3, 3, false));
+    assert_eq!(ended(7), (2, 2, true));
+}
+
+#[test]
+fn trials_pause_sixteen_times_their_length() {
+    let paused = |begin: u64, trial_pause, try_at| {
+        let window = SampleWindow { begin: MonotonicTime(begin), ..SampleWindow::default() };
+        let mut host = ConcurrencyLimit { window, trial_pause, try_at: MonotonicTime(try_at), ..grown(5) };
+        host.pause_trials(MonotonicTime(1000));
+        (host.try_at.0, host.trial_pause)
+    };
+    let nanoseconds = Duration::from_nanos;
+    assert_eq!(paused(900, nanoseconds(5), 0), (2600, nanoseconds(10)));
+    assert_eq!(paused(999, nanoseconds(500), 0), (1500, nanoseconds(1000)));
+    assert_eq!(paused(999, nanoseconds(500), 9000), (9000, nanoseconds(1000)));
+    assert_eq!(paused(999, MAX_PAUSE, 0).1, MAX_PAUSE);
+}
+
+#[test]
+fn refusal_lowers_the_bound_and_pauses_probes() {
+    let refused = |strikes, last: u64, in_flight, has_grown| {
+        let refusals = Refusals { strikes, last: MonotonicTime(last), has_grown, at_growth: false };
+        let mut host = ConcurrencyLimit { refusals, ..grown(5) };
+        host.on_completion(CompletionSample { in_flight, kind: CompletionKind::Refused, ..FIRST_SAMPLE });
+        host
+    };
+    let (start, now) = (FIRST_SAMPLE.start_time().0, FIRST_SAMPLE.now);
+    let first = refused(0, 0, 10, false);
+    assert_eq!((first.bound, first.limit, first.phase), (9, 6, LimitPhase::Recovering));
+    assert_eq!((first.refusals.strikes, first.refusals.last, first.try_at), (1, now, now + FIRST_REFUSAL_PAUSE));
+    assert_eq!(refused(2, 0, 10, false).try_at, now + FIRST_REFUSAL_PAUSE * 4, "each refusal doubles the pause");
+    assert_eq!(refused(9, 0, 10, false).try_at, now + MAX_PAUSE);
+    assert_eq!((refused(0, 0, 40, false).bound, refused(0, 0, 1, false).bound), (16, 1));
+    // A request that began before the last refusal does not count again.
+    assert_eq!(refused(2, start, 10, false).refusals.strikes, 3);
+    let again = refused(2, start + 1, 10, false);
+    assert_eq!((again.refusals.strikes, again.bound, again.limit), (2, 49, 6));
+    assert_eq!([15, 16].map(|in_flight| refused(0, 0, in_flight, true).refusals.at_growth), [false, true]);
+    assert!(!refused(0, 0, 16, false).refusals.at_growth);
+}
+
+#[test]
+fn refusals_expire_after_a_minute() {
+    let strikes = |past| {
+        let refusals = Refusals { strikes: 3, ..Refusals::default() };
+        let mut host = ConcurrencyLimit { refusals, ..grown(5) };
+        let now = MonotonicTime(0) + REFUSALS_EXPIRE_AFTER + Duration::from_nanos(past);
+        host.on_completion(CompletionSample { now, kind: CompletionKind::Refused, ..FIRST_SAMPLE });
+        host.refusals.strikes
+    };
+    assert_eq!([0, 1].map(strikes), [4, 1]);
+}
+
+#[test]
+fn recovered_limit_returns_to_its_bound() {
+    let recovered = |limit, bound, max, at_growth, now| {
+        let mut host = ConcurrencyLimit { limit, bound, max, try_at: MonotonicTime(2), ..grown(5) };
+        host.refusals.at_growth = at_growth;
+        host.recover(MonotonicTime(now));
+        (host.phase, host.limit, host.refusals.has_grown)
+    };
+    assert_eq!(recovered(6, 7, 50, false, 1), (LimitPhase::Measuring, 7, false));
+    assert_eq!(recovered(3, 3, 3, false, 1), (LimitPhase::Measuring, 3, false), "the maximum is less than six");
+    assert_eq!(recovered(3, 3, 50, true, 1), (LimitPhase::Recovering, 3, false));
+    assert_eq!(recovered(3, 3, 50, true, 2), (LimitPhase::Recovering, 4, true));
+    assert_eq!(recovered(3, 3, 50, false, 1), (LimitPhase::Recovering, 4, true));
+}
+
+#[test]
+fn silence_raises_the_limit_by_a_sixth() {
+    let raised = |limit, bound| {
+        let mut host = ConcurrencyLimit { limit, bound, ..grown(5) };
+        host.on_silence(MonotonicTime(0) + SILENCE_BEFORE_GROWTH)
+    };
+    assert_eq!([(6, 50), (7, 50), (12, 50), (13, 50)].map(|(limit, bound)| raised(limit, bound)), [7, 9, 14, 16]);
+    assert_eq!([(49, 50), (7, 6)].map(|(limit, bound)| raised(limit, bound)), [50, 7]);
+}
+
+#[test]
+fn silence_after_a_refusal_lasts_five_seconds() {
+    let raised = |limit, max, nanoseconds| {
+        let mut host = ConcurrencyLimit { limit, max, bound: 1, phase: LimitPhase::Recovering, ..grown(5) };
+        let limit = host.on_silence(MonotonicTime(nanoseconds));
+        (limit, host.bound)
+    };
+    assert_eq!([4_999_999_999, 5_000_000_000].map(|nanoseconds| raised(2, 50, nanoseconds)), [(2, 1), (3, 3)]);
+    assert_eq!([raised(6, 50, 5_000_000_000).0, raised(3, 3, 5_000_000_000).0], [6, 3]);
+}
+
+#[test]
+fn refused_load_depends_on_the_running_requests() {
+    let load = |in_flight, kind| CompletionSample { in_flight, kind, ..FIRST_SAMPLE }.refused_load();
+    let refused = |in_flight| load(in_flight, CompletionKind::Refused);
+    assert_eq!([1, 2, 6].map(refused), [None, Some(RefusedLoad::Initial), Some(RefusedLoad::Initial)]);
+    assert_eq!((refused(7), load(7, CompletionKind::Served)), (Some(RefusedLoad::Grown), None));
+}

@@ -129,4 +129,14 @@ mod tests {
             assert_eq!(parse(format!("{} {month} 2026 00:00:00", last + 1).as_bytes()), None, "{month}");
         }
     }
+
+    #[test]
+    fn years_of_two_digits_lie_between_1970_and_2069() {
+        for (short, full) in [("70", "1970"), ("99", "1999"), ("00", "2000"), ("69", "2069"), ("1601", "1601")] {
+            let [short, full] = [short, full].map(|year| parse(format!("02 Jan {year} 00:00:00").as_bytes()));
+            assert!(short.is_some());
+            assert_eq!(short, full);
+        }
+        assert!(parse(b"02 Jan 2000 00:00:00") < parse(b"02 Jan 69 00:00:00"));
+    }
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::target::Target;
 
+mod files;
+
 const NOW: u64 = 1_800_000_000;
 
 fn target(url: &str) -> Target {

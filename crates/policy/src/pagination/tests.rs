@@ -350,3 +350,30 @@ fn query_parameter_has_its_name() {
     assert_eq!(QueryParameter::parse("a:b:10").unwrap().name(), "a:b");
     assert_eq!(QueryParameter::parse("page").unwrap().name(), "page");
 }
+
+#[test]
+fn only_doubtful_ends_of_listings_need_warning() {
+    let url = || "http://h/".to_owned();
+    for end in
+        [ListingEnd::KnownUrl { url: url() }, ListingEnd::RedirectedToKnownUrl { url: url() }, ListingEnd::SameContent]
+    {
+        assert!(end.needs_warning(), "{end:?}");
+    }
+    for end in [
+        ListingEnd::NoNextPage,
+        ListingEnd::EmptyPage,
+        ListingEnd::NotFound,
+        ListingEnd::ErrorStatus(500),
+        ListingEnd::MaxPages,
+    ] {
+        assert!(!end.needs_warning(), "{end:?}");
+    }
+}
+
+#[test]
+fn only_counting_rules_count_pages() {
+    assert!(counting("page").counts_pages() && counting("page").ends_at(2, 404));
+    assert!(!token("page").counts_pages() && !token("page").ends_at(2, 404));
+    assert!(!counting("page").ends_at(1, 404) && !counting("page").ends_at(2, 410));
+    assert!(!PaginationRules::new(NextPageSource::Reference).counts_pages());
+}

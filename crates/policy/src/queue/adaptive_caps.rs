@@ -340,4 +340,49 @@ mod tests {
             std::iter::from_fn(|| queue.next_below(3, MonotonicTime(0), None).map(|(_, number, ())| number)).collect();
         assert_eq!(numbers, [0, 1, 2]);
     }
+
+    #[test]
+    fn empty_queue_with_same_caps_adapts() {
+        let mut queue = OneHostQueue::new(64, 0).queue.empty_with_same_caps();
+        assert_eq!((queue.caps(), queue.adaptive_max), (QueueCaps { total: 64, per_host: 6 }, Some(50)));
+        queue.push(&0, 0, ());
+        assert_eq!(queue.len(), 1);
+    }
+
+    #[test]
+    fn cap_is_not_raised_at_the_total_cap() {
+        let host = OneHostQueue::new(6, 200);
+        assert_eq!((host.running.len(), host.queue.next_wakeup(host.now)), (6, None));
+    }
+
+    #[test]
+    fn silence_of_an_earlier_wait_is_forgotten() {
+        let second = MonotonicTime(0) + SILENCE_BEFORE_GROWTH;
+        let before = |nanoseconds| {
+            let mut host = OneHostQueue::new(64, 200);
+            host.now = second + (SILENCE_BEFORE_GROWTH - Duration::from_nanos(nanoseconds));
+            host.start();
+            (host.running.len(), host.queue.next_wakeup(host.now).map(|at| at.since(host.now)))
+        };
+        assert_eq!(before(1), (7, Some(SILENCE_BEFORE_GROWTH)));
+        assert_eq!(before(0), (6, Some(SILENCE_BEFORE_GROWTH)));
+    }
+
+    #[test]
+    fn silence_raises_no_paused_or_idle_host() {
+        let mut host = OneHostQueue::new(64, 200);
+        let later = host.now + SILENCE_BEFORE_GROWTH * 2;
+        host.queue.pause_host_until(host.running[0], later);
+        host.queue.push(&1, 500, ());
+        host.start();
+        assert_eq!(host.running.len(), 7);
+        host.now = host.now + SILENCE_BEFORE_GROWTH;
+        host.start();
+        host.now = later;
+        (501..520).for_each(|job| {
+            host.queue.push(&1, job, ());
+        });
+        host.start();
+        assert_eq!(host.running.len(), 12, "six on each host");
+    }
 }

@@ -155,4 +155,16 @@ mod tests {
         assert!(!jobs.others.is_empty());
         assert!(jobs.positions().eq(model.into_keys()));
     }
+
+    #[test]
+    fn gaps_are_closed_above_their_limit() {
+        let mut jobs = WaitingJobs::default();
+        (0..100).for_each(|seq| jobs.insert((seq, 0), seq));
+        for seq in 1..=66 {
+            jobs.remove((seq, 0));
+        }
+        assert_eq!((jobs.line.len(), jobs.len()), (100, 34));
+        jobs.remove((67, 0));
+        assert_eq!((jobs.line.len(), jobs.len()), (33, 33));
+    }
 }

@@ -362,8 +362,18 @@ mod tests {
         let first = window.claim_for_first_stream(0);
         let part = window.claim_part(1000, 1).unwrap();
         window.shorten_first_claim(part.id, 2500);
+        window.shorten_first_claim(part.id, 1800);
         assert_eq!((window.claim_end(first), window.claim_end(part.id)), (Some(2000), Some(3000)));
         window.shorten_first_claim(first, 1500);
         assert_eq!((window.claim_end(first), window.claim_end(part.id)), (Some(1500), Some(3000)));
+    }
+
+    #[test]
+    fn part_of_exactly_the_least_size_is_claimed() {
+        for (least, expected) in [(100, Some(900..1000)), (101, None)] {
+            let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
+            window.claim_for_first_stream(0);
+            assert_eq!(window.claim_part(100, least).map(|part| part.span), expected);
+        }
     }
 }

@@ -505,4 +505,90 @@ mod tests {
         assert_eq!(splitter.wanted_connections(now(1000), 1000, 2, || None), 1);
         assert_eq!(splitter.next_timeout(), None);
     }
+
+    #[test]
+    fn stream_must_wait_for_half_of_the_window() {
+        let tried = |waited_ms, remaining, rate: u64| {
+            let mut splitter = SplitPlanner::new(6, MonotonicTime(0));
+            let middle = FirstStreamSample { remaining, ..seen(50, rate / 20, 0) };
+            let end = FirstStreamSample { remaining, ..seen(100, rate / 10, waited_ms) };
+            tries(&mut splitter, middle, end, [0, 0])
+        };
+        assert_eq!([49, 50].map(|waited_ms| tried(waited_ms, 1 << 30, 5_000_000)), [false, true]);
+        // 250 ms at the present rate.
+        assert_eq!([1_249_999, 1_250_000].map(|remaining| tried(100, remaining, 5_000_000)), [false, true]);
+        // No core is idle.
+        assert_eq!([49_999_990, 50_000_000].map(|rate| tried(100, 1 << 30, rate)), [true, false]);
+    }
+
+    #[test]
+    fn core_is_idle_for_three_quarters_of_the_time() {
+        let is_idle = |before, after| is_core_idle(Some(MS * before), Some(MS * after), MS * 100);
+        assert_eq!([is_idle(5, 79), is_idle(5, 80), is_idle(9, 5)], [false, true, false]);
+        assert!(is_core_idle(None, Some(MS), MS * 100) && is_core_idle(Some(MS), None, MS * 100));
+        assert_eq!((per_second(7, MS * 2), per_second(0, MS), per_second(5, Duration::ZERO)), (3500, 0, 5_000_000_000));
+        assert!(!lasts_long_enough(1 << 30, 0), "nothing arrives");
+    }
+
+    /// A planner in a phase that began at the time 0, for a stream of 1,000 bytes a second.
+    fn planner(phase: SplitPhase) -> SplitPlanner {
+        SplitPlanner { phase, single: 1000, ..SplitPlanner::new(6, MonotonicTime(0)) }
+    }
+
+    #[test]
+    fn connections_open_for_a_second_at_most() {
+        let after = |ms: u32, delivering| {
+            let mut splitter = planner(SplitPhase::Opening(MonotonicTime(0)));
+            assert_eq!(splitter.next_timeout(), Some(MonotonicTime(0) + MAX_OPENING_TIME));
+            let now = MonotonicTime(0) + MS * ms;
+            assert_eq!(splitter.wanted_connections(now, 0, delivering, || None), 4);
+            splitter.next_timeout().map(|at| at.since(now))
+        };
+        assert_eq!([after(999, 3), after(1000, 3), after(999, 4)], [Some(MS), Some(MS * 100), Some(MS * 100)]);
+    }
+
+    #[test]
+    fn gain_is_measured_in_two_steps() {
+        let measured = |ms: u32, received| {
+            let look = MonotonicTime(0) + SHORT_MEASUREMENT;
+            let mut splitter = planner(SplitPhase::Measuring(look));
+            assert_eq!(splitter.next_timeout(), Some(look));
+            let wanted = splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, 4, || None);
+            (wanted, splitter.has_finished_measuring())
+        };
+        assert_eq!(measured(99, 1000), (4, false), "too early");
+        assert_eq!([measured(100, 249), measured(100, 250)], [(4, false), (6, true)]);
+        assert_eq!([measured(199, 497), measured(200, 300), measured(200, 299)], [(4, false), (6, true), (2, true)]);
+        assert_eq!([measured(200, 230), measured(200, 229)], [(2, true), (1, true)]);
+    }
+
+    #[test]
+    fn busy_cores_end_the_measurement() {
+        let measured = |ms: u32, received, idle_ms| {
+            let mut splitter = planner(SplitPhase::Measuring(MonotonicTime(0)));
+            (splitter.single, splitter.idle) = (80_000_000, Some(Duration::ZERO));
+            splitter.wanted_connections(MonotonicTime(0) + MS * ms, received, 4, || Some(MS * idle_ms))
+        };
+        assert_eq!(
+            [measured(100, 9_999_999, 0), measured(100, 10_000_000, 0), measured(100, 10_000_000, 75)],
+            [4, 1, 4]
+        );
+        // Over 200 ms: a rate that the processor may limit, and a small gain.
+        assert_eq!([measured(200, 20_000_000, 200), measured(200, 19_999_999, 200)], [1, 2]);
+    }
+
+    #[test]
+    fn missing_connections_do_not_count_as_slow() {
+        let reviewed = |received, delivering| {
+            let mut splitter = planner(SplitPhase::Settled(3));
+            splitter.wanted_connections(MonotonicTime(0) + REVIEW_INTERVAL, received, delivering, || None)
+        };
+        assert_eq!([reviewed(500, 2), reviewed(500, 3), reviewed(501, 3)], [3, 1, 3]);
+        let busy = |received| {
+            let mut splitter = planner(SplitPhase::Settled(3));
+            splitter.idle = Some(Duration::ZERO);
+            splitter.wanted_connections(MonotonicTime(0) + REVIEW_INTERVAL, received, 3, || Some(MS))
+        };
+        assert_eq!([busy(49_999_999), busy(50_000_000)], [3, 1]);
+    }
 }

@@ -309,4 +309,10 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn last_modified_counts_since_1990() {
+        assert!(dated("Mon, 01 Jan 1990 00:00:00 GMT", "Sun, 06 Nov 1994 08:49:38 GMT").is_some());
+        assert_eq!(dated("Sun, 31 Dec 1989 23:59:59 GMT", "Sun, 06 Nov 1994 08:49:38 GMT"), None);
+    }
 }

@@ -160,3 +160,62 @@ fn malformed_record_of_the_name_fails_the_query() {
     bytes.truncate(length - 1);
     assert!(matches!(QUERY.parse_response(&bytes), Some(DnsResponse::ServerFailure(_))));
 }
+
+#[test]
+fn dns_lifetimes_end_at_their_maximum() {
+    for (seconds, expected) in [(604_800, 604_800), (604_801, 604_800), (0x7fff_ffff, 604_800), (0x8000_0000, 0)] {
+        let mut answer = answer_to(QUERY, Rcode::NOERROR);
+        address(&mut answer, "www.example", [1, 1, 1, 1], seconds);
+        assert_eq!(QUERY.parse_response(&answer.finish()), addresses(&[[1, 1, 1, 1]], expected));
+    }
+    let mut answer = answer_to(QUERY, Rcode::NXDOMAIN).authority();
+    let day = Ttl::from_secs(86_400);
+    let soa = Soa::new(name("ns"), name("mail"), 1.into(), day, day, day, day);
+    answer.push((name("example"), 86_400, soa)).unwrap();
+    let expected = DnsResponse::NoSuchName { ttl: Duration::from_secs(10_800) };
+    assert_eq!(QUERY.parse_response(&answer.finish()), Some(expected));
+}
+
+#[test]
+fn sixteen_aliases_are_followed() {
+    for (count, is_followed) in [(16, true), (17, false)] {
+        let mut answer = answer_to(DnsQuery { name: "0.example", ..QUERY }, Rcode::NOERROR);
+        for at in 0..count {
+            alias(&mut answer, &format!("{at}.example"), &format!("{}.example", at + 1));
+        }
+        address(&mut answer, &format!("{count}.example"), [1, 1, 1, 1], 60);
+        let response = DnsQuery { name: "0.example", ..QUERY }.parse_response(&answer.finish());
+        let expected = addresses(&[[1, 1, 1, 1]], 60).filter(|_| is_followed);
+        assert_eq!(response.filter(|response| !matches!(response, DnsResponse::ServerFailure(_))), expected);
+    }
+}
+
+#[test]
+fn dns_error_codes_have_their_own_texts() {
+    let response = |rcode| QUERY.parse_response(&answer_to(QUERY, rcode).finish());
+    let failure = |text: &'static str| Some(DnsResponse::ServerFailure(text.into()));
+    assert_eq!(response(Rcode::SERVFAIL), failure("SERVFAIL"));
+    assert_eq!(response(Rcode::REFUSED), failure("REFUSED"));
+    assert_eq!(response(Rcode::YXDOMAIN), failure("an unknown error"));
+    assert_eq!(response(Rcode::NOTIMP), Some(DnsResponse::NotUnderstood));
+}
+
+#[test]
+fn message_that_is_no_response_is_ignored() {
+    let response = answer_to(QUERY, Rcode::NOERROR).finish();
+    let changed = |at: usize, bits: u8| {
+        let mut bytes = response.clone();
+        bytes[at] ^= bits;
+        QUERY.parse_response(&bytes)
+    };
+    assert_eq!([changed(2, 0x80), changed(2, 0x10), changed(12 + 11 + 4, 2)], [None, None, None]);
+}
+
+#[test]
+fn age_shortens_the_lifetime_of_an_answer() {
+    let aged = |response: DnsResponse| response.with_age(Duration::from_secs(40));
+    let ttl = Duration::from_secs;
+    assert_eq!(aged(addresses(&[], 100).unwrap()), addresses(&[], 60).unwrap());
+    assert_eq!(aged(DnsResponse::NoSuchName { ttl: ttl(30) }), DnsResponse::NoSuchName { ttl: ttl(0) });
+    assert_eq!(aged(DnsResponse::Truncated), DnsResponse::Truncated);
+}
