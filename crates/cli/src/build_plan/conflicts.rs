@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haul_policy::glob::{UrlGlob, template_names};
 
@@ -315,7 +316,7 @@ pub(super) fn check_records(
 }
 
 /// Refuses `--warc-max-size` and `--warc-secrets` without `--warc`, and `--http0.9` with `--warc`.
-pub(super) fn check_archive(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), UsageError> {
+pub(super) fn check_archive(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> Result<(), UsageError> {
     let WarcArgs { path, max_size, keeps_secrets } = &global.warc;
     let given = [(max_size.is_some(), "--warc-max-size"), (*keeps_secrets, "--warc-secrets")];
     match given.iter().find(|(given, _)| *given && path.is_none()) {

@@ -27,6 +27,7 @@ mod upload;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use haul_policy::proxy::ProxyEnvironment;
 
@@ -62,7 +63,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Resul
         with_url: parsed.global.with_url,
         proxy_environment: None,
     };
-    let operations = parsed.groups.into_iter().map(|group| resolver.group(group));
+    let operations = parsed.groups.into_iter().map(|group| resolver.group(group).map(Arc::new));
     let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
     conflicts::check_archive(&parsed.global, &operations)?;
     reserved_files::check(&parsed.global, &operations)?;

@@ -10,6 +10,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haul::sink::temporary_and_final_names::directory_of;
 
@@ -67,7 +68,7 @@ impl InodeIdentity {
 ///
 /// # Errors
 /// The message names the option and the file, and advises another file name.
-pub(super) fn check(global: &GlobalArgs, operations: &[UrlGroup]) -> Result<(), UsageError> {
+pub(super) fn check(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> Result<(), UsageError> {
     let own = own_files(global)?;
     if own.is_empty() {
         return Ok(());

@@ -38,6 +38,7 @@ mod warc;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use haul::pagination::Pagination;
@@ -77,7 +78,7 @@ pub use warc::WarcArgs;
 pub struct RunPlan {
     /// The groups of options that `--next` separates, in order. Never empty. See
     /// [`UrlGroup::is_listed`].
-    pub operations: Vec<UrlGroup>,
+    pub operations: Vec<Arc<UrlGroup>>,
     /// The settings that apply to all operations.
     pub global: GlobalArgs,
     /// The warnings, which are printed before the first transfer, one line each. `-s` suppresses

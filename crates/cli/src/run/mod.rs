@@ -18,7 +18,6 @@ mod parallel_groups;
 pub(crate) mod report;
 pub(crate) mod transfers;
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::ops::{ControlFlow, Range};
@@ -42,7 +41,6 @@ use crate::wrap_message::{columns, wrapped};
 use report::events::EventLog;
 use report::progress::{OutputBesideProgress, ProgressReporter};
 use report::reporter::{SharedByUrlGroups, UrlGroupReporter};
-use report::url_group_ref::UrlGroupRef;
 use report::{error_message, statistics};
 use transfers::reserved_output_names::ReservedOutputNames;
 use transfers::signals::BlockedSignals;
@@ -151,7 +149,7 @@ pub fn run(plan: RunPlan) -> u8 {
 
 /// Returns true if a group has more outputs than URLs. curl stops at an output without a URL, so
 /// that it fetches no URLs of later groups.
-fn has_surplus_output(plan: &RunPlan, operations: &[UrlGroup]) -> bool {
+fn has_surplus_output(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> bool {
     let is_serial = plan.global.persona.is_curl() && !plan.global.parallel;
     is_serial && operations.iter().any(|operation| operation.has_surplus_output)
 }
@@ -232,7 +230,7 @@ fn prints_progress_on_signal(plan: &RunPlan) -> bool {
 /// Returns true if the run prints something at its end that must be printed even after Ctrl-C:
 /// statistics (`--stats`), sorted values (`--sort`), the end of a record, or the last event.
 fn prints_at_end(plan: &RunPlan) -> bool {
-    let sorts = |operation: &UrlGroup| operation.stages.last().is_some_and(|stage| stage.sort);
+    let sorts = |operation: &Arc<UrlGroup>| operation.stages.last().is_some_and(|stage| stage.sort);
     let global = &plan.global;
     global.stats.is_some()
         || global.record_output.is_some()
@@ -249,7 +247,7 @@ fn leaves_files(plan: &RunPlan) -> bool {
         other => *other == OutputArg::Null,
     };
     let is_file = |output: &OutputArg| !output.is_stdout() && !is_null(output);
-    let writes_files = |operation: &UrlGroup| {
+    let writes_files = |operation: &Arc<UrlGroup>| {
         let of_stages = operation.stages.iter().map(|stage| &stage.output);
         operation.outputs.iter().chain([&operation.output_default]).chain(of_stages).any(is_file)
     };
@@ -258,7 +256,7 @@ fn leaves_files(plan: &RunPlan) -> bool {
 
 /// Returns the output that URL groups print on the terminal while they run. It decides when a
 /// progress line may be drawn.
-fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> OutputBesideProgress {
+fn terminal_output(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> OutputBesideProgress {
     let trace = &plan.global.trace;
     let is_standard = |path: &Path| [Path::new("-"), Path::new("%")].contains(&path);
     if trace.form != TraceFormat::Off && trace.file.as_deref().is_none_or(is_standard) {
@@ -267,8 +265,8 @@ fn terminal_output(plan: &RunPlan, operations: &[UrlGroup]) -> OutputBesideProgr
     let is_terminal = std::io::stdout().is_terminal();
     match operations {
         _ if !is_terminal => OutputBesideProgress::None,
-        _ if operations.iter().any(prints_texts) => OutputBesideProgress::Texts,
-        _ if !operations.iter().any(prints_content) => OutputBesideProgress::None,
+        _ if operations.iter().any(|operation| prints_texts(operation)) => OutputBesideProgress::Texts,
+        _ if !operations.iter().any(|operation| prints_content(operation)) => OutputBesideProgress::None,
         [operation] if only_url(operation).is_some() && plan.global.job.is_none() => OutputBesideProgress::Body,
         _ => OutputBesideProgress::Texts,
     }
@@ -372,15 +370,10 @@ fn run_groups(
 ) -> ControlFlow<u8, u8> {
     let operation = &plan.operations[groups.start];
     stores.begin_group(operation);
-    let changed = heads_before_bodies(plan, operation);
-    let reported = match &changed {
-        Cow::Borrowed(_) => UrlGroupRef::OfPlan(Arc::clone(plan), groups.start),
-        Cow::Owned(group) => UrlGroupRef::Changed(Box::new(group.clone())),
-    };
-    let operation = &*changed;
+    let operation = &heads_before_bodies(plan, operation);
     let mut is_unopened = false;
     let opened = check_first_globs(plan, &plan.operations[groups.clone()]).and_then(|()| {
-        let reporter = UrlGroupReporter::new(&plan.global, reported, Arc::clone(progress), before.clone());
+        let reporter = UrlGroupReporter::new(&plan.global, operation, Arc::clone(progress), before.clone());
         reporter.inspect_err(|error| {
             is_unopened = true;
             write_out_unopened(plan, operation, progress, before, error);
@@ -434,7 +427,7 @@ fn run_groups(
 ///
 /// # Errors
 /// A URL is not a valid glob. Nothing is then fetched.
-fn check_first_globs(plan: &RunPlan, operations: &[UrlGroup]) -> haul::Result<()> {
+fn check_first_globs(plan: &RunPlan, operations: &[Arc<UrlGroup>]) -> haul::Result<()> {
     if !plan.global.persona.is_curl() {
         return Ok(());
     }
@@ -467,8 +460,7 @@ fn write_out_unopened(
     };
     let mut without_files = operation.clone();
     without_files.stages.iter_mut().for_each(|stage| stage.report.dump_header = None);
-    let reported = UrlGroupRef::Changed(Box::new(without_files));
-    if let Ok(reporter) = UrlGroupReporter::new(&plan.global, reported, Arc::clone(progress), before) {
+    if let Ok(reporter) = UrlGroupReporter::new(&plan.global, &Arc::new(without_files), Arc::clone(progress), before) {
         // The error of the file is the one to report.
         let _ = reporter.print(reporter.report_unusable_url(url, 0, error));
     }
@@ -486,10 +478,10 @@ fn is_in_other_shard(global: &GlobalArgs, operation: &UrlGroup, url: &str) -> bo
 /// it would be written as it arrives, possibly inside another body.
 ///
 /// With the curl persona, `-i` and `-D -` together write each line of a head twice.
-fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, UrlGroup> {
+fn heads_before_bodies(plan: &RunPlan, operation: &Arc<UrlGroup>) -> Arc<UrlGroup> {
     let is_alone = only_url(operation).is_some() && plan.global.job.is_none();
     let one_by_one = is_alone || sequential::is_sequential(plan, operation);
-    let mut in_turn = Cow::Borrowed(operation);
+    let mut in_turn = Arc::clone(operation);
     let to_stdout = match operation.shared_output() {
         Some(output) => output.is_stdout(),
         None => {
@@ -504,9 +496,9 @@ fn heads_before_bodies<'o>(plan: &RunPlan, operation: &'o UrlGroup) -> Cow<'o, U
         return in_turn;
     }
     if one_by_one && has_heads && plan.global.persona.is_curl() {
-        in_turn.to_mut().stages[last].report.doubles_heads = true;
+        Arc::make_mut(&mut in_turn).stages[last].report.doubles_heads = true;
     } else if !one_by_one && !stage.report.include {
-        let report = &mut in_turn.to_mut().stages[last].report;
+        let report = &mut Arc::make_mut(&mut in_turn).stages[last].report;
         (report.include, report.dump_header) = (true, None);
     }
     in_turn

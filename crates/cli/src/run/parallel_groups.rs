@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haul_policy::file_url::is_file_url;
 
@@ -22,7 +23,7 @@ use crate::write_out::{WriteOutDestination, WriteOutToken};
 
 /// Returns the number of URL groups at the beginning of `operations` that run in parallel. It is 1
 /// if the first one runs alone.
-pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[UrlGroup]) -> usize {
+pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) -> usize {
     let Some((first, others)) = operations.split_first() else { return 0 };
     let is_off = !global.parallel || global.trace.form != TraceFormat::Off;
     if is_off || others.first().is_none_or(|next| !next.is_listed) || !may_join(first) {

@@ -114,17 +114,17 @@ fn form_options_build_the_same_parts_as_curl() {
 
 #[test]
 fn uploads_pair_with_urls_by_position() {
-    let operation = plan(&["-T", "body", "-T", "", "-T", "-", "a", "b", "c", "d"]).operations.remove(0);
+    let operation = group(&["-T", "body", "-T", "", "-T", "-", "a", "b", "c", "d"]);
     let request = &operation.stages[0].request;
     let method = |at| request.method_for(operation.upload_of_source(at)).to_owned();
     assert_eq!([method(0), method(1), method(2), method(3)], ["PUT", "GET", "PUT", "GET"]);
     assert_eq!(operation.upload_of_source(0), Some(&UploadArg::File("body".into())));
     assert_eq!(operation.upload_of_source(2), Some(&UploadArg::Stdin { interleave: false }));
-    let patched = plan(&["-X", "PATCH", "-T", ".", "a"]).operations.remove(0);
+    let patched = group(&["-X", "PATCH", "-T", ".", "a"]);
     assert_eq!(patched.stages[0].request.method_for(patched.upload_of_source(0)), "PATCH");
     assert_eq!(plan(&["-T", "body", "-T", "big", "u"]).warnings, ["Got more uploads than URLs"]);
     assert!(read(&["-T", "{body,big}", "u"]).is_ok());
-    let rest = plan(&["-C", "5", "-T", "body", "u"]).operations.remove(0);
+    let rest = group(&["-C", "5", "-T", "body", "u"]);
     assert_eq!(rest.stages[0].request.continue_at, Some(ContinueAt::Offset(5)));
     for (args, code) in [
         (&["-T", "none", "u"][..], 26),

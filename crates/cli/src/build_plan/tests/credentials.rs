@@ -5,7 +5,7 @@ use haul_policy::Target;
 use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 
 fn stage(args: &[&str]) -> StageArgs {
-    plan(&[args, &["u"]].concat()).operations.remove(0).stages.remove(0)
+    group(&[args, &["u"]].concat()).stages.remove(0)
 }
 
 fn transfer(args: &[&str]) -> TransferArgs {
@@ -176,7 +176,7 @@ fn then_stage_inherits_no_credentials() {
         "--then",
         "http://h/{}",
     ];
-    let stages = plan(&args).operations.remove(0).stages;
+    let stages = group(&args).stages;
     let [first, second] = &stages[..] else { panic!("two stages") };
     assert!(first.transfer.tls.client.certificate.is_some() && first.transfer.options.redirects.location_trusted);
     assert_eq!(second.request.auth, crate::plan::AuthArgs::default());

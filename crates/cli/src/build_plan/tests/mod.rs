@@ -55,8 +55,13 @@ fn plan(args: &[&str]) -> RunPlan {
     read(args).unwrap_or_else(|error| panic!("{args:?}: {error}"))
 }
 
+/// Returns the first URL group of the plan.
+fn group(args: &[&str]) -> UrlGroup {
+    Arc::unwrap_or_clone(plan(args).operations.remove(0))
+}
+
 fn request(args: &[&str]) -> RequestArgs {
-    plan(args).operations.remove(0).stages.remove(0).request
+    group(args).stages.remove(0).request
 }
 
 fn set(name: &str, value: &str) -> HeaderArg {
@@ -108,17 +113,17 @@ fn outputs_pair_with_urls_by_position() {
 fn output_option_applies_to_the_preceding_stage() {
     let stages = ["--extract", "a", "--then", "http://h/{}"];
     let file = |name: &str| OutputArg::File(name.into());
-    let first = plan(&[&["u", "-o", "x"], &stages[..]].concat()).operations.remove(0);
+    let first = group(&[&["u", "-o", "x"], &stages[..]].concat());
     assert_eq!((first.output_of_source(0), &first.stages[1].output), (&file("x"), &OutputArg::Stdout));
-    let later = plan(&[&["u"], &stages[..], &["-o", "x"]].concat()).operations.remove(0);
+    let later = group(&[&["u"], &stages[..], &["-o", "x"]].concat());
     assert_eq!((later.output_of_source(0), &later.stages[1].output), (&OutputArg::Stdout, &file("x")));
     assert_eq!(later.shared_output(), Some(&file("x")));
     for (name, is_shared) in [("x_{}", false), ("x_#1", false), ("x_#<n>", false), ("x#", true), ("-", true)] {
-        let operation = plan(&[&["u"], &stages[..], &["-o", name]].concat()).operations.remove(0);
+        let operation = group(&[&["u"], &stages[..], &["-o", name]].concat());
         assert_eq!(operation.shared_output().is_some(), is_shared, "{name}");
     }
     for remote in ["-O", "--remote-name-all"] {
-        let operation = plan(&[&["u"], &stages[..], &[remote]].concat()).operations.remove(0);
+        let operation = group(&[&["u"], &stages[..], &[remote]].concat());
         assert_eq!(
             (operation.output_of_source(0), &operation.stages[1].output),
             (&OutputArg::Stdout, &OutputArg::RemoteName)
@@ -156,7 +161,7 @@ fn uploads_and_extraction_are_refused_together() {
 fn then_stage_inserts_the_value_into_its_options() {
     let later = |args: &[&str]| {
         let chain = [&["u", "-d", "{}", "--extract", "a", "--then", "http://h/{}"], args].concat();
-        let operation = plan(&chain).operations.remove(0);
+        let operation = group(&chain);
         assert_eq!(
             operation.stages[0].request.body,
             Some(BodyArg::Bytes(b"{}".to_vec())),

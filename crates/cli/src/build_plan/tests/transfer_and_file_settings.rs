@@ -7,12 +7,8 @@ use crate::checksum::ChecksumArg;
 use crate::plan::{ContinueAt, ExistingFilePolicy, TransferArgs};
 use haul::request::SpeedLimit;
 
-fn operation(args: &[&str]) -> UrlGroup {
-    plan(args).operations.remove(0)
-}
-
 fn transfer(args: &[&str]) -> TransferArgs {
-    operation(&[args, &["u"]].concat()).stages.remove(0).transfer
+    group(&[args, &["u"]].concat()).stages.remove(0).transfer
 }
 
 /// Resolves a command line that must be refused because of `option`. Returns the text of the error.
@@ -27,7 +23,7 @@ fn refusal(args: &[&str], option: &str) -> String {
 
 #[test]
 fn transfer_has_no_limits_by_default() {
-    let own = operation(&["u"]);
+    let own = group(&["u"]);
     assert_eq!((own.existing, own.create_file_mode, &own.checksum), (ExistingFilePolicy::ReplaceOwn, None, &None));
     assert!(!own.remote_header_name && !own.remove_on_error && !own.fsync);
     let transfer = &own.stages[0].transfer;
@@ -68,7 +64,7 @@ fn split_defaults_to_the_connection_limit_per_host() {
 #[test]
 fn then_stage_inherits_limits() {
     let chain = ["u", "--limit-rate", "1k", "-Y5", "--split", "2", "--extract", "a", "--then", "http://h/{}"];
-    let own = operation(&[&chain[..], &["--limit-rate", "0"]].concat());
+    let own = group(&[&chain[..], &["--limit-rate", "0"]].concat());
     let [first, second] = &own.stages[..] else { panic!("two stages") };
     assert_eq!((first.transfer.options.limit_rate, second.transfer.options.limit_rate), (Some(1024), None));
     assert_eq!((first.transfer.min_speed(), first.transfer.split), (second.transfer.min_speed(), Some(2)));
@@ -77,14 +73,14 @@ fn then_stage_inherits_limits() {
 
 #[test]
 fn clobber_options_set_the_existing_file_policy() {
-    let existing = |args: &[&str]| operation(&[args, &["-O", "u"]].concat()).existing;
+    let existing = |args: &[&str]| group(&[args, &["-O", "u"]].concat()).existing;
     assert_eq!(existing(&["--clobber"]), ExistingFilePolicy::Replace);
     assert_eq!(existing(&["--no-clobber"]), ExistingFilePolicy::Number);
     assert_eq!(existing(&["--no-clobber", "--clobber"]), ExistingFilePolicy::Replace);
     assert_eq!(existing(&["--skip-existing"]), ExistingFilePolicy::Skip);
     assert_eq!(existing(&["--skip-existing", "--no-clobber"]), ExistingFilePolicy::Skip);
     assert_eq!(existing(&["--skip-existing", "--no-skip-existing"]), ExistingFilePolicy::ReplaceOwn);
-    let files = operation(&["-JO", "--remove-on-error", "--fsync", "--create-file-mode", "600", "u"]);
+    let files = group(&["-JO", "--remove-on-error", "--fsync", "--create-file-mode", "600", "u"]);
     assert!(files.remote_header_name && files.remove_on_error && files.fsync);
     assert_eq!(files.create_file_mode, Some(0o600));
     let groups = plan(&["-JO", "--fsync", "--no-clobber", "u", "--next", "v"]).operations;
@@ -99,7 +95,7 @@ fn continue_at_resumes_at_offset_or_file_size() {
     assert_eq!(from(&["-C", "0"]), None);
     assert_eq!(request(&["-C5", "u"]).continue_at, Some(ContinueAt::Offset(5)));
     assert_eq!(from(&["--clobber", "-C5"]), Some(ContinueAt::Offset(5)));
-    let all = operation(&["-C-", "--remote-name-all", "u", "v"]);
+    let all = group(&["-C-", "--remote-name-all", "u", "v"]);
     assert_eq!(all.stages[0].request.continue_at, Some(ContinueAt::OutputSize));
 
     let coded = plan(&["--compressed", "-C5", "u"]);
@@ -147,13 +143,13 @@ fn checksum_digest_requires_a_single_url() {
     let digest = format!("sha256:{}", "00".repeat(32));
     let digest = digest.as_str();
     for urls in [&["u"][..], &["http://[::1]/x"], &["http://h/{a}"], &["-g", "http://h/[1-3]"]] {
-        let own = operation(&[&["--checksum", digest], urls].concat());
+        let own = group(&[&["--checksum", digest], urls].concat());
         assert!(matches!(own.checksum, Some(ChecksumArg::Digest(_))), "{urls:?}");
     }
     for urls in [&["u", "v"][..], &["http://h/[1-3]"], &["--input-file", "l"], &["http://h/{a,b}"]] {
         let text = refusal(&[&["--checksum", digest], urls].concat(), "--checksum");
         assert_eq!(text, "one checksum for several URLs, name a list instead", "{urls:?}");
-        let own = operation(&[&["--checksum", "http://h/SHA256SUMS"], urls].concat());
+        let own = group(&[&["--checksum", "http://h/SHA256SUMS"], urls].concat());
         assert_eq!(own.checksum, Some(ChecksumArg::From("http://h/SHA256SUMS".to_owned())));
     }
     assert!(refusal(&["--checksum", digest, "-I", "u"], "--checksum").contains("HEAD"));
@@ -170,6 +166,6 @@ fn output_named_like_a_directory_is_refused() {
         assert!(error.to_string().starts_with("haul: option -o: names a directory"), "{error}");
     }
     for name in ["...", ".a", "a.", "/dev/null", "a/#1"] {
-        assert_eq!(operation(&["-o", name, "u"]).output_of_source(0), &OutputArg::File(name.into()));
+        assert_eq!(group(&["-o", name, "u"]).output_of_source(0), &OutputArg::File(name.into()));
     }
 }

@@ -24,7 +24,7 @@ use haul_policy::target::Origin;
 
 use crate::files_and_environment::print_error_line;
 use crate::job::JobRun;
-use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, WriteOut};
+use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, shows_content};
 use crate::run::report::events::EventLog;
@@ -50,7 +50,7 @@ pub(crate) struct UrlGroupReporter {
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
-    operation: UrlGroupRef,
+    operation: Arc<UrlGroup>,
     is_silent: bool,
     with_url: bool,
     /// The maximum number of bytes of a record's content, such as a body.
@@ -97,7 +97,7 @@ impl UrlGroupReporter {
 
     pub(crate) fn new(
         global: &GlobalArgs,
-        operation: UrlGroupRef,
+        operation: &Arc<UrlGroup>,
         progress: Arc<ProgressReporter>,
         before: SharedByUrlGroups,
     ) -> Result<Self> {
@@ -105,12 +105,12 @@ impl UrlGroupReporter {
             persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
-            traces: operation.stages.iter().map(|one| Tracer::open(global, &operation, one)).collect::<Result<_>>()?,
+            traces: operation.stages.iter().map(|one| Tracer::open(global, operation, one)).collect::<Result<_>>()?,
             progress,
             is_silent: global.silent,
             with_url: global.with_url,
-            max_content: record_options(global, &operation).map_or(u64::MAX, |records| records.max_content),
-            operation,
+            max_content: record_options(global, operation).map_or(u64::MAX, |records| records.max_content),
+            operation: Arc::clone(operation),
             before,
             has_unwritten_output: Arc::default(),
         })
@@ -118,7 +118,7 @@ impl UrlGroupReporter {
 
     /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
     /// exit code of this reporter counts the failures of both.
-    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: UrlGroupRef) -> Result<Self> {
+    pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: &Arc<UrlGroup>) -> Result<Self> {
         let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
         Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
     }

@@ -45,8 +45,7 @@ impl GroupItems {
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
         let operation = &self.plan.operations[index];
-        let reported = UrlGroupRef::OfPlan(Arc::clone(&self.plan), index);
-        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, reported)?);
+        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, operation)?);
         let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
         let names = reporter.output_names().clone();
         let method = operation.stages[0].request.method.clone();

@@ -35,7 +35,7 @@ use crate::run::transfers::url_items::{ItemRequestSettings, RunCountsForList, Ur
 pub(crate) fn run(
     client: &Client,
     plan: &RunPlan,
-    operation: &UrlGroup,
+    operation: &Arc<UrlGroup>,
     reporter: &Arc<UrlGroupReporter>,
     stores: &mut StateStores,
 ) -> Result<u8> {
@@ -195,7 +195,7 @@ pub(crate) fn run_joined(
     // Registers the stores of the first group, which all groups use.
     let options = Arc::new(request_of_many(plan, first, 0, reporter, stores)?);
     let records = record_options(&plan.global, first);
-    let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(names_stdout);
+    let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(|group| names_stdout(group));
     let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().refusing_binary_on_terminal() };
     let numbers = UrlNumbers::default();
     let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores, numbers.clone()));

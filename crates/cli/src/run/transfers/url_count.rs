@@ -13,12 +13,12 @@ use crate::url_sources::url_in_line;
 /// URLs, there are uploads, a list is not a regular file, or the lines of a list are not plain
 /// URLs.
 pub(crate) fn total_urls(plan: &RunPlan) -> Option<u64> {
-    plan.operations.iter().map(urls_of_group).sum()
+    plan.operations.iter().map(|group| urls_of_group(group)).sum()
 }
 
 /// Returns the number of URLs of the first stage in all groups of a run; `None` if it is unknown.
 pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
-    plan.operations.iter().map(count_given_urls).sum()
+    plan.operations.iter().map(|group| count_given_urls(group)).sum()
 }
 
 /// Returns true if all URLs of the run are given in its only group. Their number is then known as

@@ -38,7 +38,7 @@ use crate::run::transfers::url_uploads::{UrlUpload, uploads};
 /// Iterates over the URLs of a URL group, as items for the engine's fleet. A file of URLs is read
 /// line by line as items are needed.
 pub(crate) struct UrlItems {
-    pub(super) operation: UrlGroup,
+    pub(super) operation: Arc<UrlGroup>,
     /// The checksum list (SHA256SUMS), with its URL or file name; `None` if `--checksum` names
     /// none.
     list: Option<(Arc<ChecksumList>, String)>,
@@ -51,9 +51,9 @@ pub(crate) struct UrlItems {
     pub(super) requests: ItemRequestSettings,
     /// The requests of the records in the group's lists; `None` if each line is a URL.
     pub(super) records: Option<RecordRequestBase>,
-    /// The URL group, if its first stage fetches paginated listings whose further pages need
-    /// separate destinations.
-    listings: Option<Arc<UrlGroup>>,
+    /// True if the first stage fetches paginated listings whose further pages need separate
+    /// destinations.
+    has_listings: bool,
     /// The origin of the last URL. If the next URL has the same origin, it shares the memory of
     /// this value.
     near: Option<Origin>,
@@ -141,7 +141,7 @@ pub(super) enum OpenUrlSource {
 
 impl UrlItems {
     pub(crate) fn new(
-        operation: &UrlGroup,
+        operation: &Arc<UrlGroup>,
         requests: ItemRequestSettings,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
@@ -150,7 +150,7 @@ impl UrlItems {
     ) -> Self {
         let json = operation.records.as_ref().filter(|args| args.format == RecordInputFormat::JsonLines);
         Self {
-            operation: operation.clone(),
+            operation: Arc::clone(operation),
             list,
             at: 0,
             current: OpenUrlSource::None,
@@ -158,7 +158,7 @@ impl UrlItems {
             uploads: VecDeque::new(),
             records: json.map(|args| RecordRequestBase::new(operation, args, &requests.options)),
             requests,
-            listings: ListingPageFiles::are_needed(operation).then(|| Arc::new(operation.clone())),
+            has_listings: ListingPageFiles::are_needed(operation),
             near: None,
             common: None,
             made: 0,
@@ -300,7 +300,7 @@ impl UrlItems {
         source: usize,
         naming: impl FnOnce() -> PageNaming,
     ) -> Option<Arc<dyn PageDestination>> {
-        let operation = Arc::clone(self.listings.as_ref()?);
+        let operation = self.has_listings.then(|| Arc::clone(&self.operation))?;
         Some(Arc::new(ListingPageFiles { operation, source, naming: naming(), names: self.names.clone() }))
     }
 
@@ -458,7 +458,7 @@ impl UrlItems {
     fn next_of_current(&mut self) -> Option<Result<Option<FleetItem>>> {
         let source = self.at.saturating_sub(1);
         // The values of globs are for the names of files and for `--upload-file`.
-        let needs_values = self.common_destination(source).is_none() || self.listings.is_some();
+        let needs_values = self.common_destination(source).is_none() || self.has_listings;
         let next = match &mut self.current {
             OpenUrlSource::None => return None,
             OpenUrlSource::Rows(_) => return self.next_row_item(source),

@@ -14,8 +14,8 @@ use crate::program_persona::ProgramPersona;
 fn stage(options: &str) -> StageArgs {
     let words = options.split_whitespace().chain(["http://h/"]).map(OsString::from).collect::<Vec<_>>();
     let parsed = parse_as(ProgramPersona::Haul, words, &mut SystemFilesAndEnvironment).expect("valid options");
-    let mut plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment).expect("a plan");
-    plan.operations[0].stages.remove(0)
+    let plan = build_plan::resolve(parsed, &mut SystemFilesAndEnvironment).expect("a plan");
+    plan.operations[0].stages[0].clone()
 }
 
 /// Returns the remedy for an error of this kind and cause that does not belong to a transfer.
