@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn part_of_exactly_the_least_size_is_claimed() {
         for (least, expected) in [(100, Some(900..1000)), (101, None)] {
-            let mut window = PartTracker::new(1000, ByteRanges::new(), PartOrder::Anywhere);
+            let mut window = PartTracker::new(1000, ByteRangeSet::new(), PartOrder::Anywhere);
             window.claim_for_first_stream(0);
             assert_eq!(window.claim_part(100, least).map(|part| part.span), expected);
         }

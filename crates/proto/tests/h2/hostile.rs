@@ -418,10 +418,10 @@ fn largest_h2_windows_and_frame_sizes_are_accepted() {
     let limits = settings(&[(4, 0x7fff_ffff), (5, 16_384), (5, 0xff_ffff)]);
     let widest = 0x7fff_ffff - 65_535;
     let seen = answer(&mut conn, &[window_update(0, widest), limits]);
-    assert_eq!(seen, [H2Observation::Settings(100)]);
-    assert_eq!(feed(&mut conn, &window_update(0, 1), &[]), [H2Observation::Error(H2Error::WindowOverflow)]);
+    assert_eq!(seen, [H2RecordedEvent::Settings(100)]);
+    assert_eq!(feed(&mut conn, &window_update(0, 1), &[]), [H2RecordedEvent::Error(H2Error::WindowOverflow)]);
     let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Chunked), 1);
     assert_eq!(answer(&mut conn, &[window_update(1, widest)]), []);
-    let overflow = H2Observation::Error(H2Error::WindowOverflow);
+    let overflow = H2RecordedEvent::Error(H2Error::WindowOverflow);
     assert_eq!(feed(&mut conn, &settings(&[(4, 65_536)]), &[]), [overflow]);
 }

@@ -2,7 +2,7 @@
 //! error with its code.
 
 use super::peer::{
-    CANCEL_PUSH, CONTROL, DATA, DECODER, ENCODER, GOAWAY, H3Observation, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, Piece,
+    CANCEL_PUSH, CONTROL, DATA, DECODER, ENCODER, GOAWAY, H3RecordedEvent, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, Piece,
     SETTINGS, answer, asked, commands, complete, control, data, feed, frame, get, headers, section, settings,
     stop_sending, varint, violation,
 };
@@ -22,7 +22,7 @@ const OK: [(&str, &str); 1] = [(":status", "200")];
 fn refused(what: &str, pieces: &[Piece], error: H3Error, code: H3ErrorCode) {
     let mut conn = asked(H3Config::default(), &get(), 2);
     let seen = feed(&mut conn, pieces, usize::MAX);
-    assert_eq!(seen.last(), Some(&H3Observation::Error(error)), "{what}");
+    assert_eq!(seen.last(), Some(&H3RecordedEvent::Error(error)), "{what}");
     assert_eq!(error.code(), code, "{what}");
     assert!(error.to_string().starts_with("server "), "{error}");
     assert_eq!(conn.close_reason(), Some(CloseReason::Broken));
@@ -115,9 +115,9 @@ fn invalid_h3_settings_are_refused() {
 fn frame_of_the_largest_size_is_accepted() {
     let config = H3Config { max_frame_size: 5, ..H3Config::default() };
     let seen = |id| feed(&mut H3Machine::new(config), &[(CONTROL, control(&[(id, 0)]), false)], 99);
-    assert_eq!(seen(0x4000), [H3Observation::Settings], "five bytes");
+    assert_eq!(seen(0x4000), [H3RecordedEvent::Settings], "five bytes");
     let error = H3Error::FrameTooLarge { kind: SETTINGS, length: 9, limit: 5 };
-    assert_eq!(seen(1 << 30), [H3Observation::Error(error)], "nine bytes");
+    assert_eq!(seen(1 << 30), [H3RecordedEvent::Error(error)], "nine bytes");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! cut.
 
 use super::peer::{
-    CONTROL, DECODER, ENCODER, GOAWAY, H3Observation, HEADERS, Piece, asked, capacity, commands, control, data, feed,
+    CONTROL, DECODER, ENCODER, GOAWAY, H3RecordedEvent, HEADERS, Piece, asked, capacity, commands, control, data, feed,
     frame, get, headers, insertion, sent, varint,
 };
 use haul_proto::h3::{H3Config, H3Error, H3FrameFault, H3ResetReason, H3SendStream, H3StreamAbort};
@@ -46,7 +46,7 @@ fn sessions() -> Vec<Vec<Piece>> {
     ]
 }
 
-type SessionResult = (Vec<H3Observation>, BTreeMap<H3SendStream, (Vec<u8>, bool)>, Vec<H3StreamAbort>);
+type SessionResult = (Vec<H3RecordedEvent>, BTreeMap<H3SendStream, (Vec<u8>, bool)>, Vec<H3StreamAbort>);
 
 fn session(pieces: &[Piece], size: usize) -> SessionResult {
     let mut conn = asked(H3Config::default(), &get(), 3);
@@ -87,16 +87,16 @@ fn h3_pieces_cut_once_give_same_events() {
 
 #[test]
 fn h3_test_sessions_cover_every_kind_of_event() {
-    let seen: Vec<Vec<H3Observation>> = sessions().iter().map(|pieces| session(pieces, usize::MAX).0).collect();
+    let seen: Vec<Vec<H3RecordedEvent>> = sessions().iter().map(|pieces| session(pieces, usize::MAX).0).collect();
     let complete =
-        |seen: &[H3Observation]| seen.iter().filter(|event| matches!(event, H3Observation::Complete(..))).count();
+        |seen: &[H3RecordedEvent]| seen.iter().filter(|event| matches!(event, H3RecordedEvent::Complete(..))).count();
     assert_eq!((complete(&seen[0]), complete(&seen[1])), (3, 2));
-    assert!(seen[1].contains(&H3Observation::Reset(8, H3ResetReason::GoAway, true)));
+    assert!(seen[1].contains(&H3RecordedEvent::Reset(8, H3ResetReason::GoAway, true)));
     let violations =
-        seen[2].iter().filter(|event| matches!(event, H3Observation::Reset(_, H3ResetReason::Violation(_), false)));
+        seen[2].iter().filter(|event| matches!(event, H3RecordedEvent::Reset(_, H3ResetReason::Violation(_), false)));
     assert_eq!(violations.count(), 2);
     let truncated = H3Error::Frame(H3FrameFault::Truncated);
-    assert_eq!(seen[2].last(), Some(&H3Observation::Error(truncated)));
+    assert_eq!(seen[2].last(), Some(&H3RecordedEvent::Error(truncated)));
 }
 
 fn any_piece() -> impl Strategy<Value = Piece> {

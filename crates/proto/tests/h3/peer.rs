@@ -150,7 +150,7 @@ pub(crate) fn asked(config: H3Config, request: &RequestHead<'_>, count: u64) -> 
 /// An event of an HTTP/3 connection, in a form that does not depend on how the input was cut:
 /// adjacent body events of one response are joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum H3Observation {
+pub(crate) enum H3RecordedEvent {
     Settings,
     Interim(u64, Vec<u8>),
     Head(u64, Vec<u8>, BodyFraming),
@@ -167,7 +167,7 @@ pub(crate) type Piece = (u64, Vec<u8>, bool);
 
 /// Passes the pieces to the connection, each cut into parts of at most `size` bytes, and returns
 /// the events. Input of a blocked stream is kept until the stream is unblocked.
-pub(crate) fn feed(conn: &mut H3Machine, pieces: &[Piece], size: usize) -> Vec<H3Observation> {
+pub(crate) fn feed(conn: &mut H3Machine, pieces: &[Piece], size: usize) -> Vec<H3RecordedEvent> {
     let (mut seen, mut kept) = (Vec::new(), BTreeMap::<u64, (Vec<u8>, bool)>::new());
     for (stream, bytes, fin) in pieces {
         let mut parts: Vec<&[u8]> = bytes.chunks(size.max(1)).collect();
@@ -199,7 +199,7 @@ fn drain(
     stream: u64,
     bytes: &[u8],
     fin: bool,
-    seen: &mut Vec<H3Observation>,
+    seen: &mut Vec<H3RecordedEvent>,
     unblocked: &mut VecDeque<u64>,
 ) -> Option<usize> {
     let mut at = 0;
@@ -207,7 +207,7 @@ fn drain(
         let step = match conn.step(Timestamp(0), stream, &bytes[at..], fin) {
             Ok(step) => step,
             Err(error) => {
-                seen.push(H3Observation::Error(error));
+                seen.push(H3RecordedEvent::Error(error));
                 return None;
             }
         };
@@ -226,8 +226,8 @@ fn drain(
             H3Event::Body { id, range } => {
                 assert!(!range.is_empty() && range.end <= step.consumed);
                 match seen.last_mut() {
-                    Some(H3Observation::Body(last, body)) if *last == id.0 => body.extend_from_slice(&input[range]),
-                    _ => seen.push(H3Observation::Body(id.0, input[range].to_vec())),
+                    Some(H3RecordedEvent::Body(last, body)) if *last == id.0 => body.extend_from_slice(&input[range]),
+                    _ => seen.push(H3RecordedEvent::Body(id.0, input[range].to_vec())),
                 }
             }
             event => seen.push(observation(event)),
@@ -235,43 +235,43 @@ fn drain(
     }
 }
 
-fn observation(event: H3Event) -> H3Observation {
+fn observation(event: H3Event) -> H3RecordedEvent {
     match event {
-        H3Event::Settings => H3Observation::Settings,
-        H3Event::Interim { id, head } => H3Observation::Interim(id.0, head.raw().to_vec()),
-        H3Event::Head { id, head, framing } => H3Observation::Head(id.0, head.raw().to_vec(), framing),
+        H3Event::Settings => H3RecordedEvent::Settings,
+        H3Event::Interim { id, head } => H3RecordedEvent::Interim(id.0, head.raw().to_vec()),
+        H3Event::Head { id, head, framing } => H3RecordedEvent::Head(id.0, head.raw().to_vec(), framing),
         H3Event::Complete { id, trailers } => {
-            H3Observation::Complete(id.0, trailers.map(|trailers| trailers.raw().to_vec()))
+            H3RecordedEvent::Complete(id.0, trailers.map(|trailers| trailers.raw().to_vec()))
         }
-        H3Event::Reset { id, reason, retryable } => H3Observation::Reset(id.0, reason, retryable),
-        H3Event::GoAway { first_refused } => H3Observation::GoAway(first_refused.0),
+        H3Event::Reset { id, reason, retryable } => H3RecordedEvent::Reset(id.0, reason, retryable),
+        H3Event::GoAway { first_refused } => H3RecordedEvent::GoAway(first_refused.0),
         other => panic!("an event that is not known here: {other:?}"),
     }
 }
 
 /// Returns the events that need no input.
-pub(crate) fn due(conn: &mut H3Machine) -> Vec<H3Observation> {
+pub(crate) fn due(conn: &mut H3Machine) -> Vec<H3RecordedEvent> {
     std::iter::from_fn(|| conn.next_event()).map(observation).collect()
 }
 
 /// Passes these frames of the response to request `id` to the connection, and returns the events.
 /// `fin` ends the response.
-pub(crate) fn answer(conn: &mut H3Machine, id: u64, frames: &[Vec<u8>], fin: bool) -> Vec<H3Observation> {
+pub(crate) fn answer(conn: &mut H3Machine, id: u64, frames: &[Vec<u8>], fin: bool) -> Vec<H3RecordedEvent> {
     feed(conn, &[(id, frames.concat(), fin)], usize::MAX)
 }
 
-pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H3Observation {
-    H3Observation::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
+pub(crate) fn head(id: u64, text: &str, framing: BodyFraming) -> H3RecordedEvent {
+    H3RecordedEvent::Head(id, text.replace('\n', "\r\n").into_bytes(), framing)
 }
 
-pub(crate) fn body(id: u64, bytes: &[u8]) -> H3Observation {
-    H3Observation::Body(id, bytes.to_vec())
+pub(crate) fn body(id: u64, bytes: &[u8]) -> H3RecordedEvent {
+    H3RecordedEvent::Body(id, bytes.to_vec())
 }
 
-pub(crate) fn complete(id: u64) -> H3Observation {
-    H3Observation::Complete(id, None)
+pub(crate) fn complete(id: u64) -> H3RecordedEvent {
+    H3RecordedEvent::Complete(id, None)
 }
 
-pub(crate) fn violation(id: u64, error: H3Error) -> H3Observation {
-    H3Observation::Reset(id, H3ResetReason::Violation(error), false)
+pub(crate) fn violation(id: u64, error: H3Error) -> H3RecordedEvent {
+    H3RecordedEvent::Reset(id, H3ResetReason::Violation(error), false)
 }

@@ -1,7 +1,7 @@
 //! Tests of responses that wait for the QPACK table, and of the limits on their memory.
 
 use super::peer::{
-    ENCODER, H3Observation, HEADERS, answer, asked, body, capacity, commands, complete, data, feed, frame, get, head,
+    ENCODER, H3RecordedEvent, HEADERS, answer, asked, body, capacity, commands, complete, data, feed, frame, get, head,
     headers, insertion, sent, stop_sending, violation,
 };
 use haul_proto::h3::{
@@ -62,7 +62,7 @@ fn too_many_qpack_blocked_streams_end_the_connection() {
     assert!(conn.reset(RequestId(0), H3ErrorCode::REQUEST_CANCELLED));
     assert!(answer(&mut conn, 8, &[dynamic_head()], false).is_empty());
     let error = H3Error::Qpack(QpackError::Section(QpackFault::BlockedStreams { limit: 2 }));
-    assert_eq!(answer(&mut conn, 12, &[dynamic_head()], false), [H3Observation::Error(error)]);
+    assert_eq!(answer(&mut conn, 12, &[dynamic_head()], false), [H3RecordedEvent::Error(error)]);
     assert_eq!(error.code(), H3ErrorCode::QPACK_DECOMPRESSION_FAILED);
 }
 
@@ -123,7 +123,7 @@ fn qpack_acknowledgements_the_peer_does_not_read_are_bounded() {
     assert!(feed(&mut conn, &[(ENCODER, begin, false)], 99).is_empty());
     let insertions: Vec<_> = (0..99).map(|_| (ENCODER, insertion("a", "b"), false)).collect();
     let error = H3Error::Flood { of: H3FloodKind::Unread, limit: 50 };
-    assert_eq!(feed(&mut conn, &insertions, 99), [H3Observation::Error(error)]);
+    assert_eq!(feed(&mut conn, &insertions, 99), [H3RecordedEvent::Error(error)]);
     assert_eq!(error.code(), H3ErrorCode::EXCESSIVE_LOAD);
 }
 
@@ -134,7 +134,7 @@ fn number_of_qpack_table_changes_is_limited() {
     let mut conn = asked(config, &get(), 1);
     let wire = [table(), vec![0; 99]].concat();
     let error = H3Error::Flood { of: H3FloodKind::TableChange, limit: 100 };
-    assert_eq!(feed(&mut conn, &[(ENCODER, wire, false)], 99), [H3Observation::Error(error)]);
+    assert_eq!(feed(&mut conn, &[(ENCODER, wire, false)], 99), [H3RecordedEvent::Error(error)]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn expanding_qpack_section_is_stopped_at_the_limit() {
     assert!(feed(&mut conn, &[(ENCODER, wire, false)], usize::MAX).is_empty());
     let bomb = frame(HEADERS, &[vec![2, 0, 0xd9], vec![0x80; 100_000]].concat());
     let seen = answer(&mut conn, 0, &[bomb], true);
-    assert!(matches!(seen[..], [H3Observation::Reset(0, _, false)]), "{seen:?}");
+    assert!(matches!(seen[..], [H3RecordedEvent::Reset(0, _, false)]), "{seen:?}");
     assert_eq!(commands(&mut conn), [stop_sending(0, H3ErrorCode::EXCESSIVE_LOAD)]);
     assert_eq!(answer(&mut conn, 4, &[dynamic_head()], true).last(), Some(&complete(4)), "the connection goes on");
 }

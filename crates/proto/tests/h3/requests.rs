@@ -1,7 +1,7 @@
 //! Tests of HTTP/3 requests: their bytes, bodies, trailers, `Expect`, and the order of output.
 
 use super::peer::{
-    CONTROL, DECODER, H3Observation, answer, asked, commands, complete, control, data, due, feed, frame, get, headers,
+    CONTROL, DECODER, H3RecordedEvent, answer, asked, commands, complete, control, data, due, feed, frame, get, headers,
     reset_stream, sent, sent_request, stop_sending, varint, with,
 };
 use haul_proto::h3::{
@@ -193,7 +193,7 @@ fn early_error_response_ends_the_h3_upload() {
 fn repeated_h3_requests_use_the_qpack_table() {
     let mut conn = H3Machine::new(H3Config::default());
     let seen = feed(&mut conn, &[(CONTROL, control(&[(1, 4_096), (7, 0)]), false)], 99);
-    assert_eq!(seen, [H3Observation::Settings]);
+    assert_eq!(seen, [H3RecordedEvent::Settings]);
     let request = RequestHead { fields: &[("User-Agent", b"example/1.0"), ("Cookie", &[b'c'; 40])], ..get() };
     let mut sizes = Vec::new();
     let mut insertions = Vec::new();

@@ -1,7 +1,7 @@
 //! Tests of HTTP/3 responses: heads, bodies, trailers, interim responses, ends, and GOAWAY.
 
 use super::peer::{
-    CONTROL, GOAWAY, H3Observation, HEADERS, answer, asked, body, commands, complete, control, data, due, feed, frame,
+    CONTROL, GOAWAY, H3RecordedEvent, HEADERS, answer, asked, body, commands, complete, control, data, due, feed, frame,
     get, head, headers, reset_stream, sent, settings, stop_sending, varint, violation, with,
 };
 use haul_proto::ResponseError;
@@ -16,7 +16,7 @@ const OK: [(&str, &str); 2] = [(":status", "200"), ("server", "x")];
 #[test]
 fn h3_response_yields_head_body_and_trailers() {
     let mut conn = asked(H3Config::default(), &get(), 2);
-    assert_eq!(feed(&mut conn, &[(CONTROL, control(&[(0x33, 1)]), false)], 99), [H3Observation::Settings]);
+    assert_eq!(feed(&mut conn, &[(CONTROL, control(&[(0x33, 1)]), false)], 99), [H3RecordedEvent::Settings]);
     let first = [
         headers(&[(":status", "103"), ("link", "</x>")]),
         headers(&[(":status", "200"), ("content-length", "11")]),
@@ -29,10 +29,10 @@ fn h3_response_yields_head_body_and_trailers() {
     assert_eq!(
         answer(&mut conn, 0, &first, true),
         [
-            H3Observation::Interim(0, b"HTTP/3 103 \r\nlink: </x>\r\n\r\n".to_vec()),
+            H3RecordedEvent::Interim(0, b"HTTP/3 103 \r\nlink: </x>\r\n\r\n".to_vec()),
             head(0, "HTTP/3 200 \ncontent-length: 11\n\n", BodyFraming::Length(11)),
             body(0, b"hello world"),
-            H3Observation::Complete(0, Some(b"digest: abc\r\n\r\n".to_vec())),
+            H3RecordedEvent::Complete(0, Some(b"digest: abc\r\n\r\n".to_vec())),
         ]
     );
     assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(4)]);
@@ -54,7 +54,7 @@ fn h3_responses_without_a_body_complete() {
             vec![(":status", status)]
         };
         let seen = answer(&mut conn, 0, &[headers(&fields), data(b"")], true);
-        assert!(matches!(&seen[..], [H3Observation::Head(0, _, got), end] if *got == framing && *end == complete(0)));
+        assert!(matches!(&seen[..], [H3RecordedEvent::Head(0, _, got), end] if *got == framing && *end == complete(0)));
     }
 }
 
@@ -86,12 +86,12 @@ fn headers_in_an_h3_tunnel_are_refused() {
         let mut conn = asked(H3Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
         let unknown = frame(0x21, b"skipped");
         let wire = [headers(&[(":status", "200")]), data(b"x"), unknown, headers(&[("a", "b")])].concat();
-        assert_eq!(feed(&mut conn, &[(0, wire, false)], size)[2..], [H3Observation::Error(fault)]);
+        assert_eq!(feed(&mut conn, &[(0, wire, false)], size)[2..], [H3RecordedEvent::Error(fault)]);
         // A refused CONNECT has a body with trailers, like any other response.
         let mut conn = asked(H3Config::default(), &with("CONNECT", BodyLength::Chunked), 1);
         let wire = [headers(&[(":status", "407")]), data(b"x"), headers(&[("a", "b")])].concat();
         let seen = feed(&mut conn, &[(0, wire, true)], size);
-        assert!(matches!(seen[2], H3Observation::Complete(0, Some(_))), "{seen:?}");
+        assert!(matches!(seen[2], H3RecordedEvent::Complete(0, Some(_))), "{seen:?}");
     }
 }
 
@@ -120,7 +120,7 @@ fn reset_by_h3_peer_tells_whether_to_retry() {
     for (code, retryable) in [(H3ErrorCode::REQUEST_REJECTED, true), (H3ErrorCode::INTERNAL_ERROR, false)] {
         let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Chunked), 1);
         assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()));
-        assert_eq!(due(&mut conn), [H3Observation::Reset(0, H3ResetReason::Peer(code), retryable)]);
+        assert_eq!(due(&mut conn), [H3RecordedEvent::Reset(0, H3ResetReason::Peer(code), retryable)]);
         assert_eq!(commands(&mut conn), [reset_stream(0, H3ErrorCode::REQUEST_CANCELLED)], "its body ends too");
         assert_eq!(sent(&mut conn)[&H3SendStream::QpackDecoder].0, [0x40], "the stream is cancelled for QPACK");
         assert_eq!(conn.on_stream_reset(Timestamp(0), 0, code), Ok(()), "once");
@@ -135,10 +135,10 @@ fn received_h3_goaway_refuses_later_requests() {
     assert_eq!(
         feed(&mut conn, &[(CONTROL, wire, false)], 99),
         [
-            H3Observation::Settings,
-            H3Observation::GoAway(1 << 60),
-            H3Observation::GoAway(8),
-            H3Observation::Reset(8, H3ResetReason::GoAway, true),
+            H3RecordedEvent::Settings,
+            H3RecordedEvent::GoAway(1 << 60),
+            H3RecordedEvent::GoAway(8),
+            H3RecordedEvent::Reset(8, H3ResetReason::GoAway, true),
         ]
     );
     assert_eq!(commands(&mut conn), [stop_sending(8, H3ErrorCode::REQUEST_CANCELLED)]);
