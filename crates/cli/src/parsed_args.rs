@@ -15,6 +15,7 @@
 mod message_signature;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 use haul_policy::proxy::Proxy;
@@ -74,6 +75,22 @@ pub struct ParsedArgs {
     /// The file of URLs that curl's `--url @FILE` named. The parser takes out the path and reads
     /// the file immediately.
     pub(crate) list: Option<PathBuf>,
+    /// The settings with which each `--next` group begins.
+    pub(crate) defaults: DefaultSettings,
+}
+
+/// The transfer and proxy settings with which each `--next` group begins. The groups share them, so
+/// that a list of thousands of groups needs no copies.
+#[derive(Clone, Debug)]
+pub(crate) struct DefaultSettings {
+    transfer: Arc<TransferArgs>,
+    proxy: Arc<ParsedProxyOptions>,
+}
+
+impl DefaultSettings {
+    fn new(persona: ProgramPersona) -> Self {
+        DefaultSettings { transfer: Arc::new(TransferArgs::with_defaults(persona)), proxy: Arc::default() }
+    }
 }
 
 /// An option that prints a text, after which no transfers run.
@@ -143,6 +160,13 @@ pub struct ParsedUrlGroup {
 impl ParsedUrlGroup {
     /// Returns a `--next` group without URLs, with the default options of the persona.
     pub fn with_defaults(persona: ProgramPersona) -> Self {
+        ParsedUrlGroup::with_settings(&DefaultSettings::new(persona))
+    }
+
+    /// Returns a `--next` group without URLs, which shares the default settings until an option
+    /// changes them.
+    fn with_settings(defaults: &DefaultSettings) -> Self {
+        let (transfer, proxy) = (Arc::clone(&defaults.transfer), Arc::clone(&defaults.proxy));
         ParsedUrlGroup {
             is_listed: false,
             urls: UrlSources::default(),
@@ -164,7 +188,7 @@ impl ParsedUrlGroup {
             xattr: false,
             create_file_mode: None,
             checksum: None,
-            stages: vec![ParsedStage { transfer: TransferArgs::with_defaults(persona), ..ParsedStage::default() }],
+            stages: vec![ParsedStage::with_settings(transfer, proxy)],
         }
     }
 
@@ -183,7 +207,7 @@ impl ParsedUrlGroup {
 
 /// The options of one stage of a group. The first stage fetches the group's URLs; each `--then`
 /// begins a further stage, which fetches URLs made from the results of the previous stage.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ParsedStage {
     /// The URL template after `--then`; `None` for the first stage.
     pub template: Option<UrlTemplate>,
@@ -211,10 +235,11 @@ pub struct ParsedStage {
     pub depth: u32,
     /// The settings of the stage's requests, such as the method and the header fields.
     pub request: ParsedRequestOptions,
-    /// The settings of the stage's transfers: limits, retries, connections and TLS.
-    pub transfer: TransferArgs,
-    /// The settings of the stage's proxy.
-    pub proxy: ParsedProxyOptions,
+    /// The settings of the stage's transfers: limits, retries, connections and TLS. Stages share
+    /// one value until an option changes it.
+    pub transfer: Arc<TransferArgs>,
+    /// The settings of the stage's proxy. Stages share one value until an option changes it.
+    pub proxy: Arc<ParsedProxyOptions>,
     /// `-i`: prints header fields before the body.
     pub include: bool,
     /// `-D`: the file to which header fields are written.
@@ -224,6 +249,28 @@ pub struct ParsedStage {
 }
 
 impl ParsedStage {
+    /// Returns a stage with these settings of transfers and of the proxy, and without other options.
+    fn with_settings(transfer: Arc<TransferArgs>, proxy: Arc<ParsedProxyOptions>) -> Self {
+        ParsedStage {
+            template: None,
+            outputs: Vec::new(),
+            extract: Vec::new(),
+            select: Vec::new(),
+            select_json: Vec::new(),
+            extract_bytes: false,
+            pagination: ParsedPagination::default(),
+            unique: false,
+            sort: false,
+            depth: 0,
+            request: ParsedRequestOptions::default(),
+            transfer,
+            proxy,
+            include: false,
+            dump_header: None,
+            write_out: None,
+        }
+    }
+
     /// Returns true if the stage extracts values from its responses.
     pub fn takes_values(&self) -> bool {
         !(self.extract.is_empty() && self.select.is_empty() && self.select_json.is_empty())
@@ -498,9 +545,10 @@ impl ParsedArgs {
     /// Returns the parsed form of an empty command line: one group without URLs, with the default
     /// options of the persona.
     pub fn with_defaults(persona: ProgramPersona) -> Self {
+        let defaults = DefaultSettings::new(persona);
         ParsedArgs {
             global: GlobalArgs::with_defaults(persona),
-            groups: vec![ParsedUrlGroup::with_defaults(persona)],
+            groups: vec![ParsedUrlGroup::with_settings(&defaults)],
             info: None,
             help_first: Vec::new(),
             agent_command: None,
@@ -512,6 +560,7 @@ impl ParsedArgs {
             config: None,
             variable: None,
             list: None,
+            defaults,
         }
     }
 
@@ -556,12 +605,12 @@ impl ParsedArgs {
 
     /// Returns the transfer settings of the last stage, to which the next option applies.
     pub fn transfer(&mut self) -> &mut TransferArgs {
-        &mut self.stage().transfer
+        Arc::make_mut(&mut self.stage().transfer)
     }
 
     /// Returns the proxy settings of the last stage, to which the next option applies.
     pub fn proxy(&mut self) -> &mut ParsedProxyOptions {
-        &mut self.stage().proxy
+        Arc::make_mut(&mut self.stage().proxy)
     }
 
     /// Adds a warning. Ignores it if `WARNINGS_MAX` warnings are already stored, or if the curl
@@ -584,7 +633,7 @@ impl ParsedArgs {
         if self.group().urls.is_empty() {
             return Err(UsageErrorReason::MissingUrlBeforeNext);
         }
-        self.groups.push(ParsedUrlGroup::with_defaults(self.global.persona));
+        self.groups.push(ParsedUrlGroup::with_settings(&self.defaults));
         Ok(())
     }
 
@@ -596,10 +645,15 @@ impl ParsedArgs {
     /// inherited: the response of a server chooses the next URLs, so that a POST or a secret must
     /// be given again explicitly.
     pub(crate) fn next_stage(&mut self, template: UrlTemplate) {
-        let ParsedStage { mut transfer, proxy, .. } = self.stage().clone();
+        let stage = self.stage();
+        let (mut transfer, proxy) = (Arc::clone(&stage.transfer), Arc::clone(&stage.proxy));
         // The new stage starts without the credentials of the stage before.
-        transfer.tls.client = ClientCert::default();
-        transfer.options.redirects.location_trusted = false;
-        self.group().stages.push(ParsedStage { template: Some(template), transfer, proxy, ..ParsedStage::default() });
+        if transfer.tls.client != ClientCert::default() || transfer.options.redirects.location_trusted {
+            let transfer = Arc::make_mut(&mut transfer);
+            transfer.tls.client = ClientCert::default();
+            transfer.options.redirects.location_trusted = false;
+        }
+        let stage = ParsedStage { template: Some(template), ..ParsedStage::with_settings(transfer, proxy) };
+        self.group().stages.push(stage);
     }
 }

@@ -145,7 +145,20 @@ impl PlanBuilder<'_> {
         self.proxy_environment.get_or_insert_with(read).clone()
     }
 
-    pub(super) fn proxy(&mut self, parsed: ParsedProxyOptions) -> Result<ProxyArgs, UsageError> {
+    /// Converts the proxy options of a stage. A stage that shares its options with the previous one
+    /// shares the result, too.
+    pub(super) fn shared_proxy(&mut self, parsed: Arc<ParsedProxyOptions>) -> Result<Arc<ProxyArgs>, UsageError> {
+        if let Some((given, proxy)) = &self.last_proxy
+            && Arc::ptr_eq(given, &parsed)
+        {
+            return Ok(Arc::clone(proxy));
+        }
+        let proxy = Arc::new(self.proxy(ParsedProxyOptions::clone(&parsed))?);
+        self.last_proxy = Some((parsed, Arc::clone(&proxy)));
+        Ok(proxy)
+    }
+
+    fn proxy(&mut self, parsed: ParsedProxyOptions) -> Result<ProxyArgs, UsageError> {
         let environment = self.proxy_environment();
         let is_curl = self.persona.is_curl();
         let no_proxy = |list: String| {

@@ -36,12 +36,13 @@ use crate::extracted_value_name::ValueName;
 use crate::files_and_environment::FilesAndEnvironment;
 use crate::flags::header_value_parser;
 use crate::parsed_args::{
-    DataOptionKind, ParsedArgs, ParsedHeaderOption, ParsedRequestOptions, ParsedStage, ParsedUrlGroup, TextOrFile,
+    DataOptionKind, ParsedArgs, ParsedHeaderOption, ParsedProxyOptions, ParsedRequestOptions, ParsedStage,
+    ParsedUrlGroup, TextOrFile,
 };
 use crate::plan::{
     BodyArg, ContinueAt, ExistingFilePolicy, HeadAndWriteOutArgs, HeaderArg, OutputArg, PlaceholderEncoding,
-    PlaceholderSyntax, RecordOutputArgs, RecordOutputFormat, RequestArgs, RunPlan, StageArgs, UploadArg, UrlGroup,
-    ValueTemplate,
+    PlaceholderSyntax, ProxyArgs, RecordOutputArgs, RecordOutputFormat, RequestArgs, RunPlan, StageArgs, UploadArg,
+    UrlGroup, ValueTemplate,
 };
 use crate::program_persona::ProgramPersona;
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
@@ -62,6 +63,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Resul
         record_output: parsed.global.record_output,
         with_url: parsed.global.with_url,
         proxy_environment: None,
+        last_proxy: None,
     };
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group).map(Arc::new));
     let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
@@ -83,6 +85,9 @@ struct PlanBuilder<'f> {
     with_url: bool,
     /// The proxies of the environment; `None` before the first group.
     proxy_environment: Option<ProxyEnvironment>,
+    /// The proxy options of the previous stage, as given and as converted; `None` before the first
+    /// stage.
+    last_proxy: Option<(Arc<ParsedProxyOptions>, Arc<ProxyArgs>)>,
 }
 
 /// Returns the agent that the environment variable `HAUL_AGENT` selects, which is used without
@@ -256,7 +261,7 @@ impl PlanBuilder<'_> {
             if stage.transfer.compressed == Some(true) && !self.persona.is_curl() {
                 self.warnings.push("--compressed is left out, as --continue-at counts plain bytes".to_owned());
             }
-            stage.transfer.compressed = Some(false);
+            Arc::make_mut(&mut stage.transfer).compressed = Some(false);
         }
         let write_out = match stage.write_out {
             Some(text) => {
@@ -279,7 +284,7 @@ impl PlanBuilder<'_> {
             output: self.output(stage.outputs, last)?,
             request: self.request(stage.request, uploads, placeholders)?,
             transfer: stage.transfer,
-            proxy: self.proxy(stage.proxy)?,
+            proxy: self.shared_proxy(stage.proxy)?,
             report: HeadAndWriteOutArgs {
                 include: stage.include,
                 dump_header: stage.dump_header,

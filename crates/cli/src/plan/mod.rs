@@ -408,10 +408,11 @@ pub struct StageArgs {
     /// The settings of the requests. They are not inherited from the previous stage.
     pub request: RequestArgs,
     /// The settings of transfers, such as limits and TLS. They are inherited from the previous
-    /// stage.
-    pub transfer: TransferArgs,
-    /// The proxy settings. They are inherited from the previous stage.
-    pub proxy: ProxyArgs,
+    /// stage. Stages with the same settings share them.
+    pub transfer: Arc<TransferArgs>,
+    /// The proxy settings. They are inherited from the previous stage. Stages with the same settings
+    /// share them.
+    pub proxy: Arc<ProxyArgs>,
     /// The settings for output other than bodies, such as header fields. A later stage does not
     /// inherit them.
     pub report: HeadAndWriteOutArgs,

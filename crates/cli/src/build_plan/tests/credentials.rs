@@ -9,11 +9,11 @@ fn stage(args: &[&str]) -> StageArgs {
 }
 
 fn transfer(args: &[&str]) -> TransferArgs {
-    stage(args).transfer
+    Arc::unwrap_or_clone(stage(args).transfer)
 }
 
 fn proxy(args: &[&str]) -> ProxyArgs {
-    stage(args).proxy
+    Arc::unwrap_or_clone(stage(args).proxy)
 }
 
 fn code(args: &[&str]) -> u8 {

@@ -8,7 +8,7 @@ use crate::plan::{ContinueAt, ExistingFilePolicy, TransferArgs};
 use haul::request::SpeedLimit;
 
 fn transfer(args: &[&str]) -> TransferArgs {
-    group(&[args, &["u"]].concat()).stages.remove(0).transfer
+    Arc::unwrap_or_clone(group(&[args, &["u"]].concat()).stages.remove(0).transfer)
 }
 
 /// Resolves a command line that must be refused because of `option`. Returns the text of the error.
