@@ -465,7 +465,7 @@ impl StageArgs {
 }
 
 /// The settings of a stage for output other than bodies.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeadAndWriteOutArgs {
     /// `-i`: prints header fields before the body.
     pub include: bool,

@@ -79,6 +79,53 @@ impl std::fmt::Debug for RequestArgs {
 }
 
 impl RequestArgs {
+    /// Returns true if two requests have the same settings, whatever their content is. Both have
+    /// content, or neither has.
+    pub fn is_equal_except_body(&self, other: &Self) -> bool {
+        let Self {
+            method,
+            custom_method,
+            is_post,
+            head,
+            fields,
+            user_agent,
+            referer,
+            auto_referer,
+            cookie,
+            auth,
+            body,
+            fields_by_value,
+            content_type,
+            request_target,
+            time_cond,
+            etag_save,
+            no_user_in_url,
+            query,
+            range,
+            continue_at,
+        } = self;
+        *method == other.method
+            && *custom_method == other.custom_method
+            && *is_post == other.is_post
+            && *head == other.head
+            && *fields == other.fields
+            && *user_agent == other.user_agent
+            && *referer == other.referer
+            && *auto_referer == other.auto_referer
+            && *cookie == other.cookie
+            && *auth == other.auth
+            && body.is_some() == other.body.is_some()
+            && *fields_by_value == other.fields_by_value
+            && *content_type == other.content_type
+            && *request_target == other.request_target
+            && *time_cond == other.time_cond
+            && *etag_save == other.etag_save
+            && *no_user_in_url == other.no_user_in_url
+            && *query == other.query
+            && *range == other.range
+            && *continue_at == other.continue_at
+    }
+
     /// Returns the request method for a source. It is PUT for an upload if neither `-X` nor
     /// `--follow` is given, and [`RequestArgs::method`] in all other cases.
     pub fn method_for(&self, upload: Option<&UploadArg>) -> &str {

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haul_policy::auth::AllowedAuthSchemes;
 use haul_policy::file_url::is_file_url;
 
 use crate::plan::{
@@ -64,11 +65,34 @@ fn may_join(group: &UrlGroup) -> bool {
 /// that transfers change, such as cookies.
 fn shares_settings(first: &UrlGroup, group: &UrlGroup) -> bool {
     let (first, group) = (&first.stages[0].transfer, &group.stages[0].transfer);
+    if Arc::ptr_eq(first, group) {
+        return true;
+    }
     first.resolve == group.resolve
         && first.dns == group.dns
         && (&first.doh_url, first.doh_insecure) == (&group.doh_url, group.doh_insecure)
         && first.hsts == group.hsts
         && first.alt_svc == group.alt_svc
+}
+
+/// Returns true if the request options of two groups differ at most in the content, which each
+/// request may have itself. Returns false for content whose length or form decides about header
+/// fields, and for lists whose lines describe requests.
+pub(crate) fn shares_request_options(first: &UrlGroup, group: &UrlGroup) -> bool {
+    let ([first_stage], [stage]) = (first.stages.as_slice(), group.stages.as_slice()) else { return false };
+    let is_shareable = |group: &UrlGroup| {
+        group.records.is_none() && matches!(group.stages[0].request.body, None | Some(BodyArg::Bytes(_)))
+    };
+    is_shareable(first)
+        && is_shareable(group)
+        && Arc::ptr_eq(&first_stage.transfer, &stage.transfer)
+        && Arc::ptr_eq(&first_stage.proxy, &stage.proxy)
+        && first_stage.report == stage.report
+        && first_stage.records == stage.records
+        && first_stage.request.range.is_none()
+        // Answers to challenges belong to one group.
+        && first_stage.request.auth.allowed == AllowedAuthSchemes::BASIC
+        && first_stage.request.is_equal_except_body(&stage.request)
 }
 
 /// Returns true if a group reads standard input, which can be read only once.

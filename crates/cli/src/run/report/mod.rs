@@ -14,5 +14,4 @@ pub(crate) mod run_counts;
 pub(crate) mod statistics;
 mod trace;
 pub(crate) mod transfer_report;
-pub(crate) mod url_group_ref;
 pub(crate) mod url_number;

@@ -32,7 +32,6 @@ use crate::run::report::progress::ProgressReporter;
 use crate::run::report::records::{RecordedTransfer, RowBuffering, StoredFile};
 use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
-use crate::run::report::url_group_ref::UrlGroupRef;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::report::{error_message, file_metadata};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
@@ -47,7 +46,7 @@ const LONG_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct UrlGroupReporter {
     persona: ProgramPersona,
     shows_errors: bool,
-    write_out: Vec<Option<WriteOut>>,
+    /// The traces of the stages; empty if no stage has one.
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
     operation: Arc<UrlGroup>,
@@ -55,7 +54,7 @@ pub(crate) struct UrlGroupReporter {
     with_url: bool,
     /// The maximum number of bytes of a record's content, such as a body.
     max_content: u64,
-    before: SharedByUrlGroups,
+    before: Arc<SharedByUrlGroups>,
     /// True if a file other than the response body could not be written, such as the file of
     /// `--etag-save`.
     has_unwritten_output: Arc<AtomicBool>,
@@ -101,26 +100,42 @@ impl UrlGroupReporter {
         progress: Arc<ProgressReporter>,
         before: SharedByUrlGroups,
     ) -> Result<Self> {
+        Self::with_state(global, operation, progress, Arc::new(before), Arc::default())
+    }
+
+    fn with_state(
+        global: &GlobalArgs,
+        operation: &Arc<UrlGroup>,
+        progress: Arc<ProgressReporter>,
+        before: Arc<SharedByUrlGroups>,
+        has_unwritten_output: Arc<AtomicBool>,
+    ) -> Result<Self> {
+        let mut traces = Vec::new();
+        for (index, stage) in operation.stages.iter().enumerate() {
+            if let Some(tracer) = Tracer::open(global, operation, stage)? {
+                traces.resize(index, None);
+                traces.push(Some(tracer));
+            }
+        }
         Ok(Self {
             persona: global.persona,
             shows_errors: global.shows_errors(),
-            write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
-            traces: operation.stages.iter().map(|one| Tracer::open(global, operation, one)).collect::<Result<_>>()?,
+            traces,
             progress,
             is_silent: global.silent,
             with_url: global.with_url,
             max_content: record_options(global, operation).map_or(u64::MAX, |records| records.max_content),
             operation: Arc::clone(operation),
             before,
-            has_unwritten_output: Arc::default(),
+            has_unwritten_output,
         })
     }
 
     /// Makes the reporter of a URL group that runs in parallel with the group of this reporter. The
     /// exit code of this reporter counts the failures of both.
     pub(crate) fn for_joined_group(&self, global: &GlobalArgs, operation: &Arc<UrlGroup>) -> Result<Self> {
-        let reporter = Self::new(global, operation, Arc::clone(&self.progress), self.before.clone())?;
-        Ok(Self { has_unwritten_output: Arc::clone(&self.has_unwritten_output), ..reporter })
+        let (before, unwritten) = (Arc::clone(&self.before), Arc::clone(&self.has_unwritten_output));
+        Self::with_state(global, operation, Arc::clone(&self.progress), before, unwritten)
     }
 
     /// Returns true if the run has curl's messages and exit codes.
@@ -339,8 +354,8 @@ impl UrlGroupReporter {
     /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the
     /// part for standard output; `None` without `-w`.
     fn write_out_text(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
-        let write_out = self.write_out.get(report.stage)?.as_ref()?;
         let stage = self.operation.stages.get(report.stage)?;
+        let write_out = stage.report.write_out.as_ref()?;
         let text = report.error().map(|error| error_message::text_for(self.persona, error, Some(report.outcome)));
         let (scheme, url_effective) = report.effective_scheme_and_url(self.persona);
         let url = report.shown_url(self.persona);
@@ -364,7 +379,7 @@ impl UrlGroupReporter {
     /// error and files. Returns the part for standard output; `None` without `-w`.
     pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
-        let write_out = self.write_out.first()?.as_ref()?;
+        let write_out = self.operation.stages.first()?.report.write_out.as_ref()?;
         let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.duplicate(), Instant::now());
         let method = &self.operation.stages.first()?.request.method;
         let settings = self.operation.stages.first();
@@ -498,15 +513,10 @@ impl RetryObserver for UrlGroupReporter {
 
 impl FleetReporter {
     /// Creates the reporter of all transfers of a fleet. `reporter` is the reporter of its URL
-    /// group, and `methods` are the request methods of the stages.
-    pub(crate) fn new(
-        reporter: &Arc<UrlGroupReporter>,
-        methods: Vec<String>,
-        numbers: UrlNumbers,
-        has_file: bool,
-    ) -> Self {
+    /// group.
+    pub(crate) fn new(reporter: &Arc<UrlGroupReporter>, numbers: UrlNumbers, has_file: bool) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
-        Self { reporter: Arc::clone(reporter), methods, numbers, has_file, first_transfer }
+        Self { reporter: Arc::clone(reporter), numbers, has_file, first_transfer }
     }
 
     /// Reports the end of a transfer, with the number that curl gives it when it begins. Returns
@@ -525,18 +535,17 @@ impl FleetReporter {
             BodyDestination::Output => None,
         };
         // A repeated stage (`--depth`) has the options of the last one.
-        let stage = job.stage.min(self.methods.len().saturating_sub(1));
-        let group = job.context.as_ref().and_then(|context| context.get::<GroupReporter>());
-        let method = match group {
-            Some(group) => group.method.as_str(),
-            None => self.methods.get(stage).map_or("GET", String::as_str),
+        let stage = job.stage.min(self.reporter.operation.stages.len().saturating_sub(1));
+        let settings = self.reporter_of(job).operation.stages.get(stage);
+        let method = match (&job.method, settings) {
+            (Some(method), _) => method,
+            (None, Some(settings)) => settings.request.method.as_str(),
+            (None, None) => "GET",
         };
-        let method = job.method.as_deref().unwrap_or(method);
         let number = match job.stage {
             0 if self.reporter.persona.is_curl() => self.numbers.source_of_transfer(job.number),
             _ => job.number,
         };
-        let settings = self.reporter_of(job).operation.stages.get(stage);
         TransferReport { url: &job.url, number, stage, method, file, outcome, settings }
     }
 
@@ -548,8 +557,7 @@ impl FleetReporter {
 
     /// Returns the reporter of the URL group to which a transfer belongs.
     fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t UrlGroupReporter {
-        let group = job.context.as_ref().and_then(|context| context.get::<GroupReporter>());
-        group.map_or(&self.reporter, |group| &group.reporter)
+        job.context.as_ref().and_then(|context| context.get::<UrlGroupReporter>()).unwrap_or(&self.reporter)
     }
 }
 
@@ -603,17 +611,10 @@ impl TransferReporter for FleetReporter {
     }
 }
 
-/// The reporter of a URL group that runs in parallel with other groups, and its request method.
-pub(crate) struct GroupReporter {
-    pub(crate) reporter: Arc<UrlGroupReporter>,
-    pub(crate) method: String,
-}
-
-/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. The
-/// [`GroupReporter`] of a transfer, if there is one, reports the transfer instead.
+/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. If the
+/// context of a transfer is another [`UrlGroupReporter`], that one reports the transfer.
 pub(crate) struct FleetReporter {
     reporter: Arc<UrlGroupReporter>,
-    methods: Vec<String>,
     numbers: UrlNumbers,
     /// True if all response bodies are written to one file. The text of `-w` for each transfer is
     /// then printed on standard output as soon as the transfer ends.

@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use haul::body::upload::RequestBody;
 use haul::fleet::{FleetItem, ItemUserData};
-use haul::{Error, Result};
+use haul::{Error, RequestOptions, Result};
 
-use crate::plan::RunPlan;
+use crate::plan::{BodyArg, RunPlan, UrlGroup};
+use crate::run::parallel_groups::shares_request_options;
 use crate::run::report::reporter::{GroupReporter, UrlGroupReporter};
-use crate::run::report::url_group_ref::UrlGroupRef;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
 use crate::run::transfers::shard_filter::ShardFilter;
@@ -29,6 +30,9 @@ pub(crate) struct GroupItems {
     numbers: UrlNumbers,
     /// The remaining items of the current group, or of the last group that could be opened.
     current: Option<UrlItems>,
+    /// The last request options that other groups may share, without content, with the group for
+    /// which they were made.
+    shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 
 impl GroupItems {
@@ -40,23 +44,50 @@ impl GroupItems {
         numbers: UrlNumbers,
     ) -> Self {
         let (plan, first, stores) = (Arc::clone(plan), Arc::clone(first), stores.clone());
-        Self { plan, groups, first, stores, numbers, current: None }
+        Self { plan, groups, first, stores, numbers, current: None, shared_options: None }
     }
 
     fn open(&mut self, index: usize) -> Result<UrlItems> {
-        let operation = &self.plan.operations[index];
+        let operation = &Arc::clone(&self.plan.operations[index]);
         let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, operation)?);
-        let options = Arc::new(request_of_many(&self.plan, operation, 0, &reporter, &mut self.stores)?);
+        let (options, body) = self.request_options(operation, &reporter)?;
         let names = reporter.output_names().clone();
-        let method = operation.stages[0].request.method.clone();
-        let context = Some(ItemUserData::new(Arc::new(GroupReporter { reporter, method })));
-        let requests = ItemRequestSettings { options, is_joined: true, context };
+        let requests =
+            ItemRequestSettings { options, body, is_joined: true, context: Some(ItemUserData::new(reporter)) };
         let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
         let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);
         Ok(match &self.current {
             Some(earlier) => items.numbered_after(earlier),
             None => items,
         })
+    }
+
+    /// Returns the request options of a group, and the content if the options do not contain it. A
+    /// group whose options differ from those of an earlier group only in the content shares them: a
+    /// list of POST requests has one set of options, however many groups it has.
+    fn request_options(
+        &mut self,
+        group: &Arc<UrlGroup>,
+        reporter: &Arc<UrlGroupReporter>,
+    ) -> Result<(Arc<RequestOptions>, Option<RequestBody>)> {
+        let known = self.shared_options.as_ref().filter(|(of, _)| shares_request_options(of, group));
+        let options = match known {
+            Some((_, options)) => Arc::clone(options),
+            None => {
+                let options = request_of_many(&self.plan, group, 0, reporter, &mut self.stores)?;
+                if options.trace.is_some() || !shares_request_options(group, group) {
+                    return Ok((Arc::new(options), None));
+                }
+                let options = Arc::new(RequestOptions { body: None, ..options });
+                self.shared_options = Some((Arc::clone(group), Arc::clone(&options)));
+                options
+            }
+        };
+        let body = match &group.stages[0].request.body {
+            Some(BodyArg::Bytes(bytes)) => Some(RequestBody::from(bytes)),
+            _ => None,
+        };
+        Ok((options, body))
     }
 }
 

@@ -61,7 +61,8 @@ pub(crate) fn run(
             records: stage.records.and_then(|_| record_options(&plan.global, operation)),
         });
     }
-    let requests = ItemRequestSettings { options: Arc::clone(&stages[0].options), is_joined: false, context: None };
+    let requests =
+        ItemRequestSettings { options: Arc::clone(&stages[0].options), body: None, is_joined: false, context: None };
     let mut options = fleet_options(plan, reporter);
     options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
     options.slow_input = operation.urls.iter().any(may_wait);
@@ -78,10 +79,9 @@ pub(crate) fn run(
     }
     descriptor_limit::raise_soft_limit();
     let fleet = Fleet::new(stages, options);
-    let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
     let numbers = UrlNumbers::default();
     let has_file = operation.shared_output().is_some_and(|output| !output.is_stdout());
-    let report = FleetReporter::new(reporter, methods, numbers.clone(), has_file);
+    let report = FleetReporter::new(reporter, numbers.clone(), has_file);
     let list = match &operation.checksum {
         Some(_) => {
             let request = engine_options::request_options(&plan.global, &operation.stages[0], None, stores)?;
@@ -199,7 +199,7 @@ pub(crate) fn run_joined(
     let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().refusing_binary_on_terminal() };
     let numbers = UrlNumbers::default();
     let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores, numbers.clone()));
-    let report = FleetReporter::new(reporter, vec![first.stages[0].request.method.clone()], numbers, false);
+    let report = FleetReporter::new(reporter, numbers, false);
     let mut settings = fleet_options(plan, reporter);
     settings.start_rate = settings.start_rate.filter(|_| !is_curls_parallel(plan, first));
     settings.slow_input = plan.operations[groups].iter().any(|operation| operation.urls.iter().any(may_wait));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use haul::body::upload::RequestBody;
 use haul::fleet::{BodyDestination, FleetItem, ItemUserData, PageDestination, PerItemRequestOptions};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
@@ -93,6 +94,8 @@ struct ListJob {
 pub(crate) struct ItemRequestSettings {
     /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,
+    /// The content of each request; `None` for the content in `options`.
+    pub(crate) body: Option<RequestBody>,
     /// True if each item carries these settings, because the fleet also runs the items of other
     /// groups.
     pub(crate) is_joined: bool,
@@ -105,10 +108,8 @@ impl ItemRequestSettings {
     /// stage.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
         let Some((content, name)) = upload else {
-            let shared = || PerItemRequestOptions {
-                options: Some(Arc::clone(&self.options)),
-                ..PerItemRequestOptions::default()
-            };
+            let overrides = || RequestOverrides { body: self.body.clone(), ..RequestOverrides::default() };
+            let shared = || PerItemRequestOptions { options: Some(Arc::clone(&self.options)), overrides: overrides() };
             return self.is_joined.then(|| Box::new(shared()));
         };
         let overrides =
