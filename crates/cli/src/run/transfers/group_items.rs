@@ -9,7 +9,7 @@ use haul::{Error, RequestOptions, Result};
 
 use crate::plan::{BodyArg, RunPlan, UrlGroup};
 use crate::run::parallel_groups::shares_request_options;
-use crate::run::report::reporter::{GroupReporter, UrlGroupReporter};
+use crate::run::report::reporter::UrlGroupReporter;
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
 use crate::run::transfers::shard_filter::ShardFilter;
