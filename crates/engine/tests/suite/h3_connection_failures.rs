@@ -23,7 +23,7 @@ fn failed_quic_handshakes_have_curls_exit_codes() {
         (Http3Fault::Refused, 96, ErrorKind::QuicConnect),
         (Http3Fault::VersionNegotiation, 96, ErrorKind::QuicConnect),
         (Http3Fault::WrongAlpn, 35, ErrorKind::TlsHandshake),
-        (Http3Fault::Closed(0x102), 95, ErrorKind::Http3),
+        (Http3Fault::Closed(0x102), 56, ErrorKind::Receive),
     ] {
         let (origin, options, _ca) = faulty(fault);
         for driver in DRIVERS {

@@ -128,6 +128,26 @@ fn http3_violations_close_the_connection_with_their_code() {
 }
 
 #[test]
+fn http3_close_with_error_code_is_a_receive_error() {
+    let before_response: Script = |conn| asked(conn).and(Err(io::Error::other("no response")));
+    let in_response: Script = |conn| {
+        let request = asked(conn)?;
+        conn.send(request.stream, [h3_peer::headers(OK), h3_peer::data(b"a part")].concat())?;
+        Err(io::Error::other("no end"))
+    };
+    for script in [before_response, in_response] {
+        for driver in DRIVERS {
+            let peer = peer(script);
+            let (options, _ca) = only_http3(&peer);
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            // As in curl: 95 is for violations that the client finds.
+            assert_fails(&got, ErrorKind::Receive, 56);
+            assert!(got.message.contains("the server closed the connection"), "{driver:?}: {}", got.message);
+        }
+    }
+}
+
+#[test]
 fn endless_http3_interim_responses_end_one_request() {
     for driver in DRIVERS {
         let peer = peer(|conn| {

@@ -358,7 +358,9 @@ fn tls_rejection(reason: &ConnectionError) -> Error {
     Error::new(ErrorKind::TlsHandshake, format!("TLS handshake failed: {reason}")).into_tls_rejection()
 }
 
-/// Returns the error for an established connection that was lost.
+/// Returns the error for an established connection that was lost. As in curl, it is an error of
+/// receiving, with whatever code the peer closed the connection. [`ErrorKind::Http3`] is for the
+/// violations of HTTP/3 that the client finds, and for streams that the peer reset.
 pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
     match reason {
         ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),
@@ -366,12 +368,12 @@ pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
         // By TLS 1.3, a server rejects the client's certificate after the client's handshake is complete.
         ConnectionError::ConnectionClosed(close) if is_tls_alert(close) => tls_rejection(reason),
         ConnectionError::TransportError(error) => {
-            Error::new(ErrorKind::Http3, format!("the server violated QUIC: {error}"))
+            Error::new(ErrorKind::Receive, format!("the server violated QUIC: {error}"))
         }
         ConnectionError::ApplicationClosed(close) if close.error_code == H3_NO_ERROR => {
             Error::new(ErrorKind::Receive, "the server closed the connection")
         }
-        reason => Error::new(ErrorKind::Http3, format!("the server closed the connection: {reason}")),
+        reason => Error::new(ErrorKind::Receive, format!("the server closed the connection: {reason}")),
     }
 }
 
