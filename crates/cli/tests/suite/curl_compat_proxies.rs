@@ -35,8 +35,16 @@ fn proxy_pinnedpubkey_applies_only_to_tls_proxies() {
     let bad = ["-sS", "--proxy-pinnedpubkey", "sha256//none"];
     curl(&[&bad[..], &[&url]].concat()).ok();
     curl(&[&bad[..], &["-x", &proxy, "http://h.test/"]].concat()).ok();
-    let with_tls = proxy.replacen("http:", "https:", 1);
-    // This proxy has no TLS, and so no key to compare.
+    // This server has no TLS, and so no key to compare.
+    let no_tls = H1Peer::start(vec![
+        vec![
+            ScriptStep::ReadBytes(5),
+            ScriptStep::send("HTTP/1.1 400 Bad Request\r\n\r\n"),
+            ScriptStep::Close
+        ];
+        3
+    ]);
+    let with_tls = no_tls.url("").replacen("http:", "https:", 1);
     assert_eq!(curl(&[&bad[..], &["-x", &with_tls, "http://h.test/"]].concat()).code, 35);
     for (first, code) in [(&["curl", "-q"][..], 35), (&[], 90)] {
         let mut command = program(HAUL);
