@@ -6,7 +6,7 @@ use haul::net::local_address::UnixSocketAddress;
 
 pub(super) struct AbstractUnixSocketFlag;
 
-impl Flag for AbstractUnixSocketFlag {
+impl FlagDefinition for AbstractUnixSocketFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "abstract-unix-socket",
@@ -18,7 +18,7 @@ impl Flag for AbstractUnixSocketFlag {
             doc: "Like --unix-socket, in the abstract namespace of Linux; PATH is given without the leading \"@\" or \
                   NUL.",
             example: "haul --abstract-unix-socket app http://localhost/",
-            see_also: &["unix-socket"],
+            see_also: "unix-socket",
         }
     }
 

@@ -6,7 +6,7 @@ use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
 
 pub(super) struct AgentFlag;
 
-impl Flag for AgentFlag {
+impl FlagDefinition for AgentFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "agent",
@@ -21,7 +21,7 @@ impl Flag for AgentFlag {
                   alone. Setting HAUL_AGENT has the same effect. What the agent cannot do (uploads, many URLs, -v) \
                   runs without it.",
             example: "haul --agent=/run/user/1000/haul/agent https://example.com/",
-            see_also: &["agent-idle", "agent-status", "agent-stop"],
+            see_also: "agent-idle agent-status agent-stop",
         }
     }
 

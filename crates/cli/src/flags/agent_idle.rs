@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct AgentIdleFlag;
 
-impl Flag for AgentIdleFlag {
+impl FlagDefinition for AgentIdleFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "agent-idle",
@@ -17,7 +17,7 @@ impl Flag for AgentIdleFlag {
             doc: "How long an agent started by this call waits for the next call before it ends, in whole seconds, at \
                   least 1. Default 60.",
             example: "haul --agent --agent-idle 300 https://example.com/",
-            see_also: &["agent"],
+            see_also: "agent",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::agent::control::AgentCommand;
 
 pub(super) struct AgentStatusFlag;
 
-impl Flag for AgentStatusFlag {
+impl FlagDefinition for AgentStatusFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "agent-status",
@@ -17,7 +17,7 @@ impl Flag for AgentStatusFlag {
             doc: "Prints the agent's socket, process ID, age in seconds, idle limit, calls in progress, and totals of \
                   calls, requests and connections. Exits with 7 if no agent is running; it does not start one.",
             example: "haul --agent=/run/user/1000/haul/agent --agent-status",
-            see_also: &["agent"],
+            see_also: "agent",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::agent::control::AgentCommand;
 
 pub(super) struct AgentStopFlag;
 
-impl Flag for AgentStopFlag {
+impl FlagDefinition for AgentStopFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "agent-stop",
@@ -16,7 +16,7 @@ impl Flag for AgentStopFlag {
             help: "Stop the agent",
             doc: "Stops the agent once the calls in progress are done. Exits with 7 if no agent is running.",
             example: "haul --agent-stop",
-            see_also: &["agent"],
+            see_also: "agent",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct AllowBodyFilesFlag;
 
-impl Flag for AllowBodyFilesFlag {
+impl FlagDefinition for AllowBodyFilesFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "allow-body-files",
@@ -16,7 +16,7 @@ impl Flag for AllowBodyFilesFlag {
             doc: "Allows the key \"body_file\" in the lines of --jsonl-in, which names a file to send. Without this \
                   option such a line fails, because a list from somebody else could send any file that you can read.",
             example: "haul --jsonl-in --allow-body-files --input-file mine.jsonl https://example.com/upload",
-            see_also: &["jsonl-in"],
+            see_also: "jsonl-in",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct AlpnFlag;
 
-impl Flag for AlpnFlag {
+impl FlagDefinition for AlpnFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "alpn",
@@ -16,7 +16,7 @@ impl Flag for AlpnFlag {
             doc: "Offers HTTP/2 and HTTP/1.1 in the TLS handshake, which is the default. --no-alpn offers nothing, so \
                   HTTP/1.1 is used.",
             example: "haul --no-alpn https://example.com/",
-            see_also: &["http1.1"],
+            see_also: "http1.1",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct AltSvcFlag;
 
-impl Flag for AltSvcFlag {
+impl FlagDefinition for AltSvcFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "alt-svc",
@@ -18,7 +18,7 @@ impl Flag for AltSvcFlag {
                   --insecure or through a proxy. FILE is read at the start and written at the end, and need not \
                   exist; \"\" keeps the entries in memory for this run. By default nothing is remembered.",
             example: "haul --alt-svc known https://example.com/",
-            see_also: &["proto", "hsts"],
+            see_also: "proto hsts",
         }
     }
 

@@ -5,7 +5,7 @@ use haul_policy::auth::AllowedAuthSchemes;
 
 pub(super) struct AnyauthFlag;
 
-impl Flag for AnyauthFlag {
+impl FlagDefinition for AnyauthFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "anyauth",
@@ -18,7 +18,7 @@ impl Flag for AnyauthFlag {
                   and Basic. Without a Kerberos ticket, the next scheme is answered. Costs an extra request. A body \
                   that can be read only once, such as standard input, cannot be sent again.",
             example: "haul --anyauth -u me:secret https://example.com/",
-            see_also: &["user", "basic", "digest", "negotiate", "proxy-anyauth"],
+            see_also: "user basic digest negotiate proxy-anyauth",
         }
     }
 

@@ -5,7 +5,7 @@ use haul_policy::auth::SigV4Parameters;
 
 pub(super) struct AwsSigV4Flag;
 
-impl Flag for AwsSigV4Flag {
+impl FlagDefinition for AwsSigV4Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "aws-sigv4",
@@ -22,7 +22,7 @@ impl Flag for AwsSigV4Flag {
                   refuses such an upload unless -H gives its SHA-256 as x-amz-content-sha256. For S3 the path is sent \
                   in the encoding that is signed: /dt=1 as /dt%3D1.",
             example: "haul --aws-sigv4 aws:amz:us-east-1:s3 -u KEY:SECRET https://bucket.s3.amazonaws.com/object",
-            see_also: &["user", "netrc", "header"],
+            see_also: "user netrc header",
         }
     }
 

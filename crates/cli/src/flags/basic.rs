@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct BasicFlag;
 
-impl Flag for BasicFlag {
+impl FlagDefinition for BasicFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "basic",
@@ -17,7 +17,7 @@ impl Flag for BasicFlag {
             doc: "Sends user and password unencrypted (RFC 7617), so that only https protects them. This is the \
                   default for -u, without waiting for a challenge. --no-basic forbids it.",
             example: "haul --basic -u me:secret https://example.com/",
-            see_also: &["user", "anyauth", "proxy-basic"],
+            see_also: "user anyauth proxy-basic",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CaNativeFlag;
 
-impl Flag for CaNativeFlag {
+impl FlagDefinition for CaNativeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ca-native",
@@ -15,7 +15,7 @@ impl Flag for CaNativeFlag {
             help: "Trust the system's CA certificates (default)",
             doc: "Trusts the CA certificates of the system, which is the default.",
             example: "haul --ca-native https://example.com/",
-            see_also: &["proxy-ca-native"],
+            see_also: "proxy-ca-native",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CacertFlag;
 
-impl Flag for CacertFlag {
+impl FlagDefinition for CacertFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "cacert",
@@ -16,7 +16,7 @@ impl Flag for CacertFlag {
             doc: "Verifies servers against the PEM certificates in FILE instead of the system's CA certificates. A \
                   later --then inherits it.",
             example: "haul --cacert ca.pem https://example.com/",
-            see_also: &["insecure"],
+            see_also: "insecure",
         }
     }
 

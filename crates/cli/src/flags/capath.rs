@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CapathFlag;
 
-impl Flag for CapathFlag {
+impl FlagDefinition for CapathFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "capath",
@@ -15,7 +15,7 @@ impl Flag for CapathFlag {
             help: "Trust the CA certificates in this directory",
             doc: "Trusts the CA certificates (PEM files) in DIR instead of the system's.",
             example: "haul --capath /etc/ssl/certs https://example.com/",
-            see_also: &["proxy-capath"],
+            see_also: "proxy-capath",
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub(super) struct CertFlag;
 
-impl Flag for CertFlag {
+impl FlagDefinition for CertFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "cert",
@@ -20,7 +20,7 @@ impl Flag for CertFlag {
                   Text after a colon is the passphrase of an encrypted key; write \"\\:\" for a colon that belongs to \
                   the file name. A later --then does not inherit it.",
             example: "haul --cert me.pem --key me.key https://example.com/",
-            see_also: &["key", "pass", "cert-type"],
+            see_also: "key pass cert-type",
         }
     }
 

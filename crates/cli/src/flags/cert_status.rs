@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CertStatusFlag;
 
-impl Flag for CertStatusFlag {
+impl FlagDefinition for CertStatusFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "cert-status",
@@ -17,7 +17,7 @@ impl Flag for CertStatusFlag {
                   a responder that the issuer has certified, valid at present, and good. Otherwise the run ends with \
                   exit code 91. A resumed TLS session is not checked again.",
             example: "haul --cert-status https://example.com/",
-            see_also: &["crlfile", "cacert", "pinnedpubkey"],
+            see_also: "crlfile cacert pinnedpubkey",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::CertFormat;
 
 pub(super) struct CertTypeFlag;
 
-impl Flag for CertTypeFlag {
+impl FlagDefinition for CertTypeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "cert-type",
@@ -17,7 +17,7 @@ impl Flag for CertTypeFlag {
             doc: "Format of --cert: PEM, which is the default, DER or P12 (PKCS#12, with the key). ENG and PROV are \
                   not supported. haul finds out which of the three a file is in.",
             example: "haul --cert-type P12 --cert me.p12 --pass SECRET https://example.com/",
-            see_also: &["cert", "key-type"],
+            see_also: "cert key-type",
         }
     }
 

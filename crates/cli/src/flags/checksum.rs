@@ -6,7 +6,7 @@ use crate::checksum::ChecksumArgError;
 
 pub(super) struct ChecksumFlag;
 
-impl Flag for ChecksumFlag {
+impl FlagDefinition for ChecksumFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "checksum",
@@ -24,7 +24,7 @@ impl Flag for ChecksumFlag {
                   covers the whole file, even where -C appends to it, and what is written: with --compressed, the \
                   decoded body. Not with --extract.",
             example: "haul --checksum https://example.com/SHA256SUMS -O https://example.com/file.iso",
-            see_also: &["remote-name", "output"],
+            see_also: "remote-name output",
         }
     }
 

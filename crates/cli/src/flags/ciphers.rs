@@ -5,7 +5,7 @@ use crate::flag_value::split_names;
 
 pub(super) struct CiphersFlag;
 
-impl Flag for CiphersFlag {
+impl FlagDefinition for CiphersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ciphers",
@@ -17,7 +17,7 @@ impl Flag for CiphersFlag {
             doc: "Offers these TLS 1.2 cipher suites, by their OpenSSL names, separated by colons. Unknown names are \
                   skipped; if none is left, haul exits with 59.",
             example: "haul --ciphers ECDHE-RSA-AES128-GCM-SHA256 https://example.com/",
-            see_also: &["proxy-ciphers"],
+            see_also: "proxy-ciphers",
         }
     }
 

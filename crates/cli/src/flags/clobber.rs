@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ClobberFlag;
 
-impl Flag for ClobberFlag {
+impl FlagDefinition for ClobberFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "clobber",
@@ -18,7 +18,7 @@ impl Flag for ClobberFlag {
                   --no-clobber writes to the first of FILE.1 to FILE.100 that does not exist, and fails with 23 if \
                   all do.",
             example: "haul --no-clobber -O https://example.com/file.tar.gz",
-            see_also: &["skip-existing", "remote-header-name", "output"],
+            see_also: "skip-existing remote-header-name output",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CompressedFlag;
 
-impl Flag for CompressedFlag {
+impl FlagDefinition for CompressedFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "compressed",
@@ -16,7 +16,7 @@ impl Flag for CompressedFlag {
             doc: "Asks for gzip, deflate, br or zstd and delivers the decoded body. On by default only for stages \
                   with --extract; --no-compressed turns it off there.",
             example: "haul --compressed https://example.com/",
-            see_also: &["extract"],
+            see_also: "extract",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ConfigFlag;
 
-impl Flag for ConfigFlag {
+impl FlagDefinition for ConfigFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "config",
@@ -17,7 +17,7 @@ impl Flag for ConfigFlag {
                   that begin with # are comments; values with spaces need quotes. \"-\" is standard input. A file may \
                   name other files, up to five levels deep.",
             example: "haul -K urls.txt",
-            see_also: &["input-file", "disable"],
+            see_also: "input-file disable",
         }
     }
 

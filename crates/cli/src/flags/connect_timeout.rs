@@ -5,7 +5,7 @@ use haul::net::happy_eyeballs::ConnectOptions;
 
 pub(super) struct ConnectTimeoutFlag;
 
-impl Flag for ConnectTimeoutFlag {
+impl FlagDefinition for ConnectTimeoutFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "connect-timeout",
@@ -17,7 +17,7 @@ impl Flag for ConnectTimeoutFlag {
             doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. Default 30 for \
                   many URLs, 300 for one and in curl's place; 0 is 300, too. Exits with 28 when the time is up.",
             example: "haul --connect-timeout 2.5 https://example.com/",
-            see_also: &["max-time"],
+            see_also: "max-time",
         }
     }
 

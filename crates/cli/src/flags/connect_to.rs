@@ -6,7 +6,7 @@ use haul::request::ConnectToRule;
 
 pub(super) struct ConnectToFlag;
 
-impl Flag for ConnectToFlag {
+impl FlagDefinition for ConnectToFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "connect-to",
@@ -20,7 +20,7 @@ impl Flag for ConnectToFlag {
                   PORT2 keeps that of the request. IPv6 addresses stand in brackets. May be repeated; the first match \
                   is used.",
             example: "haul --connect-to example.com:443:staging.example.com:8443 https://example.com/",
-            see_also: &["resolve"],
+            see_also: "resolve",
         }
     }
 

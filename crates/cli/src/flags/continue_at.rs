@@ -5,7 +5,7 @@ use crate::plan;
 
 pub(super) struct ContinueAtFlag;
 
-impl Flag for ContinueAtFlag {
+impl FlagDefinition for ContinueAtFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "continue-at",
@@ -22,7 +22,7 @@ impl Flag for ContinueAtFlag {
                   temporary name are resumed without this option. With -T, sends the file from OFFSET on, with \
                   Content-Range; \"-\" then sends all of it.",
             example: "haul -C - -O https://example.com/file.tar.gz",
-            see_also: &["range", "remote-name", "skip-existing"],
+            see_also: "range remote-name skip-existing",
         }
     }
 

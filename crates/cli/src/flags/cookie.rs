@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct CookieFlag;
 
-impl Flag for CookieFlag {
+impl FlagDefinition for CookieFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "cookie",
@@ -20,7 +20,7 @@ impl Flag for CookieFlag {
                   that does not exist counts as empty, and \"\" just keeps the cookies that servers set. The file is \
                   never written: see --cookie-jar. May be repeated.",
             example: "haul -b 'session=42' https://example.com/",
-            see_also: &["cookie-jar", "junk-session-cookies", "header"],
+            see_also: "cookie-jar junk-session-cookies header",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CookieJarFlag;
 
-impl Flag for CookieJarFlag {
+impl FlagDefinition for CookieJarFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "cookie-jar",
@@ -18,7 +18,7 @@ impl Flag for CookieJarFlag {
                   --cookie too. Many processes may share one file: each writes its own changes. A later --then \
                   inherits it.",
             example: "haul -b jar -c jar https://example.com/",
-            see_also: &["cookie", "junk-session-cookies"],
+            see_also: "cookie junk-session-cookies",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CreateDirsFlag;
 
-impl Flag for CreateDirsFlag {
+impl FlagDefinition for CreateDirsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "create-dirs",
@@ -15,7 +15,7 @@ impl Flag for CreateDirsFlag {
             help: "Create missing directories for output files",
             doc: "Creates missing directories for the files that -o or --output-dir names.",
             example: "haul --create-dirs -o 'pages/#1/index.html' 'http://example.com/[1-3]'",
-            see_also: &["output", "output-dir", "mirror-paths"],
+            see_also: "output output-dir mirror-paths",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CreateFileModeFlag;
 
-impl Flag for CreateFileModeFlag {
+impl FlagDefinition for CreateFileModeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "create-file-mode",
@@ -17,7 +17,7 @@ impl Flag for CreateFileModeFlag {
                   that is replaced gets them too. Default 0666 minus the umask. In curl this option concerns other \
                   protocols only.",
             example: "haul --create-file-mode 0600 -o file https://example.com/file",
-            see_also: &["output", "create-dirs"],
+            see_also: "output create-dirs",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct CrlfileFlag;
 
-impl Flag for CrlfileFlag {
+impl FlagDefinition for CrlfileFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "crlfile",
@@ -15,7 +15,7 @@ impl Flag for CrlfileFlag {
             help: "Refuse certificates revoked in this list",
             doc: "Refuses certificates that a revocation list in FILE (PEM) names.",
             example: "haul --crlfile revoked.pem https://example.com/",
-            see_also: &["proxy-crlfile"],
+            see_also: "proxy-crlfile",
         }
     }
 

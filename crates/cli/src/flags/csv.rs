@@ -5,7 +5,7 @@ use crate::plan::RecordOutputFormat;
 
 pub(super) struct CsvFlag;
 
-impl Flag for CsvFlag {
+impl FlagDefinition for CsvFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "csv",
@@ -20,7 +20,7 @@ impl Flag for CsvFlag {
                   values is empty. A page whose columns have different numbers of values fails, because nobody knows \
                   which belong together. With --with-url the first column is \"url\".",
             example: "haul --csv --extract 'name=<h1>([^<]+)' --extract 'price=([0-9.]+) EUR' --input-file list.txt",
-            see_also: &["extract", "jsonl", "with-url"],
+            see_also: "extract jsonl with-url",
         }
     }
 

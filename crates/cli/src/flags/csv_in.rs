@@ -5,7 +5,7 @@ use crate::record_input::RecordInputFormat;
 
 pub(super) struct CsvInFlag;
 
-impl Flag for CsvInFlag {
+impl FlagDefinition for CsvInFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "csv-in",
@@ -21,7 +21,7 @@ impl Flag for CsvInFlag {
                   separate the fields. Credentials of the command line go only to origins that the command line \
                   names, and so do a query and content without a column. A wrong row is one failed request; the others go on.",
             example: "haul --csv-in --input-file users.csv 'https://api.example.com/users/{id}' --json '{\"name\": \"{name}\"}'",
-            see_also: &["input-file", "tsv-in", "jsonl-in"],
+            see_also: "input-file tsv-in jsonl-in",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::flag_value::split_names;
 
 pub(super) struct CurvesFlag;
 
-impl Flag for CurvesFlag {
+impl FlagDefinition for CurvesFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "curves",
@@ -17,7 +17,7 @@ impl Flag for CurvesFlag {
             doc: "Offers these key exchange groups, separated by colons, preferred first: X25519, P-256 (prime256v1), \
                   P-384 (secp384r1), X25519MLKEM768.",
             example: "haul --curves X25519:P-256 https://example.com/",
-            see_also: &["ciphers"],
+            see_also: "ciphers",
         }
     }
 

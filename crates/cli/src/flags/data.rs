@@ -5,7 +5,7 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataFlag;
 
-impl Flag for DataFlag {
+impl FlagDefinition for DataFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "data",
@@ -18,7 +18,7 @@ impl Flag for DataFlag {
                   input, dropping CR, LF and NUL bytes. Repeated data is joined with \"&\". A POST is not retried \
                   after a failure if the server may have seen it.",
             example: "haul -d name=value -d @more https://example.com/form",
-            see_also: &["data-binary", "data-raw", "json"],
+            see_also: "data-binary data-raw json",
         }
     }
 

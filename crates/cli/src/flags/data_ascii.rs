@@ -5,7 +5,7 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataAsciiFlag;
 
-impl Flag for DataAsciiFlag {
+impl FlagDefinition for DataAsciiFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "data-ascii",
@@ -16,7 +16,7 @@ impl Flag for DataAsciiFlag {
             help: "Send data in a POST",
             doc: "The same as --data; its oldest name.",
             example: "haul --data-ascii name=value https://example.com/form",
-            see_also: &["data"],
+            see_also: "data",
         }
     }
 

@@ -6,7 +6,7 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataBinaryFlag;
 
-impl Flag for DataBinaryFlag {
+impl FlagDefinition for DataBinaryFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "data-binary",
@@ -17,7 +17,7 @@ impl Flag for DataBinaryFlag {
             help: "Send data in a POST, files byte for byte",
             doc: "Like --data, but \"@file\" is sent byte for byte.",
             example: "haul --data-binary @picture.png -H 'Content-Type: image/png' https://example.com/upload",
-            see_also: &["data"],
+            see_also: "data",
         }
     }
 

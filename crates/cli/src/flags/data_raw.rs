@@ -5,7 +5,7 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct DataRawFlag;
 
-impl Flag for DataRawFlag {
+impl FlagDefinition for DataRawFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "data-raw",
@@ -16,7 +16,7 @@ impl Flag for DataRawFlag {
             help: "Send data in a POST, \"@\" is not special",
             doc: "Like --data, but a leading \"@\" is part of the data.",
             example: "haul --data-raw @home https://example.com/form",
-            see_also: &["data"],
+            see_also: "data",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::parsed_args::ParsedDataOption;
 
 pub(super) struct DataUrlencodeFlag;
 
-impl Flag for DataUrlencodeFlag {
+impl FlagDefinition for DataUrlencodeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "data-urlencode",
@@ -17,7 +17,7 @@ impl Flag for DataUrlencodeFlag {
             doc: "Like --data, but encodes the content as forms are: \"content\", \"=content\", \"name=content\", \
                   \"@file\" or \"name@file\". The name is sent as given; a space becomes \"+\".",
             example: "haul --data-urlencode 'q=a b&c' https://example.com/search",
-            see_also: &["data", "url-query", "get"],
+            see_also: "data url-query get",
         }
     }
 

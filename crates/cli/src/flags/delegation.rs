@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct DelegationFlag;
 
-impl Flag for DelegationFlag {
+impl FlagDefinition for DelegationFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "delegation",
@@ -19,7 +19,7 @@ impl Flag for DelegationFlag {
                   act as the user elsewhere: \"none\" (the default), \"policy\" (only if the Kerberos realm marks the \
                   server as trusted for it), or \"always\".",
             example: "haul --negotiate --delegation policy https://intranet.example/",
-            see_also: &["negotiate", "proxy-negotiate"],
+            see_also: "negotiate proxy-negotiate",
         }
     }
 

@@ -7,7 +7,7 @@ const MAX: u64 = 100;
 
 pub(super) struct DepthFlag;
 
-impl Flag for DepthFlag {
+impl FlagDefinition for DepthFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "depth",
@@ -21,7 +21,7 @@ impl Flag for DepthFlag {
                   absolute and without fragments. Each is printed once, and each URL is fetched once. Belongs to the \
                   last stage, which needs an --extract, --select or --select-json and has no body.",
             example: "haul --select 'a.next@href' --depth 10 https://example.com/list",
-            see_also: &["then", "select", "extract"],
+            see_also: "then select extract",
         }
     }
 

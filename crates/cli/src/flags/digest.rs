@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct DigestFlag;
 
-impl Flag for DigestFlag {
+impl FlagDefinition for DigestFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "digest",
@@ -18,7 +18,7 @@ impl Flag for DigestFlag {
                   auth-int), so that the password itself is not sent. Costs an extra request, whose reply is the \
                   challenge.",
             example: "haul --digest -u me:secret https://example.com/",
-            see_also: &["user", "anyauth", "proxy-digest"],
+            see_also: "user anyauth proxy-digest",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct DisableFlag;
 
-impl Flag for DisableFlag {
+impl FlagDefinition for DisableFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "disable",
@@ -17,7 +17,7 @@ impl Flag for DisableFlag {
             doc: "As the first option, in curl's place: does not read .curlrc. haul itself reads no default config \
                   file, so there is nothing to disable.",
             example: "haul -q https://example.com/",
-            see_also: &["config"],
+            see_also: "config",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct DisallowUsernameInUrlFlag;
 
-impl Flag for DisallowUsernameInUrlFlag {
+impl FlagDefinition for DisallowUsernameInUrlFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "disallow-username-in-url",
@@ -15,7 +15,7 @@ impl Flag for DisallowUsernameInUrlFlag {
             help: "Refuse URLs with a user name",
             doc: "Fails with 67 if a URL, or one that a redirect leads to, contains a user name.",
             example: "haul --disallow-username-in-url https://example.com/",
-            see_also: &["user"],
+            see_also: "user",
         }
     }
 

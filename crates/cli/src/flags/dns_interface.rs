@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct DnsInterfaceFlag;
 
-impl Flag for DnsInterfaceFlag {
+impl FlagDefinition for DnsInterfaceFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "dns-interface",
@@ -15,7 +15,7 @@ impl Flag for DnsInterfaceFlag {
             help: "Send DNS queries by this interface",
             doc: "Sends queries to name servers by this network interface. Lookups then ask the servers of /etc/resolv.conf or --dns-servers, not the system's resolver.",
             example: "haul --dns-interface lo http://localhost/",
-            see_also: &["dns-servers", "interface"],
+            see_also: "dns-servers interface",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct DnsIpv4AddrFlag;
 
-impl Flag for DnsIpv4AddrFlag {
+impl FlagDefinition for DnsIpv4AddrFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "dns-ipv4-addr",
@@ -15,7 +15,7 @@ impl Flag for DnsIpv4AddrFlag {
             help: "Send DNS queries from this IPv4 address",
             doc: "Sends queries to name servers over IPv4 from this address. Lookups then ask the servers of /etc/resolv.conf or --dns-servers, not the system's resolver.",
             example: "haul --dns-ipv4-addr 127.0.0.1 http://localhost/",
-            see_also: &["dns-servers", "interface"],
+            see_also: "dns-servers interface",
         }
     }
 

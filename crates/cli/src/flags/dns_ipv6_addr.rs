@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct DnsIpv6AddrFlag;
 
-impl Flag for DnsIpv6AddrFlag {
+impl FlagDefinition for DnsIpv6AddrFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "dns-ipv6-addr",
@@ -15,7 +15,7 @@ impl Flag for DnsIpv6AddrFlag {
             help: "Send DNS queries from this IPv6 address",
             doc: "Sends queries to name servers over IPv6 from this address. Lookups then ask the servers of /etc/resolv.conf or --dns-servers, not the system's resolver.",
             example: "haul --dns-ipv6-addr ::1 http://localhost/",
-            see_also: &["dns-servers", "interface"],
+            see_also: "dns-servers interface",
         }
     }
 

@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct DnsServersFlag;
 
-impl Flag for DnsServersFlag {
+impl FlagDefinition for DnsServersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "dns-servers",
@@ -17,7 +17,7 @@ impl Flag for DnsServersFlag {
             help: "Ask these name servers",
             doc: "Asks these name servers instead of the system's resolver: addresses between commas, each with a port or without (53). \"[ADDRESS]:PORT\" is IPv6 with a port. /etc/hosts and --resolve still come first.",
             example: "haul --dns-servers 127.0.0.1:5353,192.0.2.53 http://localhost/",
-            see_also: &["dns-interface", "resolve"],
+            see_also: "dns-interface resolve",
         }
     }
 

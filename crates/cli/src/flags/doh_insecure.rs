@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct DohInsecureFlag;
 
-impl Flag for DohInsecureFlag {
+impl FlagDefinition for DohInsecureFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "doh-insecure",
@@ -15,7 +15,7 @@ impl Flag for DohInsecureFlag {
             help: "Accept any certificate of the --doh-url server",
             doc: "Like --insecure, for the server of --doh-url: whoever controls the network can read and change the answers.",
             example: "haul --doh-insecure --doh-url https://dns.example/dns-query https://example.com/",
-            see_also: &["doh-url", "insecure"],
+            see_also: "doh-url insecure",
         }
     }
 

@@ -7,7 +7,7 @@ use super::prelude::*;
 
 pub(super) struct DohUrlFlag;
 
-impl Flag for DohUrlFlag {
+impl FlagDefinition for DohUrlFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "doh-url",
@@ -18,7 +18,7 @@ impl Flag for DohUrlFlag {
             help: "Look up names by this HTTPS server",
             doc: "Looks up names by DNS over HTTPS (RFC 8484), with POST requests to this https URL. If the server does not answer, lookups fail: no other server is asked. Its certificate is checked as that of other servers, but without --insecure, --pinnedpubkey and --cert. The system's resolver looks up the host of the URL itself; /etc/hosts and --resolve still come first. An empty text restores the default.",
             example: "haul --doh-url https://dns.example/dns-query https://example.com/",
-            see_also: &["doh-insecure", "dns-servers", "resolve"],
+            see_also: "doh-insecure dns-servers resolve",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct DumpHeaderFlag;
 
-impl Flag for DumpHeaderFlag {
+impl FlagDefinition for DumpHeaderFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "dump-header",
@@ -16,7 +16,7 @@ impl Flag for DumpHeaderFlag {
             doc: "Writes the status line and header fields of each reply to FILE as they arrive. \"-\" is standard \
                   output; with many URLs each head then stands before its body.",
             example: "haul -D headers.txt -o body https://example.com/",
-            see_also: &["include"],
+            see_also: "include",
         }
     }
 

@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct EchFlag;
 
-impl Flag for EchFlag {
+impl FlagDefinition for EchFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ech",
@@ -23,7 +23,7 @@ impl Flag for EchFlag {
                   this key ends the run with exit code 101; if it sends other keys, haul tries them once. Connections that \
                   send any of this need TLS 1.3.",
             example: "haul --ech true --doh-url https://dns.example/dns-query https://example.com/",
-            see_also: &["doh-url", "dns-servers", "tls-max"],
+            see_also: "doh-url dns-servers tls-max",
         }
     }
 

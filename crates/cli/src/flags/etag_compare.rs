@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct EtagCompareFlag;
 
-impl Flag for EtagCompareFlag {
+impl FlagDefinition for EtagCompareFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "etag-compare",
@@ -17,7 +17,7 @@ impl Flag for EtagCompareFlag {
             doc: "Sends the entity tag stored in FILE as If-None-Match; the server answers 304 without a body if the \
                   content is unchanged. A missing file counts as an empty tag. For one URL only.",
             example: "haul --etag-compare tag --etag-save tag -o page https://example.com/",
-            see_also: &["etag-save", "time-cond"],
+            see_also: "etag-save time-cond",
         }
     }
 

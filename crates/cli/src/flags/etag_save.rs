@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct EtagSaveFlag;
 
-impl Flag for EtagSaveFlag {
+impl FlagDefinition for EtagSaveFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "etag-save",
@@ -16,7 +16,7 @@ impl Flag for EtagSaveFlag {
             doc: "Writes the ETag of the reply to FILE, for --etag-compare in a later run; \"-\" is standard output. \
                   For one URL only.",
             example: "haul --etag-save tag -o page https://example.com/",
-            see_also: &["etag-compare"],
+            see_also: "etag-compare",
         }
     }
 

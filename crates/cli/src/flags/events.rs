@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct EventsFlag;
 
-impl Flag for EventsFlag {
+impl FlagDefinition for EventsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "events",
@@ -19,7 +19,7 @@ impl Flag for EventsFlag {
                   the lines. If the reader of a pipe leaves, the events end, and the run goes on. With or without this \
                   option, SIGUSR1 (also Ctrl-T on macOS and BSD) prints the progress of a run of many URLs on stderr.",
             example: "haul --events events.jsonl --input-file list.txt",
-            see_also: &["jsonl", "stats", "write-out"],
+            see_also: "jsonl stats write-out",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Expect100TimeoutFlag;
 
-impl Flag for Expect100TimeoutFlag {
+impl FlagDefinition for Expect100TimeoutFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "expect100-timeout",
@@ -17,7 +17,7 @@ impl Flag for Expect100TimeoutFlag {
                   this time has passed (RFC 9110 section 10.1.1). In decimal seconds, default 1. \"-H Expect:\" turns \
                   the announcement off.",
             example: "haul --expect100-timeout 2.5 -T big.iso https://example.com/inbox/",
-            see_also: &["upload-file", "connect-timeout"],
+            see_also: "upload-file connect-timeout",
         }
     }
 

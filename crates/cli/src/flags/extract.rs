@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ExtractFlag;
 
-impl Flag for ExtractFlag {
+impl FlagDefinition for ExtractFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "extract",
@@ -21,7 +21,7 @@ impl Flag for ExtractFlag {
                   Beside --select or --select-json in a stage, each selected value is searched, not the body. With \
                   --jsonl or --csv, NAME=REGEX gives the values a name; write (?:NAME)= to search for NAME= itself.",
             example: "haul --extract 'href=\"([^\"]+)\"' https://example.com/",
-            see_also: &["select", "select-json", "csv", "extract-bytes", "jsonl", "then", "unique", "sort", "with-url"],
+            see_also: "select select-json csv extract-bytes jsonl then unique sort with-url",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ExtractBytesFlag;
 
-impl Flag for ExtractBytesFlag {
+impl FlagDefinition for ExtractBytesFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "extract-bytes",
@@ -16,7 +16,7 @@ impl Flag for ExtractBytesFlag {
             doc: "Lets the --extract of its stage search the bytes of bodies as they are and print them unchanged, \
                   whatever the charset. Without it, bodies are decoded to UTF-8 first.",
             example: "haul --extract '(?-u)\\x89PNG' --extract-bytes https://example.com/logo.png",
-            see_also: &["extract"],
+            see_also: "extract",
         }
     }
 

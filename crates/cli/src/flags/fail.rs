@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct FailFlag;
 
-impl Flag for FailFlag {
+impl FlagDefinition for FailFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "fail",
@@ -16,7 +16,7 @@ impl Flag for FailFlag {
             doc: "For a status of 400 or above, prints one line on stderr instead of the body and exits with 22. This \
                   is the default; --no-fail delivers such bodies and exits with 0.",
             example: "haul --no-fail https://example.com/missing",
-            see_also: &["retry"],
+            see_also: "retry",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct FailEarlyFlag;
 
-impl Flag for FailEarlyFlag {
+impl FlagDefinition for FailEarlyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "fail-early",
@@ -16,7 +16,7 @@ impl Flag for FailEarlyFlag {
             doc: "Ends the run at the first transfer that fails, after its retries, instead of going on with the \
                   others.",
             example: "haul --fail-early https://example.com/a https://example.com/b",
-            see_also: &["fail", "retry"],
+            see_also: "fail retry",
         }
     }
 

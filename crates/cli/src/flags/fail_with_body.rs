@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct FailWithBodyFlag;
 
-impl Flag for FailWithBodyFlag {
+impl FlagDefinition for FailWithBodyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "fail-with-body",
@@ -16,7 +16,7 @@ impl Flag for FailWithBodyFlag {
             help: "Fail on HTTP errors but keep the body",
             doc: "Like --fail, but the body is still delivered. The exit code is 22.",
             example: "haul --fail-with-body https://example.com/missing",
-            see_also: &["fail"],
+            see_also: "fail",
         }
     }
 

@@ -5,8 +5,8 @@ use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;
 use crate::usage_error::UsageErrorReason;
 
-/// An option of the command line.
-pub trait Flag: Sync {
+/// The definition of an option of the command line.
+pub(super) trait FlagDefinition {
     /// Returns the names and the documentation of the flag. They are returned by value, because the
     /// loader would relocate a constant at each start.
     fn spec(&self) -> FlagSpec;
@@ -40,8 +40,8 @@ pub struct FlagSpec {
     pub doc: &'static str,
     /// A command line that uses the flag.
     pub example: &'static str,
-    /// The long names of related flags.
-    pub see_also: &'static [&'static str],
+    /// The long names of related flags, separated by blanks. A list of texts would be relocated.
+    pub see_also: &'static str,
 }
 
 /// The syntax of a flag's value: none, required or optional.

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct FollowFlag;
 
-impl Flag for FollowFlag {
+impl FlagDefinition for FollowFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "follow",
@@ -16,7 +16,7 @@ impl Flag for FollowFlag {
             help: "Follow redirects, changing the method if told to",
             doc: "Follows redirects; a method given by --request is kept only where the status calls for it.",
             example: "haul --follow -X POST -d x https://example.com/",
-            see_also: &["location", "request"],
+            see_also: "location request",
         }
     }
 

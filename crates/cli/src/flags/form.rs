@@ -5,7 +5,7 @@ use crate::form;
 
 pub(super) struct FormFlag;
 
-impl Flag for FormFlag {
+impl FlagDefinition for FormFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "form",
@@ -21,7 +21,7 @@ impl Flag for FormFlag {
                   quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. Files are \
                   streamed, so they may be of any size; those that are encoded are held in memory.",
             example: "haul -F name=me -F 'photo=@me.jpg;type=image/jpeg' https://example.com/form",
-            see_also: &["form-string", "form-escape", "data"],
+            see_also: "form-string form-escape data",
         }
     }
 

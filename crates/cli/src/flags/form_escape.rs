@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct FormEscapeFlag;
 
-impl Flag for FormEscapeFlag {
+impl FlagDefinition for FormEscapeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "form-escape",
@@ -16,7 +16,7 @@ impl Flag for FormEscapeFlag {
             doc: "Sends a double quote in the name of a field or file as a backslash and the quote. By default it is \
                   sent as \"%22\", as browsers do.",
             example: "haul --form-escape -F 'a=@b' https://example.com/form",
-            see_also: &["form"],
+            see_also: "form",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::form::{self, ParsedFormOption, ParsedFormPart};
 
 pub(super) struct FormStringFlag;
 
-impl Flag for FormStringFlag {
+impl FlagDefinition for FormStringFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "form-string",
@@ -16,7 +16,7 @@ impl Flag for FormStringFlag {
             help: "Send a form field literally",
             doc: "Like --form, but \"@\", \"<\" and \";\" have no special meaning.",
             example: "haul --form-string 'text=@home; now' https://example.com/form",
-            see_also: &["form"],
+            see_also: "form",
         }
     }
 

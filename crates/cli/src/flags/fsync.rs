@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct FsyncFlag;
 
-impl Flag for FsyncFlag {
+impl FlagDefinition for FsyncFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "fsync",
@@ -17,7 +17,7 @@ impl Flag for FsyncFlag {
                   survives a power failure. Off by default: it is not needed to survive a killed process, and it can \
                   take longer than the transfer.",
             example: "haul --fsync -o file https://example.com/file",
-            see_also: &["output", "create-file-mode"],
+            see_also: "output create-file-mode",
         }
     }
 

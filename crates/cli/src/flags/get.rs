@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct GetFlag;
 
-impl Flag for GetFlag {
+impl FlagDefinition for GetFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "get",
@@ -16,7 +16,7 @@ impl Flag for GetFlag {
             doc: "Appends the data of --data and its variants to the query of each URL and sends a GET, or a HEAD \
                   with -I. Bytes that are not allowed in a URL are percent-encoded.",
             example: "haul -G -d q=haul https://example.com/search",
-            see_also: &["data", "data-urlencode", "url-query"],
+            see_also: "data data-urlencode url-query",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct GloboffFlag;
 
-impl Flag for GloboffFlag {
+impl FlagDefinition for GloboffFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "globoff",
@@ -16,7 +16,7 @@ impl Flag for GloboffFlag {
             doc: "Takes brackets and braces in URLs literally. Without it [1-3], [a-z:2] and {a,b} stand for several \
                   URLs.",
             example: "haul -g 'https://example.com/?list[0]=x'",
-            see_also: &["url"],
+            see_also: "url",
         }
     }
 

@@ -10,7 +10,7 @@ const MAX: u64 = 86_400_000;
 
 pub(super) struct HappyEyeballsTimeoutMsFlag;
 
-impl Flag for HappyEyeballsTimeoutMsFlag {
+impl FlagDefinition for HappyEyeballsTimeoutMsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "happy-eyeballs-timeout-ms",
@@ -22,7 +22,7 @@ impl Flag for HappyEyeballsTimeoutMsFlag {
             doc: "How long only IPv6 addresses are tried before IPv4 ones are tried as well (RFC 8305). Default 200 \
                   milliseconds, which 0 means too.",
             example: "haul --happy-eyeballs-timeout-ms 300 https://example.com/",
-            see_also: &["ipv4", "ipv6", "connect-timeout"],
+            see_also: "ipv4 ipv6 connect-timeout",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct HaproxyClientipFlag;
 
-impl Flag for HaproxyClientipFlag {
+impl FlagDefinition for HaproxyClientipFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "haproxy-clientip",
@@ -15,7 +15,7 @@ impl Flag for HaproxyClientipFlag {
             help: "Send a PROXY line with this address",
             doc: "Like --haproxy-protocol, with this address as both source and destination, as curl does.",
             example: "haul --haproxy-clientip 192.0.2.1 http://localhost/",
-            see_also: &["haproxy-protocol"],
+            see_also: "haproxy-protocol",
         }
     }
 

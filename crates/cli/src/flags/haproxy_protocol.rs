@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct HaproxyProtocolFlag;
 
-impl Flag for HaproxyProtocolFlag {
+impl FlagDefinition for HaproxyProtocolFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "haproxy-protocol",
@@ -16,7 +16,7 @@ impl Flag for HaproxyProtocolFlag {
             doc: "Sends a line of HAProxy's PROXY protocol, version 1, with this client's address and port, before \
                   anything else on a connection.",
             example: "haul --haproxy-protocol http://localhost/",
-            see_also: &["haproxy-clientip"],
+            see_also: "haproxy-clientip",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct HeadFlag;
 
-impl Flag for HeadFlag {
+impl FlagDefinition for HeadFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "head",
@@ -15,7 +15,7 @@ impl Flag for HeadFlag {
             help: "Fetch headers only",
             doc: "Sends a HEAD request and prints the status line and header fields.",
             example: "haul -I https://example.com/",
-            see_also: &["include", "request"],
+            see_also: "include request",
         }
     }
 

@@ -6,7 +6,7 @@ use crate::parsed_args::{ParsedHeaderOption, TextOrFile};
 
 pub(super) struct HeaderFlag;
 
-impl Flag for HeaderFlag {
+impl FlagDefinition for HeaderFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "header",
@@ -22,7 +22,7 @@ impl Flag for HeaderFlag {
                   curl's place only Authorization and Cookie stay. Values of fields whose names look secret are blanked \
                   in the process list.",
             example: "haul -H 'Accept: text/html' -H 'User-Agent:' https://example.com/",
-            see_also: &["user-agent", "referer", "cookie"],
+            see_also: "user-agent referer cookie",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::parsed_args::InfoOption;
 
 pub(super) struct HelpFlag;
 
-impl Flag for HelpFlag {
+impl FlagDefinition for HelpFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "help",
@@ -17,7 +17,7 @@ impl Flag for HelpFlag {
             doc: "Shows the most used options, those of a category, \"all\" options, the list of categories \
                   (\"category\"), or everything about one option.",
             example: "haul --help parallel",
-            see_also: &["version"],
+            see_also: "version",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::StateFileArg;
 
 pub(super) struct HstsFlag;
 
-impl Flag for HstsFlag {
+impl FlagDefinition for HstsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "hsts",
@@ -18,7 +18,7 @@ impl Flag for HstsFlag {
                   that share FILE. It is read at the start and written at the end, and need not exist; \"\" keeps the \
                   entries in memory for this run. By default nothing is remembered.",
             example: "haul --hsts known https://example.com/",
-            see_also: &["proto", "alt-svc"],
+            see_also: "proto alt-svc",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Http09Flag;
 
-impl Flag for Http09Flag {
+impl FlagDefinition for Http09Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http0.9",
@@ -16,7 +16,7 @@ impl Flag for Http09Flag {
             doc: "Accepts a reply that does not begin like HTTP as an HTTP/0.9 body. Otherwise it is a failure (1), \
                   since a server of any other protocol would seem to answer.",
             example: "haul --http0.9 http://example.com/",
-            see_also: &["http1.0"],
+            see_also: "http1.0",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::HttpVersion;
 
 pub(super) struct Http10Flag;
 
-impl Flag for Http10Flag {
+impl FlagDefinition for Http10Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http1.0",
@@ -16,7 +16,7 @@ impl Flag for Http10Flag {
             help: "Use HTTP/1.0",
             doc: "Sends HTTP/1.0 requests. A body of unknown length cannot be sent.",
             example: "haul -0 http://example.com/",
-            see_also: &["http1.1"],
+            see_also: "http1.1",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::HttpVersion;
 
 pub(super) struct Http11Flag;
 
-impl Flag for Http11Flag {
+impl FlagDefinition for Http11Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http1.1",
@@ -16,7 +16,7 @@ impl Flag for Http11Flag {
             help: "Use HTTP/1.1 only",
             doc: "Uses HTTP/1.1 and does not offer anything newer.",
             example: "haul --http1.1 https://example.com/",
-            see_also: &["pipeline"],
+            see_also: "pipeline",
         }
     }
 

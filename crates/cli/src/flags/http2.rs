@@ -5,7 +5,7 @@ use crate::plan::HttpVersion;
 
 pub(super) struct Http2Flag;
 
-impl Flag for Http2Flag {
+impl FlagDefinition for Http2Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http2",
@@ -18,7 +18,7 @@ impl Flag for Http2Flag {
                   it means HTTP/1.1: see --http2-prior-knowledge. \
                   Turns off HTTP/3.",
             example: "haul --http2 https://example.com/",
-            see_also: &["http1.1", "http2-prior-knowledge", "http3"],
+            see_also: "http1.1 http2-prior-knowledge http3",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::HttpVersion;
 
 pub(super) struct Http2PriorKnowledgeFlag;
 
-impl Flag for Http2PriorKnowledgeFlag {
+impl FlagDefinition for Http2PriorKnowledgeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http2-prior-knowledge",
@@ -17,7 +17,7 @@ impl Flag for Http2PriorKnowledgeFlag {
             doc: "Speaks HTTP/2 at once, also over plain HTTP, without negotiating it. Fails if the server does not \
                   speak it.",
             example: "haul --http2-prior-knowledge http://example.com/",
-            see_also: &["http2"],
+            see_also: "http2",
         }
     }
 

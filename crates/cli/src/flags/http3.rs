@@ -5,7 +5,7 @@ use crate::plan::HttpVersion;
 
 pub(super) struct Http3Flag;
 
-impl Flag for Http3Flag {
+impl FlagDefinition for Http3Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http3",
@@ -19,7 +19,7 @@ impl Flag for Http3Flag {
                   option, HTTP/3 is used once an Alt-Svc field or an HTTPS record of the name servers offers it; \
                   --http2 and --http1.1 turn it off. Through a proxy, TCP is used.",
             example: "haul --http3 https://example.com/",
-            see_also: &["http3-only", "http2", "alt-svc"],
+            see_also: "http3-only http2 alt-svc",
         }
     }
 

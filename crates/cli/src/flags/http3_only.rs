@@ -5,7 +5,7 @@ use crate::plan::HttpVersion;
 
 pub(super) struct Http3OnlyFlag;
 
-impl Flag for Http3OnlyFlag {
+impl FlagDefinition for Http3OnlyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "http3-only",
@@ -17,7 +17,7 @@ impl Flag for Http3OnlyFlag {
             doc: "Connects by QUIC only. Fails if the server does not answer or does not speak HTTP/3, for an http \
                   URL, and with a proxy, since no proxy forwards UDP.",
             example: "haul --http3-only https://example.com/",
-            see_also: &["http3"],
+            see_also: "http3",
         }
     }
 

@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct HttpsigAlgoFlag;
 
-impl Flag for HttpsigAlgoFlag {
+impl FlagDefinition for HttpsigAlgoFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "httpsig-algo",
@@ -20,7 +20,7 @@ impl Flag for HttpsigAlgoFlag {
                   the query are signed unless --httpsig-headers names other parts. Requests to another origin than \
                   that of the URL are not signed, unless --location-trusted is given.",
             example: "haul --httpsig-algo hmac-sha256 --httpsig-key @key.hex --httpsig-keyid me https://example.com/",
-            see_also: &["httpsig-key", "httpsig-keyid", "httpsig-headers"],
+            see_also: "httpsig-key httpsig-keyid httpsig-headers",
         }
     }
 

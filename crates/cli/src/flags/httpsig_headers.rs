@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct HttpsigHeadersFlag;
 
-impl Flag for HttpsigHeadersFlag {
+impl FlagDefinition for HttpsigHeadersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "httpsig-headers",
@@ -17,7 +17,7 @@ impl Flag for HttpsigHeadersFlag {
                   \"authority\", \"path\", \"query\", and names of header fields with a colon at the end. Fields \
                   are those of -H; those that haul adds are not signed.",
             example: "haul --httpsig-headers 'method path content-type:' -H 'Content-Type: text/plain' --httpsig-key @key.hex --httpsig-keyid me https://example.com/",
-            see_also: &["httpsig-key", "header"],
+            see_also: "httpsig-key header",
         }
     }
 

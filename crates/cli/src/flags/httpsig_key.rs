@@ -7,7 +7,7 @@ use super::prelude::*;
 
 pub(super) struct HttpsigKeyFlag;
 
-impl Flag for HttpsigKeyFlag {
+impl FlagDefinition for HttpsigKeyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "httpsig-key",
@@ -20,7 +20,7 @@ impl Flag for HttpsigKeyFlag {
                   number for hmac-sha256. \"@file\" reads it from a file, where other users do not see it. The key \
                   is blanked in the process list.",
             example: "haul --httpsig-key @key.hex --httpsig-keyid me https://example.com/",
-            see_also: &["httpsig-keyid", "httpsig-algo", "httpsig-headers"],
+            see_also: "httpsig-keyid httpsig-algo httpsig-headers",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct HttpsigKeyidFlag;
 
-impl Flag for HttpsigKeyidFlag {
+impl FlagDefinition for HttpsigKeyidFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "httpsig-keyid",
@@ -15,7 +15,7 @@ impl Flag for HttpsigKeyidFlag {
             help: "The name of the key that signs requests",
             doc: "Names the key of --httpsig-key, so that the server finds the one to verify the signature with.",
             example: "haul --httpsig-key @key.hex --httpsig-keyid me https://example.com/",
-            see_also: &["httpsig-key"],
+            see_also: "httpsig-key",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct IgnoreContentLengthFlag;
 
-impl Flag for IgnoreContentLengthFlag {
+impl FlagDefinition for IgnoreContentLengthFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ignore-content-length",
@@ -17,7 +17,7 @@ impl Flag for IgnoreContentLengthFlag {
             doc: "Ignores the announced length: the body is whatever arrives until the server closes the connection. \
                   A truncated body then looks complete.",
             example: "haul --ignore-content-length http://example.com/",
-            see_also: &["raw"],
+            see_also: "raw",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct IncludeFlag;
 
-impl Flag for IncludeFlag {
+impl FlagDefinition for IncludeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "include",
@@ -15,7 +15,7 @@ impl Flag for IncludeFlag {
             help: "Print reply headers before the body",
             doc: "Prints the status line and header fields of each reply, then the body.",
             example: "haul -i https://example.com/",
-            see_also: &["head", "dump-header"],
+            see_also: "head dump-header",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct InputFileFlag;
 
-impl Flag for InputFileFlag {
+impl FlagDefinition for InputFileFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "input-file",
@@ -16,7 +16,7 @@ impl Flag for InputFileFlag {
             doc: "Reads URLs from FILE, or from standard input for \"-\", and starts with the first line. Memory does \
                   not grow with the length of the list. Empty lines and lines that begin with # are skipped.",
             example: "haul --input-file list.txt",
-            see_also: &["config", "url", "parallel-max"],
+            see_also: "config url parallel-max",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct InsecureFlag;
 
-impl Flag for InsecureFlag {
+impl FlagDefinition for InsecureFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "insecure",
@@ -16,7 +16,7 @@ impl Flag for InsecureFlag {
             doc: "Accepts any certificate: whoever controls the network can read and change everything. A later \
                   --then inherits it.",
             example: "haul -k https://localhost/",
-            see_also: &["cacert"],
+            see_also: "cacert",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct InterfaceFlag;
 
-impl Flag for InterfaceFlag {
+impl FlagDefinition for InterfaceFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "interface",
@@ -16,7 +16,7 @@ impl Flag for InterfaceFlag {
             doc: "Connects from this device, address or host name. \"if!NAME\" is a device, \"host!NAME\" an address \
                   or host name, \"ifhost!DEVICE!HOST\" both. Using a device may need privileges.",
             example: "haul --interface 127.0.0.1 http://localhost/",
-            see_also: &["local-port"],
+            see_also: "local-port",
         }
     }
 

@@ -40,7 +40,7 @@ const NAMES: [(&str, u8); 31] = [
 
 pub(super) struct IpTosFlag;
 
-impl Flag for IpTosFlag {
+impl FlagDefinition for IpTosFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ip-tos",
@@ -54,7 +54,7 @@ impl Flag for IpTosFlag {
                   MINCOST, RELIABILITY, THROUGHPUT. The default is the system's. If the system does not allow it, \
                   packets go unmarked.",
             example: "haul --ip-tos CS5 https://example.com/",
-            see_also: &["vlan-priority", "interface"],
+            see_also: "vlan-priority interface",
         }
     }
 

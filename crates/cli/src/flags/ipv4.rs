@@ -5,7 +5,7 @@ use haul::net::dns::AddressFamily;
 
 pub(super) struct Ipv4Flag;
 
-impl Flag for Ipv4Flag {
+impl FlagDefinition for Ipv4Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ipv4",
@@ -16,7 +16,7 @@ impl Flag for Ipv4Flag {
             help: "Use IPv4 addresses only",
             doc: "Resolves names to IPv4 addresses only.",
             example: "haul -4 https://example.com/",
-            see_also: &["ipv6"],
+            see_also: "ipv6",
         }
     }
 

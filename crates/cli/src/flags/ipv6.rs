@@ -5,7 +5,7 @@ use haul::net::dns::AddressFamily;
 
 pub(super) struct Ipv6Flag;
 
-impl Flag for Ipv6Flag {
+impl FlagDefinition for Ipv6Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "ipv6",
@@ -16,7 +16,7 @@ impl Flag for Ipv6Flag {
             help: "Use IPv6 addresses only",
             doc: "Resolves names to IPv6 addresses only.",
             example: "haul -6 https://example.com/",
-            see_also: &["ipv4"],
+            see_also: "ipv4",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::JobArgs;
 
 pub(super) struct JobFlag;
 
-impl Flag for JobFlag {
+impl FlagDefinition for JobFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "job",
@@ -21,7 +21,7 @@ impl Flag for JobFlag {
                   pipe is copied into FILE. \"haul job status FILE\" shows the state, \"haul job list --failed FILE\" \
                   the failed URLs, and \"haul job retry FILE\" sets them back (docs/jobs.md).",
             example: "haul --job pages.job --jsonl --input-file list.txt -o pages.jsonl",
-            see_also: &["input-file", "jsonl", "skip-existing", "retry"],
+            see_also: "input-file jsonl skip-existing retry",
         }
     }
 

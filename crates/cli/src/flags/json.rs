@@ -5,7 +5,7 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct JsonFlag;
 
-impl Flag for JsonFlag {
+impl FlagDefinition for JsonFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "json",
@@ -17,7 +17,7 @@ impl Flag for JsonFlag {
             doc: "Like --data-binary, with Content-Type and Accept set to application/json unless -H says otherwise. \
                   Repeated data is joined without \"&\".",
             example: "haul --json '{\"a\":1}' https://example.com/api",
-            see_also: &["data", "header"],
+            see_also: "data header",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::RecordOutputFormat;
 
 pub(super) struct JsonlFlag;
 
-impl Flag for JsonlFlag {
+impl FlagDefinition for JsonlFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "jsonl",
@@ -22,7 +22,7 @@ impl Flag for JsonlFlag {
                   --max-memory fails. \"=no-body\" leaves bodies out. With --then, the lines are those of the last \
                   stage. docs/records.schema.json describes the lines.",
             example: "haul --jsonl=no-body --input-file list.txt",
-            see_also: &["extract", "max-memory", "unordered", "write-out"],
+            see_also: "extract max-memory unordered write-out",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::record_input::RecordInputFormat;
 
 pub(super) struct JsonlInFlag;
 
-impl Flag for JsonlInFlag {
+impl FlagDefinition for JsonlInFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "jsonl-in",
@@ -24,7 +24,7 @@ impl Flag for JsonlInFlag {
                   content (-d) go only to the origin of that URL, and not with a \"Host\" of another host. A wrong \
                   line is one failed request (26); the others go on.",
             example: "haul --jsonl-in --input-file requests.jsonl https://api.example.com/items",
-            see_also: &["input-file", "allow-body-files", "output-dir"],
+            see_also: "input-file allow-body-files output-dir",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct JunkSessionCookiesFlag;
 
-impl Flag for JunkSessionCookiesFlag {
+impl FlagDefinition for JunkSessionCookiesFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "junk-session-cookies",
@@ -16,7 +16,7 @@ impl Flag for JunkSessionCookiesFlag {
             doc: "Drops session cookies (those without an expiry date) from the files of --cookie, as a browser does \
                   when it is closed.",
             example: "haul -j -b jar https://example.com/",
-            see_also: &["cookie", "cookie-jar"],
+            see_also: "cookie cookie-jar",
         }
     }
 

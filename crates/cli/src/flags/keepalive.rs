@@ -5,7 +5,7 @@ use crate::plan::KeepaliveArgs;
 
 pub(super) struct KeepaliveFlag;
 
-impl Flag for KeepaliveFlag {
+impl FlagDefinition for KeepaliveFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "keepalive",
@@ -17,7 +17,7 @@ impl Flag for KeepaliveFlag {
             doc: "Sends TCP keepalive probes on idle connections, so that a dead peer is noticed. --no-keepalive \
                   sends none.",
             example: "haul --no-keepalive https://example.com/",
-            see_also: &["keepalive-time", "keepalive-intvl", "keepalive-cnt"],
+            see_also: "keepalive-time keepalive-intvl keepalive-cnt",
         }
     }
 

@@ -9,7 +9,7 @@ const MAX: u64 = 127;
 
 pub(super) struct KeepaliveCntFlag;
 
-impl Flag for KeepaliveCntFlag {
+impl FlagDefinition for KeepaliveCntFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "keepalive-cnt",
@@ -21,7 +21,7 @@ impl Flag for KeepaliveCntFlag {
             doc: "Gives a connection up after this many unanswered probes, 1 to 127. Default 9, which 0 means too. No \
                   effect with --no-keepalive.",
             example: "haul --keepalive-cnt 3 https://example.com/",
-            see_also: &["keepalive", "keepalive-time", "keepalive-intvl"],
+            see_also: "keepalive keepalive-time keepalive-intvl",
         }
     }
 

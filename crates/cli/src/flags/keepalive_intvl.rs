@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct KeepaliveIntvlFlag;
 
-impl Flag for KeepaliveIntvlFlag {
+impl FlagDefinition for KeepaliveIntvlFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "keepalive-intvl",
@@ -16,7 +16,7 @@ impl Flag for KeepaliveIntvlFlag {
             help: "Time between keepalive probes",
             doc: "Seconds between probes. The default is that of --keepalive-time. No effect with --no-keepalive.",
             example: "haul --keepalive-intvl 5 --keepalive-time 60 https://example.com/",
-            see_also: &["keepalive", "keepalive-time", "keepalive-cnt"],
+            see_also: "keepalive keepalive-time keepalive-cnt",
         }
     }
 

@@ -9,7 +9,7 @@ const MAX: u64 = 32_767;
 
 pub(super) struct KeepaliveTimeFlag;
 
-impl Flag for KeepaliveTimeFlag {
+impl FlagDefinition for KeepaliveTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "keepalive-time",
@@ -21,7 +21,7 @@ impl Flag for KeepaliveTimeFlag {
             doc: "Idle seconds before the first probe, and between probes unless --keepalive-intvl says \
                   otherwise. Default 60, which 0 means too. No effect with --no-keepalive.",
             example: "haul --keepalive-time 20 https://example.com/",
-            see_also: &["keepalive", "keepalive-intvl", "keepalive-cnt"],
+            see_also: "keepalive keepalive-intvl keepalive-cnt",
         }
     }
 

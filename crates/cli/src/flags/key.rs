@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct KeyFlag;
 
-impl Flag for KeyFlag {
+impl FlagDefinition for KeyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "key",
@@ -15,7 +15,7 @@ impl Flag for KeyFlag {
             help: "Key of the client certificate",
             doc: "The private key for --cert, if it is not in the same file.",
             example: "haul --cert me.pem --key me.key https://example.com/",
-            see_also: &["cert", "pass", "key-type"],
+            see_also: "cert pass key-type",
         }
     }
 

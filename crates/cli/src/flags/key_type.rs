@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct KeyTypeFlag;
 
-impl Flag for KeyTypeFlag {
+impl FlagDefinition for KeyTypeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "key-type",
@@ -17,7 +17,7 @@ impl Flag for KeyTypeFlag {
             doc: "Format of --key: PEM, which is the default, or DER. ENG and PROV are not supported. haul finds out \
                   which of the two a file is in.",
             example: "haul --key-type DER --key me.der --cert me.pem https://example.com/",
-            see_also: &["key", "cert-type"],
+            see_also: "key cert-type",
         }
     }
 

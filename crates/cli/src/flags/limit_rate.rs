@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct LimitRateFlag;
 
-impl Flag for LimitRateFlag {
+impl FlagDefinition for LimitRateFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "limit-rate",
@@ -16,7 +16,7 @@ impl Flag for LimitRateFlag {
             doc: "Maximum rate in bytes a second, over all connections of a transfer together. K, M and G (powers of \
                   1024) may follow the number. 0, the default, means no limit.",
             example: "haul --limit-rate 2M -O https://example.com/file.tar.gz",
-            see_also: &["speed-limit", "split"],
+            see_also: "speed-limit split",
         }
     }
 

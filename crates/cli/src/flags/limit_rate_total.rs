@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct LimitRateTotalFlag;
 
-impl Flag for LimitRateTotalFlag {
+impl FlagDefinition for LimitRateTotalFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "limit-rate-total",
@@ -17,7 +17,7 @@ impl Flag for LimitRateTotalFlag {
                   (powers of 1024) may follow the number. 0, the default, means no limit. --limit-rate limits each \
                   transfer.",
             example: "haul --limit-rate-total 10M --input-file urls.txt -O",
-            see_also: &["limit-rate", "rate"],
+            see_also: "limit-rate rate",
         }
     }
 

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 pub(super) struct LocalPortFlag;
 
-impl Flag for LocalPortFlag {
+impl FlagDefinition for LocalPortFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "local-port",
@@ -17,7 +17,7 @@ impl Flag for LocalPortFlag {
             help: "Connect from one of these ports",
             doc: "Connects from this local port, or from the first free one of FIRST-LAST.",
             example: "haul --local-port 9000-9100 https://example.com/",
-            see_also: &["interface"],
+            see_also: "interface",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct LocationFlag;
 
-impl Flag for LocationFlag {
+impl FlagDefinition for LocationFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "location",
@@ -16,7 +16,7 @@ impl Flag for LocationFlag {
             doc: "Follows up to --max-redirs redirects. This is the default; --no-location delivers the redirecting \
                   reply itself. Credentials and cookies do not follow to another scheme, host or port.",
             example: "haul --no-location https://example.com/",
-            see_also: &["max-redirs"],
+            see_also: "max-redirs",
         }
     }
 

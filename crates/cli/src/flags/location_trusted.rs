@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct LocationTrustedFlag;
 
-impl Flag for LocationTrustedFlag {
+impl FlagDefinition for LocationTrustedFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "location-trusted",
@@ -18,7 +18,7 @@ impl Flag for LocationTrustedFlag {
                   Each server on the way learns them and can choose the next. They still do not go from https to \
                   http.",
             example: "haul --location-trusted -u me:secret https://example.com/",
-            see_also: &["location", "user"],
+            see_also: "location user",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::parsed_args::InfoOption;
 
 pub(super) struct ManualFlag;
 
-impl Flag for ManualFlag {
+impl FlagDefinition for ManualFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "manual",
@@ -16,7 +16,7 @@ impl Flag for ManualFlag {
             help: "Show the whole manual",
             doc: "Prints the full documentation of every option.",
             example: "haul --manual",
-            see_also: &["help"],
+            see_also: "help",
         }
     }
 

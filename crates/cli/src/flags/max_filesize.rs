@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct MaxFilesizeFlag;
 
-impl Flag for MaxFilesizeFlag {
+impl FlagDefinition for MaxFilesizeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "max-filesize",
@@ -16,7 +16,7 @@ impl Flag for MaxFilesizeFlag {
             doc: "Refuses a larger body, as announced, as received or as decoded, with exit code 63. K, M and G \
                   (powers of 1024) may follow the number. 0, the default, means no limit.",
             example: "haul --max-filesize 10M https://example.com/",
-            see_also: &["max-memory"],
+            see_also: "max-memory",
         }
     }
 

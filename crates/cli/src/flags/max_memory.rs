@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct MaxMemoryFlag;
 
-impl Flag for MaxMemoryFlag {
+impl FlagDefinition for MaxMemoryFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "max-memory",
@@ -18,7 +18,7 @@ impl Flag for MaxMemoryFlag {
                   and --sort hold, and the windows of decoders (zstd, brotli). K, M and G (powers of 1024) may follow the number. Default 64M; the \
                   process uses at most 32 MB beyond it.",
             example: "haul --max-memory 256M --input-file list.txt",
-            see_also: &["unordered", "parallel-max"],
+            see_also: "unordered parallel-max",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct MaxRedirsFlag;
 
-impl Flag for MaxRedirsFlag {
+impl FlagDefinition for MaxRedirsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "max-redirs",
@@ -15,7 +15,7 @@ impl Flag for MaxRedirsFlag {
             help: "Maximum number of redirects",
             doc: "Fails with 47 at the first redirect beyond NUM. Default 50; -1 means no limit.",
             example: "haul --max-redirs 3 https://example.com/",
-            see_also: &["location"],
+            see_also: "location",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct MaxTimeFlag;
 
-impl Flag for MaxTimeFlag {
+impl FlagDefinition for MaxTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "max-time",
@@ -19,7 +19,7 @@ impl Flag for MaxTimeFlag {
                   quarter of what is left, so that a retry may be led to another. As `curl`, each try is limited \
                   alone. 0, the default, means no limit.",
             example: "haul -m 2.5 https://example.com/",
-            see_also: &["connect-timeout", "retry-max-time"],
+            see_also: "connect-timeout retry-max-time",
         }
     }
 

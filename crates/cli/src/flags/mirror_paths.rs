@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct MirrorPathsFlag;
 
-impl Flag for MirrorPathsFlag {
+impl FlagDefinition for MirrorPathsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "mirror-paths",
@@ -19,7 +19,7 @@ impl Flag for MirrorPathsFlag {
                   and made safe as in --output. A directory whose name a file has is NAME.dir, and a file whose name \
                   a directory has NAME.file.",
             example: "haul --mirror-paths --output-dir mirror --input-file list.txt",
-            see_also: &["output", "remote-name", "output-dir"],
+            see_also: "output remote-name output-dir",
         }
     }
 

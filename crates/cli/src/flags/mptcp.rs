@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct MptcpFlag;
 
-impl Flag for MptcpFlag {
+impl FlagDefinition for MptcpFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "mptcp",
@@ -17,7 +17,7 @@ impl Flag for MptcpFlag {
                   system or the server does not support it, the connection is an ordinary one. It has no effect on \
                   HTTP/3.",
             example: "haul --mptcp https://example.com/",
-            see_also: &["tcp-fastopen", "interface"],
+            see_also: "tcp-fastopen interface",
         }
     }
 

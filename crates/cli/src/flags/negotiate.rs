@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct NegotiateFlag;
 
-impl Flag for NegotiateFlag {
+impl FlagDefinition for NegotiateFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "negotiate",
@@ -20,7 +20,7 @@ impl Flag for NegotiateFlag {
                   (Debian: libgssapi-krb5-2); a static haul cannot do so. Connections are not shared with requests \
                   that do without it.",
             example: "haul --negotiate https://intranet.example/",
-            see_also: &["anyauth", "service-name", "delegation", "proxy-negotiate"],
+            see_also: "anyauth service-name delegation proxy-negotiate",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct NetrcFlag;
 
-impl Flag for NetrcFlag {
+impl FlagDefinition for NetrcFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "netrc",
@@ -17,7 +17,7 @@ impl Flag for NetrcFlag {
                   takes precedence over one in the URL; if the URL names a user, only the entry of that user counts. \
                   -u takes precedence over both. A file that cannot be read is an error (26).",
             example: "haul -n https://example.com/",
-            see_also: &["netrc-file", "netrc-optional", "user"],
+            see_also: "netrc-file netrc-optional user",
         }
     }
 

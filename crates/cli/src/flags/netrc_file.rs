@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct NetrcFileFlag;
 
-impl Flag for NetrcFileFlag {
+impl FlagDefinition for NetrcFileFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "netrc-file",
@@ -15,7 +15,7 @@ impl Flag for NetrcFileFlag {
             help: "Take passwords from this netrc file",
             doc: "Like --netrc, or like --netrc-optional if that is given too, but reads FILE.",
             example: "haul --netrc-file passwords https://example.com/",
-            see_also: &["netrc", "netrc-optional"],
+            see_also: "netrc netrc-optional",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct NetrcOptionalFlag;
 
-impl Flag for NetrcOptionalFlag {
+impl FlagDefinition for NetrcOptionalFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "netrc-optional",
@@ -16,7 +16,7 @@ impl Flag for NetrcOptionalFlag {
             help: "Take passwords from the URL or netrc",
             doc: "Like --netrc, but what the URL says takes precedence, and a missing file is not an error.",
             example: "haul --netrc-optional https://example.com/",
-            see_also: &["netrc", "netrc-file"],
+            see_also: "netrc netrc-file",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct NextFlag;
 
-impl Flag for NextFlag {
+impl FlagDefinition for NextFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "next",
@@ -19,7 +19,7 @@ impl Flag for NextFlag {
                   --no-parallel is given or they share cookies (-b FILE, -c). With -Z, groups of the command line run \
                   in parallel, too.",
             example: "haul -I https://example.com/ --next -d x=1 https://example.com/form",
-            see_also: &["config"],
+            see_also: "config",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct NoBufferFlag;
 
-impl Flag for NoBufferFlag {
+impl FlagDefinition for NoBufferFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "no-buffer",
@@ -16,7 +16,7 @@ impl Flag for NoBufferFlag {
             help: "Write at once",
             doc: "Accepted for compatibility with curl. haul writes output as soon as it has it.",
             example: "haul -N https://example.com/",
-            see_also: &["output"],
+            see_also: "output",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct NoproxyFlag;
 
-impl Flag for NoproxyFlag {
+impl FlagDefinition for NoproxyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "noproxy",
@@ -18,7 +18,7 @@ impl Flag for NoproxyFlag {
                   port only; in curl's place it matches nothing, as in curl. \"*\" is every host, \"\" none. \
                   Replaces the variable no_proxy.",
             example: "haul --noproxy example.com,10.0.0.0/8 -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy"],
+            see_also: "proxy",
         }
     }
 

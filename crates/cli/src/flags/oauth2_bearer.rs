@@ -6,7 +6,7 @@ use haul_policy::auth::bearer_authorization;
 
 pub(super) struct Oauth2BearerFlag;
 
-impl Flag for Oauth2BearerFlag {
+impl FlagDefinition for Oauth2BearerFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "oauth2-bearer",
@@ -18,7 +18,7 @@ impl Flag for Oauth2BearerFlag {
             doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL only (RFC 6750). Replaces -u. With \
                   --anyauth, --basic or --digest the token is sent only when the server asks for one.",
             example: "haul --oauth2-bearer TOKEN https://example.com/",
-            see_also: &["user"],
+            see_also: "user",
         }
     }
 

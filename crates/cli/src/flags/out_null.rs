@@ -5,7 +5,7 @@ use crate::plan;
 
 pub(super) struct OutNullFlag;
 
-impl Flag for OutNullFlag {
+impl FlagDefinition for OutNullFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "out-null",
@@ -16,7 +16,7 @@ impl Flag for OutNullFlag {
             help: "Discard a body",
             doc: "Discards the body of the next URL that has no output yet, without writing any file.",
             example: "haul --out-null https://example.com/",
-            see_also: &["output"],
+            see_also: "output",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan;
 
 pub(super) struct OutputFlag;
 
-impl Flag for OutputFlag {
+impl FlagDefinition for OutputFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "output",
@@ -26,7 +26,7 @@ impl Flag for OutputFlag {
                   or gets a number by --no-clobber. A name that ends in a slash is refused (23): use --output-dir \
                   for directories.",
             example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
-            see_also: &["remote-name", "output-dir", "create-dirs", "clobber"],
+            see_also: "remote-name output-dir create-dirs clobber",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct OutputDirFlag;
 
-impl Flag for OutputDirFlag {
+impl FlagDefinition for OutputDirFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "output-dir",
@@ -15,7 +15,7 @@ impl Flag for OutputDirFlag {
             help: "Directory of output files",
             doc: "Puts the files of -o and -O into DIR.",
             example: "haul --output-dir pages -O https://example.com/a.html",
-            see_also: &["create-dirs", "output", "remote-name"],
+            see_also: "create-dirs output remote-name",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::parsed_args::ParsedPageLink;
 
 pub(super) struct PaginateFlag;
 
-impl Flag for PaginateFlag {
+impl FlagDefinition for PaginateFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "paginate",
@@ -25,7 +25,7 @@ impl Flag for PaginateFlag {
                   --paginate-any and --paginate-max. With -o, {page} stands for the number of the page. Belongs to the \
                   stage opened by the last --then.",
             example: "haul --paginate 'a[rel=next]@href' --select h2 https://example.com/news",
-            see_also: &["paginate-json", "paginate-query", "paginate-any", "paginate-max", "select"],
+            see_also: "paginate-json paginate-query paginate-any paginate-max select",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct PaginateAnyFlag;
 
-impl Flag for PaginateAnyFlag {
+impl FlagDefinition for PaginateAnyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "paginate-any",
@@ -17,7 +17,7 @@ impl Flag for PaginateAnyFlag {
                   of its page or of the first URL; otherwise the listing fails with 3. Credentials go to the origin of \
                   the first URL only. Hazard: a page chooses which servers are asked, also in your own network.",
             example: "haul --paginate link --paginate-any https://api.example.com/items",
-            see_also: &["paginate", "paginate-max"],
+            see_also: "paginate paginate-max",
         }
     }
 

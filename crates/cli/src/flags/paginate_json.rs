@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct PaginateJsonFlag;
 
-impl Flag for PaginateJsonFlag {
+impl FlagDefinition for PaginateJsonFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "paginate-json",
@@ -18,7 +18,7 @@ impl Flag for PaginateJsonFlag {
                   becomes the value of that query parameter, such as a cursor; the value true counts the parameter up. \
                   The listing ends at a page where the path selects nothing, null, false or an empty text.",
             example: "haul --paginate-json '$.next_cursor' --paginate-query cursor 'https://api.example.com/items'",
-            see_also: &["paginate", "paginate-query"],
+            see_also: "paginate paginate-query",
         }
     }
 

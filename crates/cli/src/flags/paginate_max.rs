@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct PaginateMaxFlag;
 
-impl Flag for PaginateMaxFlag {
+impl FlagDefinition for PaginateMaxFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "paginate-max",
@@ -16,7 +16,7 @@ impl Flag for PaginateMaxFlag {
             doc: "Ends each listing of --paginate and its like after NUM pages, even if there are more. Without it, a \
                   listing with more than 1,000 pages fails with 47 after the 1,000th.",
             example: "haul --paginate link --paginate-max 5 https://api.example.com/items",
-            see_also: &["paginate", "paginate-any"],
+            see_also: "paginate paginate-any",
         }
     }
 

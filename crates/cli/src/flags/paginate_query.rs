@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct PaginateQueryFlag;
 
-impl Flag for PaginateQueryFlag {
+impl FlagDefinition for PaginateQueryFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "paginate-query",
@@ -21,7 +21,7 @@ impl Flag for PaginateQueryFlag {
                   otherwise one without content, or with [], {} or null. See --paginate and --paginate-json for \
                   parameters that take a value from the page before.",
             example: "haul --paginate-query page 'https://api.example.com/items?page=1'",
-            see_also: &["paginate", "paginate-json"],
+            see_also: "paginate paginate-json",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ParallelFlag;
 
-impl Flag for ParallelFlag {
+impl FlagDefinition for ParallelFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "parallel",
@@ -19,7 +19,7 @@ impl Flag for ParallelFlag {
                   at the same time as well; those that a --next on the command line separates run one after the \
                   other, unless -Z is given.",
             example: "haul --no-parallel 'https://example.com/[1-9]'",
-            see_also: &["parallel-max", "parallel-max-host", "unordered"],
+            see_also: "parallel-max parallel-max-host unordered",
         }
     }
 

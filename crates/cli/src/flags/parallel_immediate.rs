@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ParallelImmediateFlag;
 
-impl Flag for ParallelImmediateFlag {
+impl FlagDefinition for ParallelImmediateFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "parallel-immediate",
@@ -18,7 +18,7 @@ impl Flag for ParallelImmediateFlag {
                   to a server that may speak HTTP/2 wait for the first connection, because they may share it. \
                   Without TLS, haul never waits, unless --http2-prior-knowledge is given.",
             example: "haul -Z --parallel-immediate https://example.com/a https://example.com/b",
-            see_also: &["parallel"],
+            see_also: "parallel",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::GlobalArgs;
 
 pub(super) struct ParallelMaxFlag;
 
-impl Flag for ParallelMaxFlag {
+impl FlagDefinition for ParallelMaxFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "parallel-max",
@@ -18,7 +18,7 @@ impl Flag for ParallelMaxFlag {
                   name lookup or connection attempt has had no answer for 250 ms does not count, up to four for each \
                   slot and 1,024 in all.",
             example: "haul --parallel-max 200 --input-file list.txt",
-            see_also: &["parallel-max-host"],
+            see_also: "parallel-max-host",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ParallelMaxHostFlag;
 
-impl Flag for ParallelMaxHostFlag {
+impl FlagDefinition for ParallelMaxHostFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "parallel-max-host",
@@ -17,7 +17,7 @@ impl Flag for ParallelMaxHostFlag {
                   while that makes the run faster, and goes back to 6 when the host answers 429 or 503, or refuses \
                   or resets connections. haul curl has no limit by default.",
             example: "haul --parallel-max-host 20 'https://example.com/[1-900]'",
-            see_also: &["parallel-max", "pipeline"],
+            see_also: "parallel-max pipeline",
         }
     }
 

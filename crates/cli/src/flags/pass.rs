@@ -5,7 +5,7 @@ use crate::plan::Secret;
 
 pub(super) struct PassFlag;
 
-impl Flag for PassFlag {
+impl FlagDefinition for PassFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "pass",
@@ -17,7 +17,7 @@ impl Flag for PassFlag {
             doc: "Passphrase of the encrypted key of --key or --cert. Other users of the machine may see the command \
                   line: a config file (-K) hides it.",
             example: "haul --pass secret --cert me.pem https://example.com/",
-            see_also: &["cert", "key"],
+            see_also: "cert key",
         }
     }
 

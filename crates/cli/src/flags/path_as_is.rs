@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct PathAsIsFlag;
 
-impl Flag for PathAsIsFlag {
+impl FlagDefinition for PathAsIsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "path-as-is",
@@ -15,7 +15,7 @@ impl Flag for PathAsIsFlag {
             help: "Do not resolve \"..\" in paths",
             doc: "Sends \"/./\" and \"/../\" in the path of a URL as given, instead of resolving them first.",
             example: "haul --path-as-is https://example.com/../../etc/passwd",
-            see_also: &["globoff"],
+            see_also: "globoff",
         }
     }
 

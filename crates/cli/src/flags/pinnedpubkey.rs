@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct PinnedpubkeyFlag;
 
-impl Flag for PinnedpubkeyFlag {
+impl FlagDefinition for PinnedpubkeyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "pinnedpubkey",
@@ -16,7 +16,7 @@ impl Flag for PinnedpubkeyFlag {
             doc: "Accepts the server only if its public key is the one in a file (PEM or DER), or has one of these \
                   SHA-256 hashes in base64: \"sha256//AAAA...=;sha256//BBBB...=\". Otherwise exits with 90.",
             example: "haul --pinnedpubkey key.pem https://example.com/",
-            see_also: &["proxy-pinnedpubkey"],
+            see_also: "proxy-pinnedpubkey",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct PipelineFlag;
 
-impl Flag for PipelineFlag {
+impl FlagDefinition for PipelineFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "pipeline",
@@ -20,7 +20,7 @@ impl Flag for PipelineFlag {
                   the content of others: what a connection delivered is kept until its end has shown that there is \
                   none, and else fetched again or failed. A connection carries at most four times NUM requests.",
             example: "haul --pipeline 32 --input-file list.txt",
-            see_also: &["parallel-max-host"],
+            see_also: "parallel-max-host",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Post301Flag;
 
-impl Flag for Post301Flag {
+impl FlagDefinition for Post301Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "post301",
@@ -16,7 +16,7 @@ impl Flag for Post301Flag {
             doc: "Sends a POST again as a POST, with its body, after a 301. By default it becomes a GET, as in \
                   browsers (RFC 9110 section 15.4).",
             example: "haul --post301 -d a=b https://example.com/form",
-            see_also: &["location", "request"],
+            see_also: "location request",
         }
     }
 

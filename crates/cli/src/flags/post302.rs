@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Post302Flag;
 
-impl Flag for Post302Flag {
+impl FlagDefinition for Post302Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "post302",
@@ -16,7 +16,7 @@ impl Flag for Post302Flag {
             doc: "Sends a POST again as a POST, with its body, after a 302. By default it becomes a GET, as in \
                   browsers (RFC 9110 section 15.4).",
             example: "haul --post302 -d a=b https://example.com/form",
-            see_also: &["location", "request"],
+            see_also: "location request",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Post303Flag;
 
-impl Flag for Post303Flag {
+impl FlagDefinition for Post303Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "post303",
@@ -16,7 +16,7 @@ impl Flag for Post303Flag {
             doc: "Sends a POST again as a POST, with its body, after a 303. By default it becomes a GET, as in \
                   browsers (RFC 9110 section 15.4).",
             example: "haul --post303 -d a=b https://example.com/form",
-            see_also: &["location", "request"],
+            see_also: "location request",
         }
     }
 

@@ -6,7 +6,7 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct PreproxyFlag;
 
-impl Flag for PreproxyFlag {
+impl FlagDefinition for PreproxyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "preproxy",
@@ -19,7 +19,7 @@ impl Flag for PreproxyFlag {
                   --proxy, to the server itself, whatever the environment says. The protocol is socks4, which is the \
                   default, socks4a, socks5 or socks5h.",
             example: "haul --preproxy socks5h://localhost:1080 -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy", "socks5-hostname"],
+            see_also: "proxy socks5-hostname",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProgressBarFlag;
 
-impl Flag for ProgressBarFlag {
+impl FlagDefinition for ProgressBarFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "progress-bar",
@@ -16,7 +16,7 @@ impl Flag for ProgressBarFlag {
             doc: "Draws a bar instead of figures, even if stderr is not a terminal. Only for a single body whose \
                   length is known.",
             example: "haul -# -o file https://example.com/file",
-            see_also: &["progress-meter"],
+            see_also: "progress-meter",
         }
     }
 

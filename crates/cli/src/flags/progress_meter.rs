@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProgressMeterFlag;
 
-impl Flag for ProgressMeterFlag {
+impl FlagDefinition for ProgressMeterFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "progress-meter",
@@ -17,7 +17,7 @@ impl Flag for ProgressMeterFlag {
             doc: "Shows progress on stderr if that is a terminal, and nothing else is printed on it meanwhile. \
                   --no-progress-meter hides progress only; -s hides messages too.",
             example: "haul --no-progress-meter -o file https://example.com/file",
-            see_also: &["silent"],
+            see_also: "silent",
         }
     }
 

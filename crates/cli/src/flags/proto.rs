@@ -6,7 +6,7 @@ use haul_policy::protocols::{ProtocolListError, ProtocolSet};
 
 pub(super) struct ProtoFlag;
 
-impl Flag for ProtoFlag {
+impl FlagDefinition for ProtoFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proto",
@@ -20,7 +20,7 @@ impl Flag for ProtoFlag {
                   one, \"all\" allows all. An unknown word, or a list that allows nothing, is an error. Default http \
                   and https; in curl's place file too.",
             example: "haul --proto =https https://example.com/",
-            see_also: &["proto-redir", "proto-default"],
+            see_also: "proto-redir proto-default",
         }
     }
 

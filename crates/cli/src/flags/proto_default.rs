@@ -5,7 +5,7 @@ use haul_policy::Scheme;
 
 pub(super) struct ProtoDefaultFlag;
 
-impl Flag for ProtoDefaultFlag {
+impl FlagDefinition for ProtoDefaultFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proto-default",
@@ -16,7 +16,7 @@ impl Flag for ProtoDefaultFlag {
             help: "Protocol of URLs without one",
             doc: "Scheme of URLs that have none: http, which is the default, or https; in curl's place file too.",
             example: "haul --proto-default https example.com",
-            see_also: &["proto"],
+            see_also: "proto",
         }
     }
 

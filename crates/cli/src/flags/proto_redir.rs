@@ -5,7 +5,7 @@ use super::proto::parse_protocols;
 
 pub(super) struct ProtoRedirFlag;
 
-impl Flag for ProtoRedirFlag {
+impl FlagDefinition for ProtoRedirFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proto-redir",
@@ -18,7 +18,7 @@ impl Flag for ProtoRedirFlag {
                   separated by commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows only that \
                   one, \"all\" allows both. Default http and https.",
             example: "haul --proto-redir =https https://example.com/",
-            see_also: &["proto", "location"],
+            see_also: "proto location",
         }
     }
 

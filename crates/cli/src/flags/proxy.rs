@@ -6,7 +6,7 @@ use haul_policy::proxy;
 
 pub(super) struct ProxyFlag;
 
-impl Flag for ProxyFlag {
+impl FlagDefinition for ProxyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy",
@@ -20,7 +20,7 @@ impl Flag for ProxyFlag {
                   https, socks4, socks4a, socks5 or socks5h; the default port is 1080, for https 443. User and \
                   password may be part of it, percent-encoded. \"\" means no proxy.",
             example: "haul -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy-user", "noproxy", "preproxy", "proxytunnel", "socks5-hostname"],
+            see_also: "proxy-user noproxy preproxy proxytunnel socks5-hostname",
         }
     }
 

@@ -6,7 +6,7 @@ use haul_policy::proxy::Proxy;
 
 pub(super) struct Proxy10Flag;
 
-impl Flag for Proxy10Flag {
+impl FlagDefinition for Proxy10Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy1.0",
@@ -17,7 +17,7 @@ impl Flag for Proxy10Flag {
             help: "Use this HTTP proxy, with HTTP/1.0",
             doc: "Like --proxy, but CONNECT requests are HTTP/1.0.",
             example: "haul --proxy1.0 proxy:3128 http://example.com/",
-            see_also: &["proxy"],
+            see_also: "proxy",
         }
     }
 

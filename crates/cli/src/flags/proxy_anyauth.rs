@@ -6,7 +6,7 @@ use haul_policy::auth::AllowedAuthSchemes;
 
 pub(super) struct ProxyAnyauthFlag;
 
-impl Flag for ProxyAnyauthFlag {
+impl FlagDefinition for ProxyAnyauthFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-anyauth",
@@ -17,7 +17,7 @@ impl Flag for ProxyAnyauthFlag {
             help: "Allow every authentication with the proxy",
             doc: "Like --anyauth, for an HTTP proxy and --proxy-user.",
             example: "haul --proxy-anyauth -U me:secret -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy-user", "anyauth"],
+            see_also: "proxy-user anyauth",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyBasicFlag;
 
-impl Flag for ProxyBasicFlag {
+impl FlagDefinition for ProxyBasicFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-basic",
@@ -16,7 +16,7 @@ impl Flag for ProxyBasicFlag {
             help: "Allow Basic authentication with the proxy",
             doc: "Like --basic, for --proxy-user.",
             example: "haul --proxy-basic -U me:secret -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy-user", "basic"],
+            see_also: "proxy-user basic",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyCaNativeFlag;
 
-impl Flag for ProxyCaNativeFlag {
+impl FlagDefinition for ProxyCaNativeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-ca-native",
@@ -16,7 +16,7 @@ impl Flag for ProxyCaNativeFlag {
             help: "Trust the system's CA certificates for the proxy",
             doc: "Like --ca-native, for an https proxy.",
             example: "haul --proxy-ca-native -x https://proxy https://example.com/",
-            see_also: &["ca-native"],
+            see_also: "ca-native",
         }
     }
 

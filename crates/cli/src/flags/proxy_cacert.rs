@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyCacertFlag;
 
-impl Flag for ProxyCacertFlag {
+impl FlagDefinition for ProxyCacertFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-cacert",
@@ -15,7 +15,7 @@ impl Flag for ProxyCacertFlag {
             help: "Trust these CA certificates for the proxy",
             doc: "Like --cacert, for an https proxy.",
             example: "haul --proxy-cacert ca.pem -x https://proxy.example https://example.com/",
-            see_also: &["cacert", "proxy"],
+            see_also: "cacert proxy",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyCapathFlag;
 
-impl Flag for ProxyCapathFlag {
+impl FlagDefinition for ProxyCapathFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-capath",
@@ -15,7 +15,7 @@ impl Flag for ProxyCapathFlag {
             help: "Trust the CA certificates in this directory (proxy)",
             doc: "Like --capath, for an https proxy.",
             example: "haul --proxy-capath /etc/ssl/certs -x https://proxy https://example.com/",
-            see_also: &["capath"],
+            see_also: "capath",
         }
     }
 

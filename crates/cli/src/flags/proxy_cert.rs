@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyCertFlag;
 
-impl Flag for ProxyCertFlag {
+impl FlagDefinition for ProxyCertFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-cert",
@@ -15,7 +15,7 @@ impl Flag for ProxyCertFlag {
             help: "Show this client certificate to the proxy",
             doc: "Like --cert, for an https proxy.",
             example: "haul --proxy-cert me.pem --proxy-key me.key -x https://proxy.example https://example.com/",
-            see_also: &["proxy-key", "proxy-pass", "proxy-cert-type"],
+            see_also: "proxy-key proxy-pass proxy-cert-type",
         }
     }
 

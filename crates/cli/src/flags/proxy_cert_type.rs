@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyCertTypeFlag;
 
-impl Flag for ProxyCertTypeFlag {
+impl FlagDefinition for ProxyCertTypeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-cert-type",
@@ -16,7 +16,7 @@ impl Flag for ProxyCertTypeFlag {
             doc: "Format of --proxy-cert: PEM, which is the default, DER or P12 (PKCS#12, with the key). ENG and PROV \
                   are not supported. haul finds out which of the three a file is in.",
             example: "haul --proxy-cert-type DER --proxy-cert me.der --proxy-key me.key -x https://proxy.example https://example.com/",
-            see_also: &["proxy-cert", "proxy-key-type"],
+            see_also: "proxy-cert proxy-key-type",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::flag_value::split_names;
 
 pub(super) struct ProxyCiphersFlag;
 
-impl Flag for ProxyCiphersFlag {
+impl FlagDefinition for ProxyCiphersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-ciphers",
@@ -16,7 +16,7 @@ impl Flag for ProxyCiphersFlag {
             help: "Offer these cipher suites (proxy)",
             doc: "Like --ciphers, for an https proxy.",
             example: "haul --proxy-ciphers ECDHE-RSA-AES128-GCM-SHA256 -x https://proxy https://example.com/",
-            see_also: &["ciphers"],
+            see_also: "ciphers",
         }
     }
 

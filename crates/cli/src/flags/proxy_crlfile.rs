@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyCrlfileFlag;
 
-impl Flag for ProxyCrlfileFlag {
+impl FlagDefinition for ProxyCrlfileFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-crlfile",
@@ -16,7 +16,7 @@ impl Flag for ProxyCrlfileFlag {
             help: "Refuse certificates revoked in this list (proxy)",
             doc: "Like --crlfile, for an https proxy.",
             example: "haul --proxy-crlfile revoked.pem -x https://proxy https://example.com/",
-            see_also: &["crlfile"],
+            see_also: "crlfile",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyDigestFlag;
 
-impl Flag for ProxyDigestFlag {
+impl FlagDefinition for ProxyDigestFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-digest",
@@ -16,7 +16,7 @@ impl Flag for ProxyDigestFlag {
             help: "Allow Digest authentication with the proxy",
             doc: "Like --digest, for --proxy-user.",
             example: "haul --proxy-digest -U me:secret -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy-user", "digest"],
+            see_also: "proxy-user digest",
         }
     }
 

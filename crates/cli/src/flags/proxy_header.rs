@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyHeaderFlag;
 
-impl Flag for ProxyHeaderFlag {
+impl FlagDefinition for ProxyHeaderFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-header",
@@ -17,7 +17,7 @@ impl Flag for ProxyHeaderFlag {
             help: "Send a header to the proxy",
             doc: "Like --header, but sent to an HTTP proxy only, not to servers.",
             example: "haul --proxy-header 'X-Team: red' -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy", "header"],
+            see_also: "proxy header",
         }
     }
 

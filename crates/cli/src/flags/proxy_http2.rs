@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyHttp2Flag;
 
-impl Flag for ProxyHttp2Flag {
+impl FlagDefinition for ProxyHttp2Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-http2",
@@ -17,7 +17,7 @@ impl Flag for ProxyHttp2Flag {
                   and each tunnel to an https origin is a stream of that connection. What is spoken with the origin \
                   inside the tunnel does not change. Other proxies are spoken to over HTTP/1.1.",
             example: "haul --proxy-http2 -x https://proxy.example https://example.com/",
-            see_also: &["http2", "proxy"],
+            see_also: "http2 proxy",
         }
     }
 

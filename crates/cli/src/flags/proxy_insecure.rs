@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyInsecureFlag;
 
-impl Flag for ProxyInsecureFlag {
+impl FlagDefinition for ProxyInsecureFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-insecure",
@@ -16,7 +16,7 @@ impl Flag for ProxyInsecureFlag {
             doc: "Like --insecure, for an https proxy: whoever controls the network can read and change everything \
                   that goes through the proxy unencrypted.",
             example: "haul --proxy-insecure -x https://proxy.example https://example.com/",
-            see_also: &["insecure", "proxy"],
+            see_also: "insecure proxy",
         }
     }
 

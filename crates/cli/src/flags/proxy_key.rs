@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyKeyFlag;
 
-impl Flag for ProxyKeyFlag {
+impl FlagDefinition for ProxyKeyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-key",
@@ -15,7 +15,7 @@ impl Flag for ProxyKeyFlag {
             help: "Key of the client certificate for the proxy",
             doc: "The private key for --proxy-cert, if it is not in the same file.",
             example: "haul --proxy-cert me.pem --proxy-key me.key -x https://proxy.example https://example.com/",
-            see_also: &["proxy-cert", "proxy-pass", "proxy-key-type"],
+            see_also: "proxy-cert proxy-pass proxy-key-type",
         }
     }
 

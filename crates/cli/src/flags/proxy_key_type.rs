@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyKeyTypeFlag;
 
-impl Flag for ProxyKeyTypeFlag {
+impl FlagDefinition for ProxyKeyTypeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-key-type",
@@ -17,7 +17,7 @@ impl Flag for ProxyKeyTypeFlag {
             doc: "Format of --proxy-key: PEM, which is the default, or DER. ENG and PROV are not supported. haul \
                   finds out which of the two a file is in.",
             example: "haul --proxy-key-type DER --proxy-key me.der --proxy-cert me.pem -x https://proxy.example https://example.com/",
-            see_also: &["proxy-key", "proxy-cert-type"],
+            see_also: "proxy-key proxy-cert-type",
         }
     }
 

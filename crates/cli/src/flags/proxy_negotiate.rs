@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyNegotiateFlag;
 
-impl Flag for ProxyNegotiateFlag {
+impl FlagDefinition for ProxyNegotiateFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-negotiate",
@@ -16,7 +16,7 @@ impl Flag for ProxyNegotiateFlag {
             help: "Allow Negotiate authentication with the proxy",
             doc: "Like --negotiate, for an HTTP proxy.",
             example: "haul --proxy-negotiate -x http://proxy.example:3128 https://example.com/",
-            see_also: &["negotiate", "proxy-service-name", "proxy-user"],
+            see_also: "negotiate proxy-service-name proxy-user",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::Secret;
 
 pub(super) struct ProxyPassFlag;
 
-impl Flag for ProxyPassFlag {
+impl FlagDefinition for ProxyPassFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-pass",
@@ -17,7 +17,7 @@ impl Flag for ProxyPassFlag {
             doc: "Passphrase of the encrypted key of --proxy-key or --proxy-cert. Other users of the machine may see \
                   the command line: a config file (-K) hides it.",
             example: "haul --proxy-pass secret --proxy-cert me.pem -x https://proxy.example https://example.com/",
-            see_also: &["proxy-cert", "proxy-key"],
+            see_also: "proxy-cert proxy-key",
         }
     }
 

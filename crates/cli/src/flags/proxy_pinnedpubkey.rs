@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyPinnedpubkeyFlag;
 
-impl Flag for ProxyPinnedpubkeyFlag {
+impl FlagDefinition for ProxyPinnedpubkeyFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-pinnedpubkey",
@@ -15,7 +15,7 @@ impl Flag for ProxyPinnedpubkeyFlag {
             help: "Accept this public key only (proxy)",
             doc: "Like --pinnedpubkey, for an https proxy.",
             example: "haul --proxy-pinnedpubkey key.pem -x https://proxy https://example.com/",
-            see_also: &["pinnedpubkey"],
+            see_also: "pinnedpubkey",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxyServiceNameFlag;
 
-impl Flag for ProxyServiceNameFlag {
+impl FlagDefinition for ProxyServiceNameFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-service-name",
@@ -15,7 +15,7 @@ impl Flag for ProxyServiceNameFlag {
             help: "Kerberos service of the proxy for --proxy-negotiate",
             doc: "Like --service-name, for --proxy-negotiate.",
             example: "haul --proxy-negotiate --proxy-service-name proxy -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy-negotiate", "service-name"],
+            see_also: "proxy-negotiate service-name",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::flag_value::split_names;
 
 pub(super) struct ProxyTls13CiphersFlag;
 
-impl Flag for ProxyTls13CiphersFlag {
+impl FlagDefinition for ProxyTls13CiphersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-tls13-ciphers",
@@ -16,7 +16,7 @@ impl Flag for ProxyTls13CiphersFlag {
             help: "Offer these TLS 1.3 cipher suites (proxy)",
             doc: "Like --tls13-ciphers, for an https proxy.",
             example: "haul --proxy-tls13-ciphers TLS_AES_128_GCM_SHA256 -x https://proxy https://example.com/",
-            see_also: &["tls13-ciphers"],
+            see_also: "tls13-ciphers",
         }
     }
 

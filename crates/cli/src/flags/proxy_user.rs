@@ -5,7 +5,7 @@ use super::user::parse_user_option;
 
 pub(super) struct ProxyUserFlag;
 
-impl Flag for ProxyUserFlag {
+impl FlagDefinition for ProxyUserFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxy-user",
@@ -18,7 +18,7 @@ impl Flag for ProxyUserFlag {
                   what --proxy-digest or --proxy-anyauth allow, or by SOCKS. Without a colon the password is asked \
                   for on the terminal.",
             example: "haul -U me:secret -x http://proxy.example:3128 https://example.com/",
-            see_also: &["proxy", "proxy-basic", "proxy-digest", "user"],
+            see_also: "proxy proxy-basic proxy-digest user",
         }
     }
 

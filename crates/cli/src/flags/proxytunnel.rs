@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ProxytunnelFlag;
 
-impl Flag for ProxytunnelFlag {
+impl FlagDefinition for ProxytunnelFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "proxytunnel",
@@ -15,7 +15,7 @@ impl Flag for ProxytunnelFlag {
             help: "Tunnel http through the proxy too",
             doc: "Asks an HTTP proxy for a tunnel (CONNECT) for http URLs too; https URLs always use one.",
             example: "haul -p -x http://proxy.example:3128 http://example.com/",
-            see_also: &["proxy"],
+            see_also: "proxy",
         }
     }
 

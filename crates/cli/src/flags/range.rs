@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct RangeFlag;
 
-impl Flag for RangeFlag {
+impl FlagDefinition for RangeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "range",
@@ -17,7 +17,7 @@ impl Flag for RangeFlag {
             doc: "Sends \"Range: bytes=RANGE\": \"0-499\", \"500-\", \"-500\", or several separated by commas, whose \
                   reply is printed as it arrives.",
             example: "haul -r 0-499 https://example.com/file",
-            see_also: &["header"],
+            see_also: "header",
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub(super) struct RateFlag;
 
-impl Flag for RateFlag {
+impl FlagDefinition for RateFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "rate",
@@ -18,7 +18,7 @@ impl Flag for RateFlag {
                   holds over the whole run: lists, stages and groups, in parallel or not. A retry counts, a redirect \
                   does not. In curl's place it has no effect on URLs with --parallel, as in curl.",
             example: "haul --rate 2/s 'https://example.com/[1-9]'",
-            see_also: &["rate-host", "limit-rate", "parallel"],
+            see_also: "rate-host limit-rate parallel",
         }
     }
 

@@ -5,7 +5,7 @@ use super::rate::parse_interval;
 
 pub(super) struct RateHostFlag;
 
-impl Flag for RateHostFlag {
+impl FlagDefinition for RateHostFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "rate-host",
@@ -19,7 +19,7 @@ impl Flag for RateHostFlag {
                   groups, in parallel or not. A retry counts, a redirect does not. Other hosts are not delayed. haul \
                   remembers 65,536 hosts.",
             example: "haul --rate-host 2/s --input-file urls.txt",
-            see_also: &["rate", "parallel-max-host"],
+            see_also: "rate parallel-max-host",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RawFlag;
 
-impl Flag for RawFlag {
+impl FlagDefinition for RawFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "raw",
@@ -15,7 +15,7 @@ impl Flag for RawFlag {
             help: "Do not undo transfer codings",
             doc: "Delivers chunked bodies as they arrived, including the chunk sizes.",
             example: "haul --raw http://example.com/",
-            see_also: &["compressed"],
+            see_also: "compressed",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct RefererFlag;
 
-impl Flag for RefererFlag {
+impl FlagDefinition for RefererFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "referer",
@@ -17,7 +17,7 @@ impl Flag for RefererFlag {
             doc: "Sends URL as Referer. With \";auto\" after it, or alone, each redirect sets it to the URL that \
                   redirected. Nothing is sent from https to http.",
             example: "haul -e 'https://example.com/;auto' https://example.com/next",
-            see_also: &["user-agent", "header"],
+            see_also: "user-agent header",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RefreshFlag;
 
-impl Flag for RefreshFlag {
+impl FlagDefinition for RefreshFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "refresh",
@@ -20,7 +20,7 @@ impl Flag for RefreshFlag {
                   stages are requested, and new links are followed. A refresh that was killed goes on with \
                   --refresh. Records, bodies and values on standard output are added to the earlier ones.",
             example: "haul --job mirror.job --refresh",
-            see_also: &["job", "time-cond", "etag-compare"],
+            see_also: "job time-cond etag-compare",
         }
     }
 

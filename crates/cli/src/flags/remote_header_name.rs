@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct RemoteHeaderNameFlag;
 
-impl Flag for RemoteHeaderNameFlag {
+impl FlagDefinition for RemoteHeaderNameFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "remote-header-name",
@@ -19,7 +19,7 @@ impl Flag for RemoteHeaderNameFlag {
                   chose never replaces a file: if the file exists, the transfer fails with 23 unless --clobber, \
                   --no-clobber or --skip-existing is given.",
             example: "haul -O -J https://example.com/download?id=7",
-            see_also: &["remote-name", "clobber", "skip-existing"],
+            see_also: "remote-name clobber skip-existing",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::OutputArg;
 
 pub(super) struct RemoteNameFlag;
 
-impl Flag for RemoteNameFlag {
+impl FlagDefinition for RemoteNameFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "remote-name",
@@ -20,7 +20,7 @@ impl Flag for RemoteNameFlag {
                   gets its own file. Two URLs of a run never replace each other's file: the second fails (23), or \
                   gets a number by --no-clobber.",
             example: "haul -O https://example.com/file.tar.gz",
-            see_also: &["remote-name-all", "output", "output-dir"],
+            see_also: "remote-name-all output output-dir",
         }
     }
 

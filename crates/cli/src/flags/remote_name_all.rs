@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RemoteNameAllFlag;
 
-impl Flag for RemoteNameAllFlag {
+impl FlagDefinition for RemoteNameAllFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "remote-name-all",
@@ -15,7 +15,7 @@ impl Flag for RemoteNameAllFlag {
             help: "Use -O for every URL",
             doc: "Uses -O for every URL that has no output of its own; in curl's place, for the URLs that follow.",
             example: "haul --remote-name-all 'https://example.com/[1-3].html'",
-            see_also: &["remote-name"],
+            see_also: "remote-name",
         }
     }
 

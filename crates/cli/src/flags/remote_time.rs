@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct RemoteTimeFlag;
 
-impl Flag for RemoteTimeFlag {
+impl FlagDefinition for RemoteTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "remote-time",
@@ -16,7 +16,7 @@ impl Flag for RemoteTimeFlag {
             help: "Give files the date of the reply",
             doc: "Sets the modification time of the file to the Last-Modified of the reply, if there is one.",
             example: "haul -R -O https://example.com/file",
-            see_also: &["time-cond", "remote-name"],
+            see_also: "time-cond remote-name",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RemoveOnErrorFlag;
 
-impl Flag for RemoveOnErrorFlag {
+impl FlagDefinition for RemoveOnErrorFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "remove-on-error",
@@ -16,7 +16,7 @@ impl Flag for RemoveOnErrorFlag {
             doc: "Removes a partly written file if its transfer fails. By default it stays under a temporary name \
                   beside the file, for the next run to continue. No effect on outputs that are not regular files.",
             example: "haul --remove-on-error -o file https://example.com/file",
-            see_also: &["output", "continue-at", "fail"],
+            see_also: "output continue-at fail",
         }
     }
 

@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct RequestFlag;
 
-impl Flag for RequestFlag {
+impl FlagDefinition for RequestFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "request",
@@ -18,7 +18,7 @@ impl Flag for RequestFlag {
             doc: "Sends METHOD instead of GET, HEAD or POST, also after redirects. Nothing else changes, neither the \
                   body nor what reply is expected: for HEAD use -I.",
             example: "haul -X DELETE https://example.com/item/1",
-            see_also: &["head", "data"],
+            see_also: "head data",
         }
     }
 

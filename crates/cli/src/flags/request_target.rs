@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct RequestTargetFlag;
 
-impl Flag for RequestTargetFlag {
+impl FlagDefinition for RequestTargetFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "request-target",
@@ -17,7 +17,7 @@ impl Flag for RequestTargetFlag {
             doc: "Sends PATH in the request line instead of the path and query of the URL, for example \"*\" for \
                   OPTIONS.",
             example: "haul -X OPTIONS --request-target '*' https://example.com/",
-            see_also: &["request", "path-as-is"],
+            see_also: "request path-as-is",
         }
     }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 pub(super) struct ResolveFlag;
 
-impl Flag for ResolveFlag {
+impl FlagDefinition for ResolveFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "resolve",
@@ -20,7 +20,7 @@ impl Flag for ResolveFlag {
                   host; \"-HOST:PORT\" removes an earlier entry. A leading \"+\", which makes an entry time out in \
                   curl, changes nothing here. May be repeated.",
             example: "haul --resolve example.com:443:127.0.0.1,[::1] https://example.com/",
-            see_also: &["connect-to"],
+            see_also: "connect-to",
         }
     }
 

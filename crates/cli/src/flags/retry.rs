@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RetryFlag;
 
-impl Flag for RetryFlag {
+impl FlagDefinition for RetryFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "retry",
@@ -21,7 +21,7 @@ impl Flag for RetryFlag {
                   a reply that is retried is still delivered: in a file the next one replaces it, on standard output \
                   the next one follows it.",
             example: "haul --retry 5 https://example.com/",
-            see_also: &["retry-delay", "retry-max-time", "retry-connrefused", "retry-all-errors"],
+            see_also: "retry-delay retry-max-time retry-connrefused retry-all-errors",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RetryAllErrorsFlag;
 
-impl Flag for RetryAllErrorsFlag {
+impl FlagDefinition for RetryAllErrorsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "retry-all-errors",
@@ -16,7 +16,7 @@ impl Flag for RetryAllErrorsFlag {
             doc: "Retries after any failure, even one that will most likely happen again. With --fail, a status of \
                   400 or above is a failure.",
             example: "haul --retry 5 --retry-all-errors https://example.com/",
-            see_also: &["retry"],
+            see_also: "retry",
         }
     }
 

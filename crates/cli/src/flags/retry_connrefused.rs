@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RetryConnrefusedFlag;
 
-impl Flag for RetryConnrefusedFlag {
+impl FlagDefinition for RetryConnrefusedFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "retry-connrefused",
@@ -15,7 +15,7 @@ impl Flag for RetryConnrefusedFlag {
             help: "Try again after a refused connection",
             doc: "Retries when the connection is refused, too.",
             example: "haul --retry 5 --retry-connrefused https://example.com/",
-            see_also: &["retry"],
+            see_also: "retry",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RetryDelayFlag;
 
-impl Flag for RetryDelayFlag {
+impl FlagDefinition for RetryDelayFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "retry-delay",
@@ -16,7 +16,7 @@ impl Flag for RetryDelayFlag {
             doc: "Pauses this long before each retry, in decimal seconds, instead of doubling. 0, the default, means \
                   doubling.",
             example: "haul --retry 5 --retry-delay 0.5 https://example.com/",
-            see_also: &["retry"],
+            see_also: "retry",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct RetryMaxTimeFlag;
 
-impl Flag for RetryMaxTimeFlag {
+impl FlagDefinition for RetryMaxTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "retry-max-time",
@@ -16,7 +16,7 @@ impl Flag for RetryMaxTimeFlag {
             doc: "Starts no retry once this many decimal seconds have passed since the first attempt. 0, the default, \
                   means no limit.",
             example: "haul --retry 5 --retry-max-time 30 https://example.com/",
-            see_also: &["retry", "max-time"],
+            see_also: "retry max-time",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SelectFlag;
 
-impl Flag for SelectFlag {
+impl FlagDefinition for SelectFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "select",
@@ -20,7 +20,7 @@ impl Flag for SelectFlag {
                   :last-child and :has(), are refused. Charsets are those of --extract. Several in a stage give their \
                   values in the order of the page. An --extract in the same stage is searched for in each value.",
             example: "haul --select 'h2 > a@href' https://example.com/",
-            see_also: &["select-json", "extract", "then", "unique", "sort"],
+            see_also: "select-json extract then unique sort",
         }
     }
 

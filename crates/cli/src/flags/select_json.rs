@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SelectJsonFlag;
 
-impl Flag for SelectJsonFlag {
+impl FlagDefinition for SelectJsonFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "select-json",
@@ -19,7 +19,7 @@ impl Flag for SelectJsonFlag {
                   complete. A document may take a quarter of --max-memory. A body that is not JSON fails with 61, after the values before the error. Several \
                   in a stage are searched for in turn. An --extract in the same stage is searched for in each value.",
             example: "haul --select-json '$.items[*].name' https://example.com/api",
-            see_also: &["select", "extract", "then", "max-memory"],
+            see_also: "select extract then max-memory",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ServiceNameFlag;
 
-impl Flag for ServiceNameFlag {
+impl FlagDefinition for ServiceNameFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "service-name",
@@ -16,7 +16,7 @@ impl Flag for ServiceNameFlag {
             doc: "Sets the service in the name of the server's Kerberos principal for --negotiate, as in \"NAME/host\". The \
                   default is HTTP.",
             example: "haul --negotiate --service-name web https://intranet.example/",
-            see_also: &["negotiate", "proxy-service-name"],
+            see_also: "negotiate proxy-service-name",
         }
     }
 

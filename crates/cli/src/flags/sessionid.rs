@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SessionidFlag;
 
-impl Flag for SessionidFlag {
+impl FlagDefinition for SessionidFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "sessionid",
@@ -16,7 +16,7 @@ impl Flag for SessionidFlag {
             doc: "Resumes an earlier TLS session with the same server, which is the default; --no-sessionid makes \
                   each handshake a full one.",
             example: "haul --no-sessionid https://example.com/",
-            see_also: &["tlsv1.3"],
+            see_also: "tlsv1.3",
         }
     }
 

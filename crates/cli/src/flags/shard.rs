@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct ShardFlag;
 
-impl Flag for ShardFlag {
+impl FlagDefinition for ShardFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "shard",
@@ -22,7 +22,7 @@ impl Flag for ShardFlag {
                   of redirects, of --then, --depth and --paginate are fetched by the run that found them. Shard 0 \
                   reports what is not a URL.",
             example: "haul --shard 0/4 --jsonl --input-file urls.txt",
-            see_also: &["input-file", "rate-host", "parallel-max-host"],
+            see_also: "input-file rate-host parallel-max-host",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ShowErrorFlag;
 
-impl Flag for ShowErrorFlag {
+impl FlagDefinition for ShowErrorFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "show-error",
@@ -15,7 +15,7 @@ impl Flag for ShowErrorFlag {
             help: "Show errors even with -s",
             doc: "Shows the messages about failures that -s would hide.",
             example: "haul -sS https://example.com/",
-            see_also: &["silent"],
+            see_also: "silent",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ShowHeadersFlag;
 
-impl Flag for ShowHeadersFlag {
+impl FlagDefinition for ShowHeadersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "show-headers",
@@ -15,7 +15,7 @@ impl Flag for ShowHeadersFlag {
             help: "The same as --include",
             doc: "The newer name of --include.",
             example: "haul --show-headers https://example.com/",
-            see_also: &["include"],
+            see_also: "include",
         }
     }
 

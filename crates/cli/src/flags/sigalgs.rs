@@ -5,7 +5,7 @@ use crate::flag_value::split_names;
 
 pub(super) struct SigalgsFlag;
 
-impl Flag for SigalgsFlag {
+impl FlagDefinition for SigalgsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "sigalgs",
@@ -19,7 +19,7 @@ impl Flag for SigalgsFlag {
                   Known are ECDSA with SHA-256, -384 and -512, ed25519, RSA-PSS and RSA. Unknown names are ignored \
                   if one is known. The signatures of certificates are not restricted.",
             example: "haul --sigalgs ecdsa_secp256r1_sha256:ed25519 https://example.com/",
-            see_also: &["curves", "ciphers"],
+            see_also: "curves ciphers",
         }
     }
 

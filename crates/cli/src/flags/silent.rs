@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SilentFlag;
 
-impl Flag for SilentFlag {
+impl FlagDefinition for SilentFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "silent",
@@ -15,7 +15,7 @@ impl Flag for SilentFlag {
             help: "Show neither progress nor messages",
             doc: "Prints nothing but the output. -S brings messages about failures back.",
             example: "haul -s https://example.com/",
-            see_also: &["show-error", "progress-meter"],
+            see_also: "show-error progress-meter",
         }
     }
 

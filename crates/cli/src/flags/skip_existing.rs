@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SkipExistingFlag;
 
-impl Flag for SkipExistingFlag {
+impl FlagDefinition for SkipExistingFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "skip-existing",
@@ -17,7 +17,7 @@ impl Flag for SkipExistingFlag {
                   checked: haul gives a file its name when it is complete. With -J a name that only the reply tells \
                   is known once the reply has begun; its body is then not read.",
             example: "haul --skip-existing -O https://example.com/file.tar.gz",
-            see_also: &["clobber", "continue-at", "remote-name"],
+            see_also: "clobber continue-at remote-name",
         }
     }
 

@@ -6,7 +6,7 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks4Flag;
 
-impl Flag for Socks4Flag {
+impl FlagDefinition for Socks4Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks4",
@@ -18,7 +18,7 @@ impl Flag for Socks4Flag {
             doc: "Replaces --proxy with a SOCKS4 proxy, which knows IPv4 addresses only; haul resolves names. The \
                   default port is 1080.",
             example: "haul --socks4 localhost:1080 https://example.com/",
-            see_also: &["proxy", "preproxy"],
+            see_also: "proxy preproxy",
         }
     }
 

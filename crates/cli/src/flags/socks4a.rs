@@ -6,7 +6,7 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks4aFlag;
 
-impl Flag for Socks4aFlag {
+impl FlagDefinition for Socks4aFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks4a",
@@ -17,7 +17,7 @@ impl Flag for Socks4aFlag {
             help: "Use this proxy by SOCKS4a, which resolves names",
             doc: "Replaces --proxy with a SOCKS4a proxy, which resolves names itself. The default port is 1080.",
             example: "haul --socks4a localhost:1080 https://example.com/",
-            see_also: &["proxy", "preproxy"],
+            see_also: "proxy preproxy",
         }
     }
 

@@ -6,7 +6,7 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks5Flag;
 
-impl Flag for Socks5Flag {
+impl FlagDefinition for Socks5Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks5",
@@ -17,7 +17,7 @@ impl Flag for Socks5Flag {
             help: "Use this proxy by SOCKS5",
             doc: "Replaces --proxy with a SOCKS5 proxy (RFC 1928); haul resolves names. The default port is 1080.",
             example: "haul --socks5 localhost:1080 https://example.com/",
-            see_also: &["proxy", "preproxy"],
+            see_also: "proxy preproxy",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct Socks5BasicFlag;
 
-impl Flag for Socks5BasicFlag {
+impl FlagDefinition for Socks5BasicFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks5-basic",
@@ -16,7 +16,7 @@ impl Flag for Socks5BasicFlag {
             help: "Name a user to SOCKS5 proxies",
             doc: "Allows user and password with a SOCKS5 proxy. haul always does.",
             example: "haul --socks5-basic --socks5 proxy:1080 https://example.com/",
-            see_also: &["socks5"],
+            see_also: "socks5",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Socks5GssapiFlag;
 
-impl Flag for Socks5GssapiFlag {
+impl FlagDefinition for Socks5GssapiFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks5-gssapi",
@@ -17,7 +17,7 @@ impl Flag for Socks5GssapiFlag {
                   chooses it. haul asks for no protection of the bytes by GSS-API; a proxy that demands it is refused \
                   (exit 97). Needs the Kerberos library, as --negotiate.",
             example: "haul --socks5-gssapi --socks5-hostname proxy.example:1080 https://example.com/",
-            see_also: &["socks5", "socks5-gssapi-service", "negotiate"],
+            see_also: "socks5 socks5-gssapi-service negotiate",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Socks5GssapiNecFlag;
 
-impl Flag for Socks5GssapiNecFlag {
+impl FlagDefinition for Socks5GssapiNecFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks5-gssapi-nec",
@@ -16,7 +16,7 @@ impl Flag for Socks5GssapiNecFlag {
             doc: "With --socks5-gssapi, exchanges the level of protection with the proxy without protecting that message, as \
                   the implementation of NEC does.",
             example: "haul --socks5-gssapi --socks5-gssapi-nec --socks5 proxy.example:1080 https://example.com/",
-            see_also: &["socks5-gssapi"],
+            see_also: "socks5-gssapi",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct Socks5GssapiServiceFlag;
 
-impl Flag for Socks5GssapiServiceFlag {
+impl FlagDefinition for Socks5GssapiServiceFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks5-gssapi-service",
@@ -16,7 +16,7 @@ impl Flag for Socks5GssapiServiceFlag {
             doc: "Names the service in the Kerberos name of the proxy for --socks5-gssapi, in place of rcmd. It is the same \
                   option as --proxy-service-name.",
             example: "haul --socks5-gssapi --socks5-gssapi-service socks --socks5 proxy.example:1080 https://example.com/",
-            see_also: &["socks5-gssapi", "proxy-service-name"],
+            see_also: "socks5-gssapi proxy-service-name",
         }
     }
 

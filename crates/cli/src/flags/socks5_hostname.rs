@@ -6,7 +6,7 @@ use haul_policy::proxy::{Proxy, ProxyKind};
 
 pub(super) struct Socks5HostnameFlag;
 
-impl Flag for Socks5HostnameFlag {
+impl FlagDefinition for Socks5HostnameFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "socks5-hostname",
@@ -18,7 +18,7 @@ impl Flag for Socks5HostnameFlag {
             doc: "Replaces --proxy with a SOCKS5 proxy (RFC 1928) that resolves names itself, so that they are not \
                   seen on the local network. The default port is 1080.",
             example: "haul --socks5-hostname localhost:1080 https://example.com/",
-            see_also: &["proxy", "preproxy"],
+            see_also: "proxy preproxy",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SortFlag;
 
-impl Flag for SortFlag {
+impl FlagDefinition for SortFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "sort",
@@ -17,7 +17,7 @@ impl Flag for SortFlag {
                   far. What does not fit in --max-memory goes to temporary files. Belongs to the stage opened by the last \
                   --then.",
             example: "haul --extract '[0-9]+' --sort https://example.com/",
-            see_also: &["extract", "unique"],
+            see_also: "extract unique",
         }
     }
 

@@ -9,7 +9,7 @@ const SPEED_TIME: Duration = Duration::from_secs(30);
 
 pub(super) struct SpeedLimitFlag;
 
-impl Flag for SpeedLimitFlag {
+impl FlagDefinition for SpeedLimitFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "speed-limit",
@@ -21,7 +21,7 @@ impl Flag for SpeedLimitFlag {
             doc: "Fails with 28 if a transfer moves fewer than this many bytes a second for --speed-time, or 30 \
                   seconds if that is not given. 0, the default, means no limit.",
             example: "haul --speed-limit 1000 --speed-time 10 https://example.com/",
-            see_also: &["speed-time", "limit-rate", "max-time"],
+            see_also: "speed-time limit-rate max-time",
         }
     }
 

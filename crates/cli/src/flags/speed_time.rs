@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub(super) struct SpeedTimeFlag;
 
-impl Flag for SpeedTimeFlag {
+impl FlagDefinition for SpeedTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "speed-time",
@@ -19,7 +19,7 @@ impl Flag for SpeedTimeFlag {
                   --speed-limit is not given, it is 1 byte a second, so that only a complete stall counts. 0, the \
                   default, means no limit.",
             example: "haul --speed-time 60 https://example.com/",
-            see_also: &["speed-limit", "max-time", "connect-timeout"],
+            see_also: "speed-limit max-time connect-timeout",
         }
     }
 

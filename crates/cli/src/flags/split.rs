@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SplitFlag;
 
-impl Flag for SplitFlag {
+impl FlagDefinition for SplitFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "split",
@@ -19,7 +19,7 @@ impl Flag for SplitFlag {
                   turns splitting off. The default is --parallel-max-host, or 6 without it; a number given here does not \
                   depend on it.",
             example: "haul --split 1 -O https://example.com/file.tar.gz",
-            see_also: &["parallel-max-host", "max-memory"],
+            see_also: "parallel-max-host max-memory",
         }
     }
 

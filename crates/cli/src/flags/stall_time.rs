@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct StallTimeFlag;
 
-impl Flag for StallTimeFlag {
+impl FlagDefinition for StallTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "stall-time",
@@ -18,7 +18,7 @@ impl Flag for StallTimeFlag {
                   0 means no limit. It is retried like other timeouts. The time does not count while the output or \
                   the content to send is what haul waits for.",
             example: "haul --stall-time 20 --input-file urls.txt",
-            see_also: &["speed-time", "connect-timeout", "max-time"],
+            see_also: "speed-time connect-timeout max-time",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::StatsFormat;
 
 pub(super) struct StatsFlag;
 
-impl Flag for StatsFlag {
+impl FlagDefinition for StatsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "stats",
@@ -17,7 +17,7 @@ impl Flag for StatsFlag {
             doc: "Prints requests, bytes, bytes on the wire, packets, connections and time by phase on stderr at the \
                   end, also after Ctrl-C; \"=json\" prints one JSON object.",
             example: "haul --stats=json 'https://example.com/[1-9]'",
-            see_also: &["write-out", "verbose"],
+            see_also: "write-out verbose",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct StderrFlag;
 
-impl Flag for StderrFlag {
+impl FlagDefinition for StderrFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "stderr",
@@ -15,7 +15,7 @@ impl Flag for StderrFlag {
             help: "Write messages to a file",
             doc: "Writes what would go to stderr to FILE instead; \"-\" is standard output.",
             example: "haul --stderr log https://example.com/",
-            see_also: &["show-error", "silent"],
+            see_also: "show-error silent",
         }
     }
 

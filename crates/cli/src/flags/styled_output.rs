@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct StyledOutputFlag;
 
-impl Flag for StyledOutputFlag {
+impl FlagDefinition for StyledOutputFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "styled-output",
@@ -16,7 +16,7 @@ impl Flag for StyledOutputFlag {
             help: "Style headers on a terminal",
             doc: "Accepted for compatibility with curl. haul prints header fields as they arrived.",
             example: "haul --no-styled-output -I https://example.com/",
-            see_also: &["include"],
+            see_also: "include",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct SummaryFlag;
 
-impl Flag for SummaryFlag {
+impl FlagDefinition for SummaryFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "summary",
@@ -17,7 +17,7 @@ impl Flag for SummaryFlag {
                   time, requests and connections. By default the line is printed after several URLs if stderr is a \
                   terminal, without -s.",
             example: "haul --summary -O 'https://example.com/[1-9]' 2> log",
-            see_also: &["stats", "progress-meter", "events"],
+            see_also: "stats progress-meter events",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct SuppressConnectHeadersFlag;
 
-impl Flag for SuppressConnectHeadersFlag {
+impl FlagDefinition for SuppressConnectHeadersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "suppress-connect-headers",
@@ -16,7 +16,7 @@ impl Flag for SuppressConnectHeadersFlag {
             help: "Leave out the proxy's replies to CONNECT",
             doc: "Leaves out the proxy's replies to CONNECT in -D and -v.",
             example: "haul --suppress-connect-headers -D heads -p -x http://proxy:3128 https://example.com/",
-            see_also: &["dump-header", "proxytunnel"],
+            see_also: "dump-header proxytunnel",
         }
     }
 

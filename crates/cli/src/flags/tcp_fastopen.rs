@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct TcpFastopenFlag;
 
-impl Flag for TcpFastopenFlag {
+impl FlagDefinition for TcpFastopenFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tcp-fastopen",
@@ -17,7 +17,7 @@ impl Flag for TcpFastopenFlag {
                   allowed it in an earlier connection. That saves a round trip; the network may deliver these bytes \
                   twice. Systems other than Linux connect as usual.",
             example: "haul --tcp-fastopen https://example.com/",
-            see_also: &["mptcp", "keepalive-time"],
+            see_also: "mptcp keepalive-time",
         }
     }
 

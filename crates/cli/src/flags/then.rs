@@ -6,7 +6,7 @@ use super::prelude::*;
 
 pub(super) struct ThenFlag;
 
-impl Flag for ThenFlag {
+impl FlagDefinition for ThenFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "then",
@@ -24,7 +24,7 @@ impl Flag for ThenFlag {
                   in the text of -d and its like (encoded for its form), of --json, -H, -A, -e, -b, --url-query and \
                   -o of the new stage; in a file that one of them names it stands for itself.",
             example: "haul https://example.com/ --extract 'id=([0-9]+)' --then 'https://example.com/item/{}' --extract 'price: (.*)'",
-            see_also: &["extract", "select", "unique"],
+            see_also: "extract select unique",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct ThreadsFlag;
 
-impl Flag for ThreadsFlag {
+impl FlagDefinition for ThreadsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "threads",
@@ -16,7 +16,7 @@ impl Flag for ThreadsFlag {
             doc: "Maximum number of worker threads, from 1 to 1024. The default is one a core; threads start only \
                   when there is work for them.",
             example: "haul --threads 1 --input-file list.txt",
-            see_also: &["parallel-max"],
+            see_also: "parallel-max",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct TimeCondFlag;
 
-impl Flag for TimeCondFlag {
+impl FlagDefinition for TimeCondFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "time-cond",
@@ -17,7 +17,7 @@ impl Flag for TimeCondFlag {
                   07:28\", \"20151021\") or than a file; with a leading \"-\", only if it is older. A 304 reply is a \
                   success without a body.",
             example: "haul -z 2024-05-01 -o page https://example.com/",
-            see_also: &["etag-compare", "remote-time"],
+            see_also: "etag-compare remote-time",
         }
     }
 

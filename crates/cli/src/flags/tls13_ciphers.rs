@@ -5,7 +5,7 @@ use crate::flag_value::split_names;
 
 pub(super) struct Tls13CiphersFlag;
 
-impl Flag for Tls13CiphersFlag {
+impl FlagDefinition for Tls13CiphersFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tls13-ciphers",
@@ -16,7 +16,7 @@ impl Flag for Tls13CiphersFlag {
             help: "Offer these cipher suites of TLS 1.3",
             doc: "Offers these TLS 1.3 cipher suites, separated by colons.",
             example: "haul --tls13-ciphers TLS_AES_128_GCM_SHA256 https://example.com/",
-            see_also: &["proxy-tls13-ciphers"],
+            see_also: "proxy-tls13-ciphers",
         }
     }
 

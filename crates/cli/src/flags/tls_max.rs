@@ -5,7 +5,7 @@ use haul::net::tls::TlsVersion;
 
 pub(super) struct TlsMaxFlag;
 
-impl Flag for TlsMaxFlag {
+impl FlagDefinition for TlsMaxFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tls-max",
@@ -17,7 +17,7 @@ impl Flag for TlsMaxFlag {
             doc: "The newest TLS version to use: \"1.2\", \"1.3\" or \"default\". 1.0 and 1.1 are refused, since no \
                   version would be left.",
             example: "haul --tls-max 1.2 https://example.com/",
-            see_also: &["tlsv1.2", "tlsv1.3"],
+            see_also: "tlsv1.2 tlsv1.3",
         }
     }
 

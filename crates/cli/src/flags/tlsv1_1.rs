@@ -5,7 +5,7 @@ use haul::net::tls::TlsVersion;
 
 pub(super) struct Tlsv11Flag;
 
-impl Flag for Tlsv11Flag {
+impl FlagDefinition for Tlsv11Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tlsv1.1",
@@ -17,7 +17,7 @@ impl Flag for Tlsv11Flag {
             doc: "Accepted for compatibility with curl. haul speaks nothing older than TLS 1.2 (RFC 8996), so this is \
                   the same as --tlsv1.2.",
             example: "haul --tlsv1.1 https://example.com/",
-            see_also: &["tlsv1.2"],
+            see_also: "tlsv1.2",
         }
     }
 

@@ -5,7 +5,7 @@ use haul::net::tls::TlsVersion;
 
 pub(super) struct Tlsv12Flag;
 
-impl Flag for Tlsv12Flag {
+impl FlagDefinition for Tlsv12Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tlsv1.2",
@@ -16,7 +16,7 @@ impl Flag for Tlsv12Flag {
             help: "Use TLS 1.2 or newer",
             doc: "Requires TLS 1.2 or newer. This is the default.",
             example: "haul --tlsv1.2 https://example.com/",
-            see_also: &["tlsv1.3"],
+            see_also: "tlsv1.3",
         }
     }
 

@@ -5,7 +5,7 @@ use haul::net::tls::TlsVersion;
 
 pub(super) struct Tlsv13Flag;
 
-impl Flag for Tlsv13Flag {
+impl FlagDefinition for Tlsv13Flag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tlsv1.3",
@@ -16,7 +16,7 @@ impl Flag for Tlsv13Flag {
             help: "Use TLS 1.3 or newer",
             doc: "Requires TLS 1.3 or newer.",
             example: "haul --tlsv1.3 https://example.com/",
-            see_also: &["tlsv1.2"],
+            see_also: "tlsv1.2",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct TrEncodingFlag;
 
-impl Flag for TrEncodingFlag {
+impl FlagDefinition for TrEncodingFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tr-encoding",
@@ -16,7 +16,7 @@ impl Flag for TrEncodingFlag {
             doc: "Asks for a compressed transfer (\"TE: gzip\", RFC 9110 section 10.1.4) and undoes what \
                   Transfer-Encoding names. Few servers do this; most compress the content instead (--compressed).",
             example: "haul --tr-encoding https://example.com/",
-            see_also: &["compressed"],
+            see_also: "compressed",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::TraceFormat;
 
 pub(super) struct TraceFlag;
 
-impl Flag for TraceFlag {
+impl FlagDefinition for TraceFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "trace",
@@ -17,7 +17,7 @@ impl Flag for TraceFlag {
             doc: "Writes heads and bodies of requests and replies to FILE, in hexadecimal and as text; \"-\" is \
                   standard output, \"%\" standard error. Values of credentials and cookies are left out.",
             example: "haul --trace log https://example.com/",
-            see_also: &["trace-ascii", "verbose"],
+            see_also: "trace-ascii verbose",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::TraceFormat;
 
 pub(super) struct TraceAsciiFlag;
 
-impl Flag for TraceAsciiFlag {
+impl FlagDefinition for TraceAsciiFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "trace-ascii",
@@ -16,7 +16,7 @@ impl Flag for TraceAsciiFlag {
             help: "Write all traffic to a file as text",
             doc: "Like --trace, without the hexadecimal digits.",
             example: "haul --trace-ascii log https://example.com/",
-            see_also: &["trace", "verbose"],
+            see_also: "trace verbose",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct TraceConfigFlag;
 
-impl Flag for TraceConfigFlag {
+impl FlagDefinition for TraceConfigFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "trace-config",
@@ -16,7 +16,7 @@ impl Flag for TraceConfigFlag {
             doc: "What a trace shows, separated by commas: \"time\", \"ids\", \"all\"; a leading \"-\" removes one. \
                   The other words that curl knows (its components) have no effect.",
             example: "haul -v --trace-config time https://example.com/",
-            see_also: &["trace", "trace-time"],
+            see_also: "trace trace-time",
         }
     }
 

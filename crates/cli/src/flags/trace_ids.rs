@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct TraceIdsFlag;
 
-impl Flag for TraceIdsFlag {
+impl FlagDefinition for TraceIdsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "trace-ids",
@@ -16,7 +16,7 @@ impl Flag for TraceIdsFlag {
             doc: "Puts the numbers of transfer and connection before each line of -v or --trace. They are always \
                   [0-0], since transfers with -v run one after the other.",
             example: "haul -v --trace-ids https://example.com/",
-            see_also: &["trace", "trace-time"],
+            see_also: "trace trace-time",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct TraceTimeFlag;
 
-impl Flag for TraceTimeFlag {
+impl FlagDefinition for TraceTimeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "trace-time",
@@ -15,7 +15,7 @@ impl Flag for TraceTimeFlag {
             help: "Put the time before each line of a trace",
             doc: "Puts the time of day (UTC) before each line of -v or --trace.",
             example: "haul -v --trace-time https://example.com/",
-            see_also: &["trace", "trace-ids"],
+            see_also: "trace trace-ids",
         }
     }
 

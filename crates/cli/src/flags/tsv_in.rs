@@ -5,7 +5,7 @@ use crate::record_input::RecordInputFormat;
 
 pub(super) struct TsvInFlag;
 
-impl Flag for TsvInFlag {
+impl FlagDefinition for TsvInFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "tsv-in",
@@ -16,7 +16,7 @@ impl Flag for TsvInFlag {
             help: "Fill {column} from the rows of --input-file, with tabs",
             doc: "Reads each --input-file like --csv-in, with tabs between the fields.",
             example: "haul --tsv-in --input-file table.txt 'https://example.com/{id}'",
-            see_also: &["input-file", "csv-in", "jsonl-in"],
+            see_also: "input-file csv-in jsonl-in",
         }
     }
 

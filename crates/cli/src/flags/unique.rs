@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct UniqueFlag;
 
-impl Flag for UniqueFlag {
+impl FlagDefinition for UniqueFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "unique",
@@ -17,7 +17,7 @@ impl Flag for UniqueFlag {
                   temporary files. Values that feed a --then are always unique. Belongs to the stage opened by the \
                   last --then.",
             example: "haul --extract '[0-9]+' --unique https://example.com/",
-            see_also: &["extract", "sort"],
+            see_also: "extract sort",
         }
     }
 

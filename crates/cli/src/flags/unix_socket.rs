@@ -5,7 +5,7 @@ use haul::net::local_address::UnixSocketAddress;
 
 pub(super) struct UnixSocketFlag;
 
-impl Flag for UnixSocketFlag {
+impl FlagDefinition for UnixSocketFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "unix-socket",
@@ -17,7 +17,7 @@ impl Flag for UnixSocketFlag {
             doc: "Connects to the Unix socket at PATH instead of the URL's host; Host, SNI and everything else stay \
                   as in the URL.",
             example: "haul --unix-socket /run/app.sock http://localhost/",
-            see_also: &["abstract-unix-socket", "connect-to"],
+            see_also: "abstract-unix-socket connect-to",
         }
     }
 

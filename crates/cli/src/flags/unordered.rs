@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct UnorderedFlag;
 
-impl Flag for UnorderedFlag {
+impl FlagDefinition for UnorderedFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "unordered",
@@ -16,7 +16,7 @@ impl Flag for UnorderedFlag {
             help: "Print bodies as they complete",
             doc: "Prints bodies in the order in which they complete, each whole, instead of in input order.",
             example: "haul --unordered --input-file list.txt",
-            see_also: &["parallel", "max-memory"],
+            see_also: "parallel max-memory",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::UploadArg;
 
 pub(super) struct UploadFileFlag;
 
-impl Flag for UploadFileFlag {
+impl FlagDefinition for UploadFileFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "upload-file",
@@ -19,7 +19,7 @@ impl Flag for UploadFileFlag {
                   while it is sent; \"\" uploads nothing to this URL. {a,b} and [1-9] name several files, each sent \
                   to the URL, unless -g is given.",
             example: "haul -T report.pdf https://example.com/inbox/",
-            see_also: &["data-binary", "request", "globoff", "expect100-timeout"],
+            see_also: "data-binary request globoff expect100-timeout",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::url_sources;
 
 pub(super) struct UrlFlag;
 
-impl Flag for UrlFlag {
+impl FlagDefinition for UrlFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "url",
@@ -17,7 +17,7 @@ impl Flag for UrlFlag {
             doc: "The same as the URL alone; useful in config files. \"@FILE\" is a file with one URL a line (\"@-\" \
                   is standard input).",
             example: "haul --url https://example.com/",
-            see_also: &["config", "input-file"],
+            see_also: "config input-file",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 
 pub(super) struct UrlQueryFlag;
 
-impl Flag for UrlQueryFlag {
+impl FlagDefinition for UrlQueryFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "url-query",
@@ -17,7 +17,7 @@ impl Flag for UrlQueryFlag {
             doc: "Appends DATA to the query of each URL, in the five forms of --data-urlencode and encoded the same \
                   way; \"+text\" is taken as given. URLs of redirects are not changed. May be repeated.",
             example: "haul --url-query 'q=a b' https://example.com/search",
-            see_also: &["get", "data-urlencode"],
+            see_also: "get data-urlencode",
         }
     }
 

@@ -7,7 +7,7 @@ use haul_policy::auth::Credentials;
 
 pub(super) struct UserFlag;
 
-impl Flag for UserFlag {
+impl FlagDefinition for UserFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "user",
@@ -21,7 +21,7 @@ impl Flag for UserFlag {
                   The value is blanked in the process list, but other users of the machine may see it before: a \
                   config file (-K) or netrc hides it.",
             example: "haul -u me:secret https://example.com/",
-            see_also: &["basic", "digest", "anyauth", "netrc", "oauth2-bearer", "config"],
+            see_also: "basic digest anyauth netrc oauth2-bearer config",
         }
     }
 

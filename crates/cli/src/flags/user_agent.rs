@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct UserAgentFlag;
 
-impl Flag for UserAgentFlag {
+impl FlagDefinition for UserAgentFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "user-agent",
@@ -16,7 +16,7 @@ impl Flag for UserAgentFlag {
             help: "Send this User-Agent",
             doc: "Sends NAME as User-Agent instead of haul/VERSION; an empty NAME sends none.",
             example: "haul -A 'mybot/1.0' https://example.com/",
-            see_also: &["header"],
+            see_also: "header",
         }
     }
 

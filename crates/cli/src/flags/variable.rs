@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct VariableFlag;
 
-impl Flag for VariableFlag {
+impl FlagDefinition for VariableFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "variable",
@@ -18,7 +18,7 @@ impl Flag for VariableFlag {
                   --expand-OPTION replaces \"{{name}}\" in the value of OPTION; functions may be applied, as in \
                   \"{{name:trim:url}}\": trim, json, url, b64 and 64dec.",
             example: "haul --variable id=7 --expand-url 'https://example.com/{{id}}'",
-            see_also: &["config"],
+            see_also: "config",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::plan::TraceFormat;
 
 pub(super) struct VerboseFlag;
 
-impl Flag for VerboseFlag {
+impl FlagDefinition for VerboseFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "verbose",
@@ -17,7 +17,7 @@ impl Flag for VerboseFlag {
             doc: "Shows the heads of requests and replies on stderr, without the values of credentials \
                   and cookies.",
             example: "haul -v https://example.com/",
-            see_also: &["stats", "include"],
+            see_also: "stats include",
         }
     }
 

@@ -5,7 +5,7 @@ use crate::parsed_args::InfoOption;
 
 pub(super) struct VersionFlag;
 
-impl Flag for VersionFlag {
+impl FlagDefinition for VersionFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "version",
@@ -16,7 +16,7 @@ impl Flag for VersionFlag {
             help: "Show the version",
             doc: "Shows the version, protocols and features.",
             example: "haul --version",
-            see_also: &["help"],
+            see_also: "help",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct VlanPriorityFlag;
 
-impl Flag for VlanPriorityFlag {
+impl FlagDefinition for VlanPriorityFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "vlan-priority",
@@ -16,7 +16,7 @@ impl Flag for VlanPriorityFlag {
             doc: "Sets the priority of outgoing packets, 0 to 7 (IEEE 802.1Q), where the system supports it (Linux: \
                   SO_PRIORITY). The default is the system's.",
             example: "haul --vlan-priority 4 https://example.com/",
-            see_also: &["ip-tos"],
+            see_also: "ip-tos",
         }
     }
 

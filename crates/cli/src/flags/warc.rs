@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct WarcFlag;
 
-impl Flag for WarcFlag {
+impl FlagDefinition for WarcFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "warc",
@@ -19,7 +19,7 @@ impl Flag for WarcFlag {
                   (--warc-secrets keeps them). An existing file is refused (23), but a job (--job) continues its own. \
                   Bodies are not split, and the agent is not used.",
             example: "haul --warc site.warc.gz -O 'https://example.com/page-[1-9].html'",
-            see_also: &["warc-max-size", "warc-secrets", "jsonl", "dump-header"],
+            see_also: "warc-max-size warc-secrets jsonl dump-header",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct WarcMaxSizeFlag;
 
-impl Flag for WarcMaxSizeFlag {
+impl FlagDefinition for WarcMaxSizeFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "warc-max-size",
@@ -17,7 +17,7 @@ impl Flag for WarcMaxSizeFlag {
                   may exceed it. The files of --warc site.warc.gz are then site-00000.warc.gz and so on. K, M and G \
                   (powers of 1024) may follow the number. Without it, the archive is one file.",
             example: "haul --warc site.warc.gz --warc-max-size 1G --input-file list.txt",
-            see_also: &["warc"],
+            see_also: "warc",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct WarcSecretsFlag;
 
-impl Flag for WarcSecretsFlag {
+impl FlagDefinition for WarcSecretsFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "warc-secrets",
@@ -17,7 +17,7 @@ impl Flag for WarcSecretsFlag {
                   records of --warc. Only the owner may read the files then (0600). By default, these fields are left \
                   out. User and password are never part of a URL in the archive.",
             example: "haul -n --warc mine.warc --warc-secrets https://example.com/",
-            see_also: &["warc"],
+            see_also: "warc",
         }
     }
 

@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) struct WithUrlFlag;
 
-impl Flag for WithUrlFlag {
+impl FlagDefinition for WithUrlFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "with-url",
@@ -17,7 +17,7 @@ impl Flag for WithUrlFlag {
                   name. A URL has no tab, so the first tab of a line is the separator. The URL is the one that was \
                   given, without user and password. With --csv it is the first column, \"url\".",
             example: "haul --with-url --extract '<h1>([^<]+)' 'https://example.com/[1-9]'",
-            see_also: &["csv", "extract", "jsonl"],
+            see_also: "csv extract jsonl",
         }
     }
 

@@ -6,7 +6,7 @@ use crate::parsed_args::TextOrFile;
 
 pub(super) struct WriteOutFlag;
 
-impl Flag for WriteOutFlag {
+impl FlagDefinition for WriteOutFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "write-out",
@@ -30,7 +30,7 @@ impl Flag for WriteOutFlag {
                   what follows goes; what follows %{onerror} is for failures only. %% is a percent sign; \\n, \\r and \\t \
                   are understood. \"@file\" reads the format from a file.",
             example: "haul -w '%{http_code} %{url}\\n' -o page https://example.com/",
-            see_also: &["stats"],
+            see_also: "stats",
         }
     }
 

@@ -5,7 +5,7 @@ use super::prelude::*;
 
 pub(super) struct XattrFlag;
 
-impl Flag for XattrFlag {
+impl FlagDefinition for XattrFlag {
     fn spec(&self) -> FlagSpec {
         FlagSpec {
             long: "xattr",
@@ -17,7 +17,7 @@ impl Flag for XattrFlag {
             doc: "Stores the URL and the media type of a body in the extended attributes of its file: \
                   user.xdg.origin.url, user.mime_type and the like.",
             example: "haul --xattr -O https://example.com/file",
-            see_also: &["remote-time"],
+            see_also: "remote-time",
         }
     }
 

@@ -165,7 +165,7 @@ fn append_categories(text: &mut String, persona: ProgramPersona) {
 
 /// Returns the option that a word of the command line or of a config file names, with or without
 /// dashes and `no-`.
-pub(crate) fn flag_of(subject: &str) -> Option<&'static dyn Flag> {
+pub(crate) fn flag_of(subject: &str) -> Option<Flag> {
     if let Some(long) = subject.strip_prefix("--") {
         let positive = || flags::find_long(long.strip_prefix("no-")?.as_bytes());
         return flags::find_long(long.as_bytes()).or_else(positive);
@@ -223,7 +223,7 @@ fn append_option_description(text: &mut String, spec: &FlagSpec) {
     }
     append_formatted(text, format_args!("\n    Example:\n      {}\n", spec.example));
     if !spec.see_also.is_empty() {
-        let others: Vec<_> = spec.see_also.iter().map(|name| format!("--{name}")).collect();
+        let others: Vec<_> = spec.see_also.split_ascii_whitespace().map(|name| format!("--{name}")).collect();
         append_formatted(text, format_args!("\n    See also {}.\n", others.join(", ")));
     }
 }

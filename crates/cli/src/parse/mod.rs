@@ -316,7 +316,7 @@ impl CommandLineParser<'_> {
 
     fn apply_flag(
         &mut self,
-        flag: &'static dyn Flag,
+        flag: Flag,
         on: bool,
         attached: Option<&[u8]>,
         next: Option<&[u8]>,
@@ -488,7 +488,7 @@ impl CommandLineParser<'_> {
 
 /// Returns the flag with this long name. The second value is false if `name` begins with `no-`,
 /// which turns the flag off, and true otherwise.
-fn find_flag(name: &[u8]) -> Result<(&'static dyn Flag, bool), UsageErrorReason> {
+fn find_flag(name: &[u8]) -> Result<(Flag, bool), UsageErrorReason> {
     if let Some(flag) = flags::find_long(name) {
         return Ok((flag, true));
     }
