@@ -1,9 +1,10 @@
 //! The `haul` program: parses the command line and runs it.
 
+#![cfg_attr(all(target_os = "linux", target_env = "gnu", not(test)), no_main)]
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use haul_cli::agent::control::AgentControlError;
@@ -17,9 +18,9 @@ use haul_cli::usage_error::{ArgPosition, UsageError, UsageErrorReason};
 use haul_cli::{agent, apt, build_plan, doctor, ftp, help, parse, run, secret_arguments};
 
 /// Opens each closed standard descriptor in the wrong direction, so that reading or writing it
-/// fails. This function runs before the start-up code of Rust, which would open `/dev/null`
-/// instead: lost output would then count as written, and missing input as empty. If there is no
-/// `/dev/null`, Rust's start-up code aborts.
+/// fails. Otherwise the first file that haul opens would get its number. This function runs before
+/// `main`, and before the start-up code of Rust where there is one, which would open `/dev/null`
+/// instead: lost output would then count as written, and missing input as empty.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the C library calls what stands in this section, as a function without a result, once and
@@ -44,32 +45,56 @@ static AT_START: extern "C" fn() = {
     open_null_for_closed
 };
 
-fn main() -> ExitCode {
+/// Calls [`run_program`] without the start-up code of Rust's standard library, which reads and parses
+/// `/proc/self/maps`: a tenth of a start (docs/design/startup.md). Besides, that code only ignores
+/// `SIGPIPE`, opens closed descriptors, and makes an overflow of the stack print a message before the
+/// signal. glibc passes the arguments to the standard library without it.
+#[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
+// SAFETY: no other function of the program has this name, and the C library calls it once.
+#[unsafe(no_mangle)]
+extern "C" fn main() -> std::ffi::c_int {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+
+    // SAFETY: no handler of a signal is installed, and no other thread exists yet.
+    let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigIgn) };
+    // The exit code after a panic is that of the standard library.
+    let code = std::panic::catch_unwind(run_program).unwrap_or(101);
+    // `exit` also writes out what standard output has buffered.
+    std::process::exit(code.into())
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(test))))]
+fn main() -> std::process::ExitCode {
+    run_program().into()
+}
+
+/// Runs the program and returns its exit code.
+fn run_program() -> u8 {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let Some(code) = serve_as_agent(&words) {
         return code;
     }
     if apt::is_apt_method_call(&words) {
-        return ExitCode::from(apt::run());
+        return apt::run();
     }
     if job::is_called(&words) {
-        return ExitCode::from(job::run(&words));
+        return job::run(&words);
     }
     if doctor::is_doctor_command(&words) {
-        return ExitCode::from(doctor::run(&words));
+        return doctor::run(&words);
     }
     if let Some((program, args)) = ftp::called_program(&words) {
-        return ExitCode::from(ftp::run(program, args));
+        return ftp::run(program, args);
     }
     let (persona, args) = ProgramPersona::from_words(words);
     if let [generate, root] = args.as_slice()
         && generate == "--generate"
     {
         return match haul_cli::generated_files::write(root.as_ref()) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => 0,
             Err(error) => {
                 let _ = writeln!(std::io::stderr(), "haul: {error}");
-                ExitCode::FAILURE
+                1
             }
         };
     }
@@ -83,12 +108,12 @@ fn main() -> ExitCode {
             // If stderr is closed, no reader can see the message.
             let text = MessageColors::of_stderr(persona).message(&error.message_for(persona.name()));
             let _ = writeln!(std::io::stderr(), "{text}");
-            ExitCode::from(error.exit_code())
+            error.exit_code()
         }
     }
 }
 
-fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
+fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<u8, UsageError> {
     let is_bare = args.is_empty();
     let count = args.len();
     let mut parsed = if !persona.is_curl() && job::has_job_option(&args) {
@@ -98,7 +123,7 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCod
             Err(JobCommandError::Job(error)) => {
                 let code = error.exit_code();
                 let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
-                return Ok(ExitCode::from(code));
+                return Ok(code);
             }
         }
     } else {
@@ -134,12 +159,12 @@ fn run_or_answer(persona: ProgramPersona, args: Vec<OsString>) -> Result<ExitCod
             let code = code.map_err(|error| error.written_to(stderr))?;
             return match lacks_url && !(fails_early && code != 0) {
                 true => Err(no_url()),
-                false => Ok(ExitCode::from(code)),
+                false => Ok(code),
             };
         }
     };
     print(&text);
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Prints a text on standard output. Ignores errors, because the reader may have closed the output
@@ -150,7 +175,7 @@ fn print(text: &str) {
 
 /// Runs the agent if the first argument is `--agent-serve`, with which a caller starts the agent's
 /// process. Standard input is then the listening socket. Returns `None` for any other command line.
-fn serve_as_agent(words: &[OsString]) -> Option<ExitCode> {
+fn serve_as_agent(words: &[OsString]) -> Option<u8> {
     let mut args = words.iter().skip(1);
     if args.next()? != agent::connect_or_start_agent::SERVE_OPTION {
         return None;
@@ -159,14 +184,14 @@ fn serve_as_agent(words: &[OsString]) -> Option<ExitCode> {
     let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
     // No one reads the error of the agent; the next call starts another one.
-    Some(agent::server::serve(listener, place, idle).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+    Some(agent::server::serve(listener, place, idle).map_or(1, |()| 0))
 }
 
 fn ask_agent(
     persona: ProgramPersona,
     command: agent::control::AgentCommand,
     args: Option<agent::AgentOptionValues>,
-) -> ExitCode {
+) -> u8 {
     let args = args.or_else(|| build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentOptionValues { socket: None, idle: agent::DEFAULT_IDLE_TIME });
     let answer = args
@@ -176,12 +201,12 @@ fn ask_agent(
     match answer {
         Ok(text) => {
             let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
+            0
         }
         Err(error) => {
             let code = if matches!(error, AgentControlError::Refused(_)) { 2 } else { 7 };
             let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
-            ExitCode::from(code)
+            code
         }
     }
 }
