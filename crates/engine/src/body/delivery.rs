@@ -158,12 +158,12 @@ impl BodyDelivery {
         }
         let plain = matches!(decoder, Ok(None)) && self.search.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());
-        let info = PageInfo { url: Some(begin.place), content_type: begin.head.get("content-type") };
+        let info = || PageInfo { url: Some(begin.place), content_type: begin.head.get("content-type") };
         if let Some(search) = &mut self.search {
-            search.begin(&info);
+            search.begin(&info());
         }
         if let Some(page) = &mut self.page {
-            page.begin(&info);
+            page.begin(&info());
             page.set_length(begin.length.filter(|_| matches!(decoder, Ok(None))));
         }
         self.sink.begin(&ResponseForSink { length: begin.length.filter(|_| plain), validator, ..*begin })?;

@@ -97,6 +97,11 @@ impl Transfer {
             Some(identity) => identity,
             None => self.identity_for_target()?,
         };
+        if identity.credentials.is_none() && identity.bearer.is_none() && !identity.negotiate {
+            // Most requests have no credentials.
+            self.auth.identity = Some(identity);
+            return Ok(None);
+        }
         let allowed = self.allowed_schemes(&identity);
         if allowed.negotiate {
             self.auth.identity = Some(identity.clone());

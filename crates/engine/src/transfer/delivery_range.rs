@@ -297,10 +297,6 @@ impl DeliveryRange {
 /// whose body is delivered, so it reads the fields only once. Most responses have a strong
 /// entity-tag, which is sufficient.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
-    let tag = head.get("etag").and_then(|etag| Validator::strong(Some(etag), None, None));
-    if tag.is_some() {
-        return tag;
-    }
     let (mut etag, mut last_modified, mut date) = (None, None, None);
     for (name, value) in head.field_bytes() {
         let (place, wanted) = match name.len() {

@@ -36,10 +36,10 @@ pub(super) enum OverloadRefusal {
 
 impl OverloadRefusal {
     /// Returns the refusal that a response with this status expresses; `None` if the status
-    /// expresses no refusal.
-    pub(super) fn from_status(status: u16, wants_pause: bool) -> Option<Self> {
+    /// expresses no refusal. `wants_pause` returns true if the response has a Retry-After field.
+    pub(super) fn from_status(status: u16, wants_pause: impl FnOnce() -> bool) -> Option<Self> {
         match status {
-            503 if !wants_pause => Some(Self::Overload),
+            503 if !wants_pause() => Some(Self::Overload),
             429 | 503 => Some(Self::WantsPause),
             _ => None,
         }

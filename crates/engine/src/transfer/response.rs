@@ -44,7 +44,7 @@ impl Transfer {
         let trace_error = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.store_response_state(&head);
         self.response.host_pause = self.requested_pause(&head);
-        self.attempt.refusal = OverloadRefusal::from_status(head.status(), head.get("retry-after").is_some());
+        self.attempt.refusal = OverloadRefusal::from_status(head.status(), || head.get("retry-after").is_some());
         let earlier = self.history.heads.len();
         if self.options.include_head {
             self.history.heads.extend_from_slice(&self.escape_for_trace(head.raw()));
@@ -420,8 +420,9 @@ impl Transfer {
             codings.extend(head.get_all("content-encoding"));
         }
         // Transfer codings were applied last, so they are decoded first; chunks are decoded
-        // already. Only codings that the request asked for occur here.
-        if !deviations.raw && length != Some(0) && head.version() <= ProtocolVersion::Http11 {
+        // already. Only codings that the request asked for occur here, and content with a known
+        // length has none.
+        if !deviations.raw && length.is_none() && head.version() <= ProtocolVersion::Http11 {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             let is_to_undo = |coding: &&[u8]| {
                 let none: [&[u8]; 3] = [b"", b"chunked", b"identity"];
