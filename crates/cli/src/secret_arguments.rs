@@ -56,9 +56,9 @@ pub(crate) fn is_secret(option: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns the public part of a secret value: the name of the header field in lower case, or the
-/// name of the variable. It distinguishes the value from other values of the same option. Returns
-/// `None` for options whose values do not have a name.
+/// Returns the part of a secret value that is not secret: the name of the header field in lower
+/// case, or the name of the variable. The name tells the value apart from other values of the same
+/// option. Returns `None` for options whose values do not have a name.
 pub(crate) fn secret_name(option: &str, value: &[u8]) -> Option<String> {
     let before = |separators: &[u8]| {
         let name = value.split(|byte| separators.contains(byte)).next()?;

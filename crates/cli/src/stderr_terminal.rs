@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use crate::program_persona::ProgramPersona;
 
-/// The size in columns and rows that is assumed if it is unknown.
+/// The size of the terminal, in columns and rows, that is assumed if the real size is unknown.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
 /// Returns true if the terminal can redraw a line that it shows. This is the case if `TERM` is set

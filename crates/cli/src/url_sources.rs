@@ -19,12 +19,13 @@ use std::borrow::Cow;
 
 use haul_policy::urlencode::percent_encode;
 
-/// The bit of a table entry that marks the name of a file of URLs. The bits that are not flags are
-/// the offset at which the text of the entry ends in the buffer of [`UrlSources`].
+/// The flag in an entry of `UrlSources::ends` for the name of a file of URLs. The bits of an entry
+/// that are not flags are the offset in `UrlSources::text` at which the entry's text ends.
 const FILE_BIT: u64 = 1 << 63;
 
-/// The bit of a table entry that marks a URL that the parser has read from a file (`--url @FILE`).
-/// Such a URL is not a glob, and its output file is named after its path unless `-o` is given.
+/// The flag in an entry of `UrlSources::ends` for a URL that the parser has read from a file
+/// (`--url @FILE`). Such a URL is not a glob, and its output file is named after its path unless
+/// `-o` is given.
 const LISTED_BIT: u64 = 1 << 62;
 
 const SOURCE_BITS: u64 = FILE_BIT | LISTED_BIT;

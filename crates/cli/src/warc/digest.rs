@@ -45,7 +45,7 @@ impl Default for Sha1Hasher {
 }
 
 impl Sha1Hasher {
-    /// Adds the next piece of the text.
+    /// Adds the next piece of the bytes to hash.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -64,8 +64,8 @@ impl WarcExchange {
         }
     }
 
-    /// Returns the error for a temporary file that cannot be written. The archive is not continued
-    /// after this error.
+    /// Returns the error for a message that cannot be kept, because its temporary file cannot be
+    /// written. Also records the error in the archive, which then accepts no more records.
     fn unkept_message_error(archive: &ArchiveState, cause: std::io::Error) -> Error {
         let message = "a temporary file beside the archive cannot be written";
         archive.fail(Error::with_source(ErrorKind::Write, message, cause))

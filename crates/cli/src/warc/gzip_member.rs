@@ -34,7 +34,7 @@ pub const DEFLATER_MEMORY: usize = 320 << 10;
 /// The maximum length, in bytes, of a stored block of deflate (RFC 1951 section 3.2.4).
 const MAX_STORED_BLOCK: usize = u16::MAX as usize;
 
-/// Compresses texts into deflate streams. One compressor is used for all records, because its
+/// Compresses bytes into deflate streams. A compressor is reused for many records, because its
 /// memory is large.
 #[derive(Debug)]
 pub struct Deflater(Box<Compress>);
@@ -51,7 +51,7 @@ impl Deflater {
         Deflater::default()
     }
 
-    /// Compresses `text`, and appends the result to `packed`.
+    /// Compresses `text`, and appends the compressed bytes to `packed`.
     fn push(&mut self, mut text: &[u8], flush: FlushCompress, packed: &mut Vec<u8>) {
         loop {
             packed.reserve((text.len() / 2).clamp(1 << 10, 32 << 10));
@@ -71,31 +71,32 @@ impl Deflater {
     }
 }
 
-/// The compressed second part of a gzip member, after its beginning.
+/// The second part of the deflate stream in a gzip member, which contains the payload of a record.
+/// [`member_start`] makes the first part.
 #[derive(Debug)]
 pub struct CompressedMemberBody {
-    /// The compressor. `None` stores the text uncompressed.
+    /// The compressor; `None` if the payload is stored without compression.
     deflater: Option<Deflater>,
-    /// The compressed bytes so far, which the caller may remove at any time.
+    /// The deflate output so far. The caller may remove these bytes at any time.
     pub packed: Vec<u8>,
-    /// The checksum and the length of the text.
+    /// The checksum and the length of the uncompressed payload.
     pub crc: Crc,
 }
 
 impl CompressedMemberBody {
-    /// Creates an empty text.
+    /// Creates an empty part that `deflater` will compress.
     pub fn new(mut deflater: Deflater) -> CompressedMemberBody {
         deflater.0.reset();
         CompressedMemberBody { deflater: Some(deflater), packed: Vec::new(), crc: Crc::new() }
     }
 
-    /// Creates an empty text that is stored without compression, because there is no memory for a
+    /// Creates an empty part that is stored without compression, because there is no memory for a
     /// compressor.
     pub fn stored() -> CompressedMemberBody {
         CompressedMemberBody { deflater: None, packed: Vec::new(), crc: Crc::new() }
     }
 
-    /// Adds text.
+    /// Adds uncompressed bytes of the payload.
     pub fn push(&mut self, text: &[u8]) {
         self.crc.update(text);
         match &mut self.deflater {
@@ -104,7 +105,8 @@ impl CompressedMemberBody {
         }
     }
 
-    /// Adds the last text, and ends the deflate stream. Returns the compressor.
+    /// Adds the last uncompressed bytes, `text`, and ends the deflate stream. Returns the
+    /// compressor, if there is one, so that it can be reused.
     pub fn finish(&mut self, text: &[u8]) -> Option<Deflater> {
         self.crc.update(text);
         match self.deflater.take() {
@@ -130,7 +132,8 @@ fn append_stored_block(block: &[u8], is_last: bool, packed: &mut Vec<u8>) {
     packed.extend_from_slice(block);
 }
 
-/// Returns the beginning of a member, before the [`CompressedMemberBody`].
+/// Returns the first bytes of a gzip member, which come before the [`CompressedMemberBody`]: the
+/// gzip header, and `text` in compressed form.
 pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
     let mut start = MEMBER_HEADER.to_vec();
     deflater.0.reset();
@@ -138,8 +141,9 @@ pub fn member_start(deflater: &mut Deflater, text: &[u8]) -> Vec<u8> {
     start
 }
 
-/// Returns the end of a member, after the [`CompressedMemberBody`] with the checksum `rest`. `start` is the
-/// text in the beginning of the member.
+/// Returns the last bytes of a gzip member, which come after the [`CompressedMemberBody`]: the
+/// checksum and the length of the uncompressed content. `start` is the text that was passed to
+/// [`member_start`], and `rest` is the checksum of the [`CompressedMemberBody`].
 pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     let mut crc = Crc::new();
     crc.update(start);
@@ -147,7 +151,7 @@ pub fn member_end(start: &[u8], rest: &Crc) -> [u8; 8] {
     member_trailer(&crc)
 }
 
-/// Returns a complete gzip member that contains these pieces.
+/// Returns a complete gzip member that contains the concatenation of these pieces.
 pub fn encode_member(deflater: &mut Deflater, pieces: &[&[u8]]) -> Vec<u8> {
     let length: usize = pieces.iter().map(|piece| piece.len()).sum();
     let mut member = Vec::with_capacity(length / 3 + 256);

@@ -20,11 +20,12 @@ use std::collections::{HashMap, VecDeque};
 use super::digest::Sha1Digest;
 use super::record_head::EarlierRecord;
 
-/// The number of bytes that an entry takes, without its URL: in the map, in the queue, and for the
-/// allocation.
+/// The number of bytes that a remembered payload takes, without its URL: in the map, in the queue,
+/// and as overhead of the URL's allocation.
 const ENTRY_SIZE: usize = 160;
 
-/// The records of the payloads in the archive, by digest.
+/// The records of the payloads in the archive, by the digest of the payload. The number of records
+/// is limited by their memory.
 #[derive(Debug)]
 pub struct RememberedPayloads {
     records: HashMap<Sha1Digest, EarlierRecord>,
@@ -34,7 +35,7 @@ pub struct RememberedPayloads {
 }
 
 impl RememberedPayloads {
-    /// Creates a memory of at most `limit` bytes.
+    /// Creates an empty set of payloads that takes at most `limit` bytes of memory.
     pub fn new(limit: usize) -> RememberedPayloads {
         RememberedPayloads { records: HashMap::new(), oldest: VecDeque::new(), bytes: 0, limit }
     }

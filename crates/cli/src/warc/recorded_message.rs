@@ -20,7 +20,7 @@ use super::record_head::RECORD_END;
 
 /// The maximum length, in bytes and without the head, of a message that is kept in memory.
 const MAX_IN_MEMORY: usize = 256 << 10;
-/// The minimum number of bytes that the first piece of a message reserves.
+/// The minimum number of bytes of memory that a message reserves for its content.
 const FIRST_RESERVED: usize = 4 << 10;
 /// The maximum number of idle compressors that are kept for later messages.
 const MAX_IDLE_DEFLATERS: usize = 8;
@@ -35,15 +35,15 @@ pub(super) struct RecordingResources {
 }
 
 impl RecordingResources {
-    /// Creates the store of an archive in `directory`. The messages take at most `memory` bytes
-    /// together.
+    /// Creates the resources of the archive in `directory`. All recorded messages together take at
+    /// most `memory` bytes.
     pub(super) fn new(directory: &Path, is_compressed: bool, memory: usize) -> Self {
         let budget = Arc::new(WarcMemoryBudget::new(memory));
         Self { directory: directory.to_owned(), is_compressed, budget, idle: Mutex::default() }
     }
 
-    /// Reserves memory for records that are held back. Returns `None` if the budget has too few
-    /// bytes left.
+    /// Reserves memory for the records of a transfer that the job has not committed yet. Returns
+    /// `None` if the budget has too few bytes left.
     pub(super) fn reserve(&self, bytes: usize) -> Option<ReservedMemory> {
         let mut reserved = ReservedMemory::new(&self.budget);
         reserved.grow(bytes).then_some(reserved)
@@ -84,13 +84,15 @@ impl RecordingResources {
     }
 }
 
-/// A message whose content is still arriving.
+/// An HTTP request or response that is being recorded, and whose content is still arriving.
 pub(super) struct RecordedMessage {
     store: Arc<RecordingResources>,
     head: Vec<u8>,
     content: MessageContent,
 }
 
+/// The content of a message that is being recorded. It moves to a temporary file if it becomes too
+/// large for memory.
 enum MessageContent {
     Memory(Vec<u8>, ReservedMemory),
     File(Box<TempFileContent>),
@@ -103,7 +105,7 @@ struct TempFileContent {
     stored: u64,
     block: Sha1Hasher,
     payload: Sha1Hasher,
-    /// The deflate stream of the record; `None` if the archive is not compressed.
+    /// The compressed content of the message; `None` if the archive is not compressed.
     text: Option<CompressedMemberBody>,
     /// The memory that is reserved for the compressor.
     _reserved: ReservedMemory,
@@ -227,6 +229,7 @@ pub(super) struct FinishedMessage {
     content: FinishedContent,
 }
 
+/// The content of a completely recorded message.
 enum FinishedContent {
     Memory(Vec<u8>, ReservedMemory),
     File {

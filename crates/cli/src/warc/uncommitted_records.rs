@@ -20,27 +20,30 @@ use super::memory_budget::ReservedMemory;
 use super::record_head::EarlierRecord;
 use super::recorded_message::{EncodedRecords, RecordBytesSource, RecordingResources};
 
-/// The maximum number of held records with a separate temporary file, because each file needs a
-/// descriptor.
+/// The maximum number of exchanges whose records have a separate temporary file, because each file
+/// needs a descriptor.
 const MAX_FILES: usize = 64;
 
-/// The records that are held back.
+/// The records of the exchanges whose transfers the job has not committed yet.
 pub(super) struct UncommittedRecords {
     store: Arc<RecordingResources>,
     state: Mutex<UncommittedRecordsState>,
 }
 
+/// The state of [`UncommittedRecords`], protected by its lock.
 #[derive(Default)]
 struct UncommittedRecordsState {
     next: u64,
     records: HashMap<u64, UncommittedExchange>,
-    /// The number of held records with a separate temporary file.
+    /// The number of exchanges whose records have a separate temporary file.
     files: usize,
-    /// The temporary file that several records share, and the offset of the end of its content.
+    /// The temporary file that the records of several exchanges share, and the offset of the end of
+    /// its content.
     shared: Option<(Arc<File>, u64)>,
 }
 
-/// The records of an exchange, and the payload to which later records may refer.
+/// The records of one exchange, which wait until the job commits the transfer, and the payload to
+/// which later records may refer.
 pub(super) struct UncommittedExchange {
     pub(super) bytes: EncodedRecords,
     pub(super) payload: Option<(Sha1Digest, EarlierRecord)>,
@@ -57,7 +60,8 @@ impl UncommittedRecords {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the records of an exchange. Returns the id under which they are held.
+    /// Stores the records of an exchange until the job commits its transfer. Returns the id for
+    /// [`UncommittedRecords::take_records`].
     ///
     /// # Errors
     /// Neither memory nor disk space is left for the records.
@@ -85,7 +89,7 @@ impl UncommittedRecords {
         Ok(number)
     }
 
-    /// Removes the held records with these ids, and returns them.
+    /// Removes and returns the records with these ids, whose transfers the job has committed.
     pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = UncommittedExchange> + 'a {
         numbers.iter().filter_map(|number| {
             let mut state = self.lock();

@@ -69,7 +69,7 @@ impl Drop for TestAgentDirectory {
 }
 
 /// Returns `true` if the process has ended but its parent has not waited for it. In a container
-/// without an init process, it stays so.
+/// without an init process, an orphan stays in this state for ever.
 pub fn is_zombie(pid: rustix::process::Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))

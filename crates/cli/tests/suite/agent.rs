@@ -198,8 +198,8 @@ fn agent_starts_for_haul_called_by_bare_name() {
     assert_eq!(origin.connections(), 1);
 }
 
-/// If `PATH` is not set, the program is searched for in the directories where packages are
-/// installed.
+/// haul is called by its name alone, and `PATH` is not set. To start the agent, haul looks for its
+/// own executable in the directories where packages are installed.
 #[test]
 fn program_called_without_any_environment_starts_the_agent() {
     let origin = origin();

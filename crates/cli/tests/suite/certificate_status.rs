@@ -51,9 +51,10 @@ impl OcspAuthority {
         assert_eq!(ran.code, 0, "openssl {words}: {}", ran.stderr);
     }
 
-    /// Creates an OCSP response about the certificate with the serial number 16. `line` is the
-    /// certificate's line in OpenSSL's database, and `signer` is the name of the key that signs the
-    /// response.
+    /// Writes an OCSP response about the certificate with the serial number 16 to the file `name`.
+    /// `line` is the certificate's line in OpenSSL's database, `signer` is the name of the
+    /// certificate and the key that sign the response, and `more` are further options of `openssl
+    /// ocsp`.
     fn response(&self, name: &str, line: &str, signer: &str, more: &str) {
         fs::write(self.path("index"), format!("{line}\n")).unwrap();
         self.openssl(&format!(

@@ -156,8 +156,8 @@ fn bad_curlrc_line_is_reported_and_run_continues() {
     );
 }
 
-/// yt-dlp passes these options for every download. haul must not ask for compressed content
-/// (`Accept-Encoding`), because such content cannot be resumed.
+/// yt-dlp passes `--compressed` and `--continue-at -` for every download. haul must not ask for
+/// compressed content (`Accept-Encoding`), because such content cannot be resumed.
 #[test]
 fn resume_with_compressed_asks_for_plain_content() {
     let peer = page("x\n");

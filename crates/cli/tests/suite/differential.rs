@@ -127,7 +127,8 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
 }
 
 /// Returns the text of a request in a form that is equal for haul and curl: without versions,
-/// boundaries and nonces, which differ in each run.
+/// boundaries and nonces, which differ in each run. If `asks` is true, also removes `Expect:
+/// 100-continue`.
 fn normal(request: &RequestBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {

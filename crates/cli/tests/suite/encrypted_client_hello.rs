@@ -11,15 +11,16 @@ use testkit::origin::Origin;
 
 use crate::common::{CommandOutput, program, run_haul, skipped};
 
-/// A running server in Go. Dropping it stops the server.
+/// A running test server with Encrypted Client Hello (ECH), written in Go. Dropping it stops the
+/// server.
 struct EchServer {
     child: Child,
     dir: TempDir,
     with_key: u16,
     without_key: u16,
-    /// The server's key: an ECHConfigList in base64.
+    /// The server's ECH key: an ECHConfigList in base64.
     list: String,
-    /// An ECHConfigList with a key that the server does not have.
+    /// An ECHConfigList in base64 with a key that the server does not have.
     other: String,
 }
 

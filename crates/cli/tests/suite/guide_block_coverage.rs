@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::guides::{NOT_RUN, TESTED_BY};
 
-/// The documents and languages whose blocks are run by a test, with the file of that test.
+/// The documents with code blocks that a test runs: the document, the language of the blocks, and
+/// the file of the test.
 const RUN_BY: &[(&str, &str, &str)] = &[
     ("README.md", "sh", "crates/cli/tests/suite/guides.rs"),
     ("docs/archives.md", "sh", "crates/cli/tests/suite/guides.rs"),
@@ -33,7 +34,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("docs/scale-out.md", "yaml", "crates/cli/tests/suite/shards.rs"),
 ];
 
-/// The minimum length of the reason why a block is not run.
+/// The minimum length, in bytes, of the reason in a `not run` comment before a code block.
 const REASON_MIN: usize = 20;
 
 fn root() -> PathBuf {
@@ -57,8 +58,9 @@ fn is_used_by(test: &str, document: &str) -> bool {
     fs::read_to_string(root().join(test)).is_ok_and(|text| text.contains(name))
 }
 
-/// Returns the blocks of a document that no test runs and that give no reason. Adds the pairs of
-/// document and language that a test must run to `run`.
+/// Returns the code blocks of a document that no test runs, and for which the document gives no
+/// reason. Adds the document and the language of each block that a test in [`RUN_BY`] must run to
+/// `run`.
 fn forgotten_blocks<'d>(document: &'d str, text: &'d str, run: &mut BTreeSet<(&'d str, &'d str)>) -> Vec<String> {
     let mut forgotten = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -111,7 +113,8 @@ fn each_guide_block_is_tested_or_gives_reason() {
     }
 }
 
-/// Blocks that are not run build or install something with make. Its targets must exist.
+/// Code blocks that no test runs contain calls of `make`. The targets of these calls must exist in
+/// the Makefile.
 #[test]
 fn make_targets_in_the_guides_exist() {
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();

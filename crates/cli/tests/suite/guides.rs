@@ -160,7 +160,7 @@ fn serve(stream: impl Read + Write, site: &str, visits: &Mutex<Vec<String>>, is_
     }
 }
 
-/// The announced length of the body of which the site sends only half.
+/// The length, in bytes, that the test site announces for a file of which it sends only half.
 const HALF_ISO: usize = 48 << 20;
 
 /// Returns a compressed archive that contains no file.
@@ -308,10 +308,10 @@ fn run_examples(document: &str, needed: &[&'static str]) {
     }
 }
 
-/// Runs the examples of a guide whose hosts and files do not exist. Each command must succeed with
-/// a page that contains links, elements, and JSON. A line that ends in `# refused` must fail, and
-/// print the following block of text on standard error. System directories in the examples are
-/// below the directory of the test.
+/// Runs the examples of a guide whose hosts and files do not exist. The test site answers every URL
+/// with a page that contains links and elements, or JSON, and each command must succeed. A line
+/// that ends in `# refused` must fail, and print the text block after the example on standard
+/// error. System directories in the examples are replaced by directories of the test.
 #[track_caller]
 fn run_imagined_examples(document: &str) {
     for example in examples(document) {

@@ -58,7 +58,8 @@ const FULL: InteropBodySizes = InteropBodySizes {
     limit: Duration::from_secs(600),
 };
 
-/// Returns the load that `HAUL_HTTP3_FULL` selects.
+/// Returns the lengths and numbers of the bodies to transfer: larger ones if the environment
+/// variable `HAUL_HTTP3_FULL` is set.
 fn load() -> &'static InteropBodySizes {
     if is_full() { &FULL } else { &SLICE }
 }
@@ -145,7 +146,8 @@ impl BodyFiles {
     }
 }
 
-/// Returns the options that send the body of [`InteropBodySizes::echoed`] bytes, with a known length.
+/// Returns two alternative options, each of which uploads a file of [`InteropBodySizes::echoed`]
+/// bytes.
 fn uploads() -> Vec<String> {
     let file = format!("bytes/{}", load().echoed);
     vec![format!("-T {file}"), format!("--data-binary @{file}")]

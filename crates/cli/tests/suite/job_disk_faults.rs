@@ -40,7 +40,7 @@ fn expected() -> String {
 }
 
 /// For each n, runs a job in which all writes to `file` from the n-th on fail, and then completes
-/// the job in a second run.
+/// the job in a second run. `calls` are the names of the system calls that write the file.
 fn fill_the_disk_at_each_write(file: &str, calls: &str) {
     if !can_trace("a disk without space") {
         return;

@@ -339,7 +339,8 @@ fn start_refreshed(dir: &Path, shape: &KilledJobSetup, site: &DailySite, refresh
     command.spawn().unwrap()
 }
 
-/// Returns the results of the last refresh; `None` if it is not complete yet.
+/// Returns the kinds of changes that the last refresh found, each with its number of URLs; `None`
+/// if the refresh is not complete yet.
 fn refreshed(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
     let job = rusqlite::Connection::open(dir.join("j")).unwrap();
     let ended = "SELECT refresh_round = 1 AND refresh_is_complete FROM job";

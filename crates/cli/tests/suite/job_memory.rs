@@ -60,8 +60,8 @@ fn write_list(path: &Path, site: SocketAddr, count: u64) -> std::io::Result<()> 
     list.flush()
 }
 
-/// Runs a job with this number of URLs, each of which has a separate output file name. Returns the
-/// peak memory in KiB.
+/// Runs a job with this number of URLs, each of which has a separate output file name. If
+/// `is_piped` is true, haul reads the URLs from a FIFO. Returns the peak memory in KiB.
 fn peak_of_job(site: SocketAddr, count: u64, is_piped: bool) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();

@@ -20,6 +20,7 @@ struct ChangingSite {
     state: Arc<(Mutex<SiteState>, Condvar)>,
 }
 
+/// The pages of a [`ChangingSite`], and the requests that it has received.
 #[derive(Default)]
 struct SiteState {
     /// The version of each page; 0 for a page that no longer exists.

@@ -49,7 +49,8 @@ fn steady(svg: &str) -> String {
     text
 }
 
-/// Compares the picture `docs/pictures/NAME.svg` with a screen, or writes it.
+/// Asserts that the picture `docs/pictures/NAME.svg` shows this screen. If the environment variable
+/// `HAUL_PICTURES` is set, writes the picture instead.
 #[track_caller]
 fn is_shown(name: &str, title: &str, screen: &Screen) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures").join(format!("{name}.svg"));

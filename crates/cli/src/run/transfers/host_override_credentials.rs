@@ -44,9 +44,9 @@ pub(crate) fn is_host_of(value: &[u8], target: &Target) -> bool {
     is_authority && named().is_ok_and(|named| named.origin() == target.origin())
 }
 
-/// Returns the options for a request whose virtual host is selected by a list or a page. They
-/// contain neither the credentials of the command line nor credentials that are stored for the
-/// URL's host.
+/// Returns `options`, changed for a request whose `Host` field was set by a list or a web page, not
+/// by the user. The result contains neither the credentials of the command line nor credentials
+/// that are stored for the URL's host.
 pub(crate) fn for_other_host(options: &RequestOptions) -> RequestOptions {
     let options = options.without_secrets();
     let auth = AuthOptions { netrc: NetrcFileUse::Off, memory: AuthCache::default(), ..options.auth.clone() };

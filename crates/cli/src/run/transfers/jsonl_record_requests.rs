@@ -188,7 +188,7 @@ impl RecordRequestBase {
     }
 
     /// Removes the userinfo from a URL that has the same origin as the command line's URL, because
-    /// the userinfo may be that of the command line's URL.
+    /// the userinfo may have been copied from the command line's URL.
     fn without_userinfo_of_base(&self, url: String) -> String {
         if self.is_trusted(&url) { url_without_login(url, self.default_scheme) } else { url }
     }

@@ -15,20 +15,21 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-/// The number of recent entries in memory at which they are written to a sorted run on disk.
+/// The number of entries in memory at which they are written to a sorted run, a temporary file.
 const MAX_RECENT: usize = 64 << 10;
-/// The number of runs of the same level that are merged into one run.
+/// The number of sorted runs of the same level that are merged into one run of the next level.
 const RUNS_PER_MERGE: usize = 8;
-/// The size, in bytes, of an entry in a run: its hash and its number.
+/// The size, in bytes, of an entry in a sorted run: its 64-bit hash and its 64-bit number.
 const ENTRY_SIZE: usize = 16;
-/// The number of entries in a block of a run.
+/// The number of entries in a block of a sorted run. A lookup reads one block.
 const ENTRIES_PER_BLOCK: usize = 256;
-/// The number of filter bits for each entry.
+/// The number of bits in a sorted run's Bloom filter for each of its entries.
 const FILTER_BITS_PER_ENTRY: usize = 10;
-/// The number of filter bits that an entry sets.
+/// The number of bits that each entry sets in its sorted run's Bloom filter.
 const FILTER_PROBES: u32 = 6;
 
-/// An index from hashes to numbers. Most of its entries are in temporary files.
+/// A map from 64-bit hashes to 64-bit numbers. It needs little memory, because most of its entries
+/// are in temporary files.
 #[derive(Debug)]
 pub(super) struct OnDiskHashIndex {
     recent: HashMap<u64, u64>,
@@ -47,7 +48,7 @@ impl OnDiskHashIndex {
         Self { recent: HashMap::new(), runs: Vec::new(), max_recent }
     }
 
-    /// Returns the number that was inserted with a hash; `None` if the index does not contain the
+    /// Returns the number that was inserted with this hash; `None` if the map does not contain the
     /// hash.
     ///
     /// # Errors
@@ -64,7 +65,7 @@ impl OnDiskHashIndex {
         Ok(None)
     }
 
-    /// Adds a hash that the index does not contain, with its number.
+    /// Adds a hash that the map does not contain, with its number.
     ///
     /// # Errors
     /// A temporary file cannot be written.
@@ -83,7 +84,8 @@ impl OnDiskHashIndex {
         self.merge()
     }
 
-    /// Merges the last runs as long as `RUNS_PER_MERGE` of them have the same level.
+    /// Merges the last `RUNS_PER_MERGE` sorted runs into one, as long as all of them have the same
+    /// level.
     fn merge(&mut self) -> io::Result<()> {
         while let Some(first) = self.runs.len().checked_sub(RUNS_PER_MERGE)
             && self.runs[first].level == self.runs[self.runs.len() - 1].level
@@ -96,14 +98,14 @@ impl OnDiskHashIndex {
     }
 }
 
-/// Entries sorted by their hashes, in an unnamed temporary file.
+/// A sorted run: entries sorted by their hashes, in an unnamed temporary file.
 #[derive(Debug)]
 struct SortedRun {
     file: File,
     level: u32,
     entries: usize,
     filter: BloomFilter,
-    /// The first hash of each block of the run.
+    /// The first hash of each block of `ENTRIES_PER_BLOCK` entries.
     firsts: Vec<u64>,
 }
 
@@ -125,7 +127,7 @@ fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> (u64, u64) {
     (number(0), number(8))
 }
 
-/// Merges runs of the same level into a run of the next level.
+/// Merges sorted runs of the same level into one sorted run of the next level.
 fn merge_runs(runs: &mut [SortedRun]) -> io::Result<SortedRun> {
     let entries = runs.iter().map(|run| run.entries).sum();
     let mut writer = SortedRunWriter::new(runs[0].level + 1, entries)?;
@@ -153,7 +155,7 @@ fn next_entry(reader: &mut impl Read) -> io::Result<Option<(u64, u64)>> {
     }
 }
 
-/// A writer of a sorted run.
+/// Writes a sorted run to a temporary file, entry by entry.
 struct SortedRunWriter {
     file: BufWriter<File>,
     level: u32,
@@ -204,8 +206,8 @@ impl BloomFilter {
         ((u128::from(hash) * self.0.len() as u128) >> 64) as usize
     }
 
-    /// Returns the bits that a hash sets in its part of the filter: the index of each word, and a
-    /// mask.
+    /// Returns the bits that a hash sets in its 512-bit part of the filter. Each bit is given as
+    /// the index of a 64-bit word in that part, and a mask for the word.
     fn bits(hash: u64) -> impl Iterator<Item = (usize, u64)> {
         // The part was chosen by the upper bits, so the others are mixed into all.
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -221,8 +223,8 @@ impl BloomFilter {
         Self::bits(hash).for_each(|(word, mask)| self.0[part][word] |= mask);
     }
 
-    /// Returns false if the hash was certainly not added. For a hash that was not added, returns
-    /// true in one or two of a hundred cases.
+    /// Returns false if the hash was certainly not added to the filter. For a hash that was not
+    /// added, returns true in one or two of a hundred cases.
     fn may_have(&self, hash: u64) -> bool {
         let part = &self.0[self.block_index(hash)];
         Self::bits(hash).all(|(word, mask)| part[word] & mask != 0)
@@ -233,7 +235,7 @@ impl BloomFilter {
 mod tests {
     use super::*;
 
-    /// Returns a hash for a number, spread over all 64 bits.
+    /// Returns a hash for tests: `number`, spread over all 64 bits.
     fn hash(number: u64) -> u64 {
         let mixed = (number + 1).wrapping_mul(0xd134_2543_de82_ef95);
         (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)

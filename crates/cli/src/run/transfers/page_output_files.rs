@@ -20,23 +20,25 @@ use crate::run::engine_options::output_options::{
 use crate::run::engine_options::target_url::refuse_protocol;
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 
-/// The destinations for the pages of one listing, except the first page.
+/// The output files for all pages of one paginated listing except the first page.
 pub(crate) struct ListingPageFiles {
     pub(crate) operation: Arc<UrlGroup>,
-    /// The index of the source from which the first URL comes.
+    /// The index, in the URL group, of the argument or list that contains the URL of the first
+    /// page.
     pub(crate) source: usize,
     pub(crate) naming: PageNaming,
     pub(crate) names: ReservedOutputNames,
 }
 
-/// The source of the output file names for a listing's pages.
+/// The part of the input that names the output files for the pages of a paginated listing.
 pub(crate) enum PageNaming {
     /// The output option of the command line, with the values of the globs in the URL of the first
     /// page.
     Globs(GlobValues),
-    /// The output option of the command line, with the values of a row in a list.
+    /// The output option of the command line, with the column names and the values of a row in a
+    /// list.
     Columns(Arc<[String]>, Arc<CsvRow>),
-    /// The key `output` of a record in a list.
+    /// The value of the key `output` in a record of a list.
     Record(PathBuf),
 }
 
@@ -59,14 +61,14 @@ fn pages_share_file(operation: &UrlGroup) -> bool {
     operation.stages.len() == 1 && operation.shared_output().is_some()
 }
 
-/// Returns the path of the file that a record names, inside the output directory. `page` is the
-/// page's number if the stage fetches paginated listings.
+/// Returns the path, inside the output directory, of the output file `name` that a record in a list
+/// names. `page` is the page's number if the stage fetches paginated listings.
 pub(crate) fn file_of_record(operation: &UrlGroup, name: &Path, page: u64) -> PathBuf {
     in_output_dir(operation, fill_page_number(&operation.stages[0], name.as_os_str(), page).into_owned())
 }
 
-/// Returns the options for a file that a record names. The file must stay below the output
-/// directory.
+/// Returns `options`, changed for an output file that a record in a list names: the file must stay
+/// below the output directory.
 pub(crate) fn options_of_record(operation: &UrlGroup, options: FileOptions) -> FileOptions {
     FileOptions { beneath: Some(in_output_dir(operation, OsString::new())), ..options }
 }

@@ -181,8 +181,8 @@ fn prints_to_stdout(operation: &UrlGroup) -> bool {
         || operation.stages[0].report.write_out.is_some()
 }
 
-/// Fetches the URLs of consecutive URL groups as one list. `groups` are the indexes of the groups,
-/// and `reporter` belongs to the first group. Returns the exit code.
+/// Fetches the URLs of consecutive URL groups in one fleet run, as if they were one group. `groups`
+/// are the indexes of the groups, and `reporter` belongs to the first group. Returns the exit code.
 pub(crate) fn run_joined(
     client: &Client,
     plan: &Arc<RunPlan>,

@@ -11,7 +11,7 @@ use crate::plan::RunPlan;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::transfers::url_count;
 
-/// The signals that print the progress.
+/// The signals on which haul prints its progress.
 const SIGNALS: &[Signal] = &[
     Signal::SIGUSR1,
     #[cfg(not(target_os = "linux"))]
@@ -19,7 +19,8 @@ const SIGNALS: &[Signal] = &[
 ];
 
 /// Blocks the signals, and starts the thread that prints the progress. Must be called before any
-/// other thread starts, because threads inherit the mask. Does nothing if no thread can be started.
+/// other thread starts, because new threads inherit the signal mask. Does nothing if no thread can
+/// be started.
 pub(crate) fn start_signal_thread(plan: &Arc<RunPlan>, progress: &Arc<ProgressReporter>) {
     let set: SigSet = SIGNALS.iter().copied().collect();
     if set.thread_block().is_err() {

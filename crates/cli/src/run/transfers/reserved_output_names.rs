@@ -23,8 +23,8 @@ use crate::run::transfers::on_disk_hash_index::OnDiskHashIndex;
 /// written to a temporary file.
 const MAX_NAMES_IN_MEMORY: usize = 1 << 20;
 
-/// The first character of the text that [`ReservedOutputNames::reserve`] stores instead of a URL. No URL
-/// begins with it.
+/// The first character of an owner's description, which [`ReservedOutputNames::reserve`] stores in
+/// place of a URL. No URL begins with this character.
 const OWNER_MARK: char = '\0';
 
 /// The output file names that URLs of the run have reserved. Clones refer to the same set.
@@ -38,7 +38,8 @@ struct ReservedOutputNamesState {
     /// that reserved it.
     names: OnDiskHashIndex,
     urls: UrlLog,
-    /// The hashes of the directories in which [`ReservedOutputNames::avoid_blocked_path`] has put files.
+    /// The hashes of the directories that contain files with names from
+    /// [`ReservedOutputNames::avoid_blocked_path`].
     directories: OnDiskHashIndex,
     /// A cache of one entry: the directory of the last output file as written, and its canonical
     /// path.
@@ -46,7 +47,8 @@ struct ReservedOutputNamesState {
     /// A cache of one entry: the last output path that is a device or pipe. With `-o /dev/null`,
     /// many URLs have this path.
     device: Option<PathBuf>,
-    /// The time when the job of the run began; `None` without a job.
+    /// The time when the job of the run began. Files that were created since then belong to the job
+    /// and may be overwritten. `None` without a job.
     own_since: Option<SystemTime>,
     /// The first error of a temporary file, after which no name can be reserved.
     failure: Option<io::Error>,
@@ -54,12 +56,13 @@ struct ReservedOutputNamesState {
 
 impl ReservedOutputNames {
     /// Sets the time when the job of the run began. Files that were created since then belong to
-    /// the job.
+    /// the job and may be overwritten.
     pub(crate) fn set_overwritable_since(&self, time: SystemTime) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since = Some(time);
     }
 
-    /// Returns the time when the job of the run began; `None` without a job.
+    /// Returns the time when the job of the run began, since which created files may be
+    /// overwritten; `None` without a job.
     pub(crate) fn overwritable_since(&self) -> Option<SystemTime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).own_since
     }
@@ -71,8 +74,8 @@ impl ReservedOutputNames {
         taken.has_name(name)
     }
 
-    /// Returns true if the last path to be reserved a second time is this one, and is a device or a
-    /// pipe. It need not be reserved again.
+    /// Returns true if `path` is the last output path that was found to be a device or a pipe. Many
+    /// URLs may write to such a path, so it need not be reserved again.
     pub(crate) fn is_known_device(&self, path: &Path) -> bool {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         taken.device.as_deref().is_some_and(|device| device.as_os_str() == path.as_os_str())

@@ -28,22 +28,23 @@ use crate::run::transfers::jsonl_record_requests::{ListedRequest, without_conten
 /// The name of the column that contains the URL if the command line has no URL.
 const URL_COLUMN: &str = "url";
 
-/// Creates the requests for the rows of a list.
+/// Creates the requests for the rows of a `--csv-in` or `--tsv-in` list.
 pub(crate) struct RowRequestBuilder {
     columns: Arc<[String]>,
     urls: Vec<RowUrl>,
     /// The origins that the command line names.
     origins: Vec<Origin>,
     options: Arc<RequestOptions>,
-    /// The settings for requests to other origins. They have no credentials, and have content only
-    /// if it contains the placeholder of a column.
+    /// The request options for origins that the command line does not name. They have no
+    /// credentials, and keep the command line's content only if that content contains the
+    /// placeholder of a column.
     secretless: Arc<RequestOptions>,
-    /// The method of requests that do not get the content of the command line; `None` for the
-    /// method in the options.
+    /// The method of requests that are sent without the command line's content; `None` to use the
+    /// method in the request options.
     bare_method: Option<&'static str>,
-    /// The header fields whose values contain placeholders.
+    /// The header fields (`-H`) whose values contain placeholders.
     fields: Vec<FieldTemplate>,
-    /// The values of `-A`, `-e` and `-b` that contain placeholders.
+    /// The values of `-A`, `-e` and `-b`, as far as they contain placeholders.
     own_values: HeaderOptionTemplates,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
@@ -165,8 +166,9 @@ impl RowRequestBuilder {
         self.columns.iter().position(|name| name == column).map(|index| row.field(index).into())
     }
 
-    /// Returns the request for a row with the command line's URL that has the index `number`. The
-    /// query of `-G` and `--url-query` is added to the URL.
+    /// Returns the request for a row. `number` is the index of the URL on the command line into
+    /// which the row's values are inserted. The query of `-G` and `--url-query` is added to the
+    /// URL.
     ///
     /// # Errors
     /// The row has another number of fields than the header, or a value cannot be inserted.

@@ -40,9 +40,9 @@ impl ShardFilter {
         }
     }
 
-    /// Returns the request if its URL is in the shard; `None` if it is in another shard. If `made`
-    /// is an error, returns this error in the shard for unusable URLs, and `None` in every other
-    /// shard.
+    /// Returns the request in `made` if its URL is in this shard, and `None` if it is in another
+    /// shard. If `made` is the error of an unusable URL, returns the error in the shard that
+    /// contains unusable URLs, and `None` in every other shard.
     pub(crate) fn chosen(&mut self, made: Result<ListedRequest>) -> Result<Option<ListedRequest>> {
         match made {
             Ok(listed) => Ok(self.contains(&listed.url).then_some(listed)),

@@ -16,7 +16,7 @@ use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::expected_checksum::ChecksumLists;
 
 /// The stores of cookies, HSTS hosts and alternative services, which all URL groups and stages of a
-/// run share. Clones share the stores that were used before the clone was made.
+/// run share. A clone of this value shares the stores that exist when the clone is made.
 #[derive(Clone, Default)]
 pub(crate) struct StateStores {
     pub(crate) checksums: ChecksumLists,
@@ -144,7 +144,8 @@ impl StateStores {
         Ok(jar)
     }
 
-    /// Returns the cookie jars that a URL group writes (`-c`), each with its options and file.
+    /// Returns the cookie jars that a URL group writes to files (`-c`): the cookie options, the
+    /// path of the file, and the jar.
     fn written_jars<'s>(
         &'s self,
         operation: &UrlGroup,

@@ -21,8 +21,8 @@ pub(crate) fn urls_of_first_stage(plan: &RunPlan) -> Option<u64> {
     plan.operations.iter().map(|group| count_given_urls(group)).sum()
 }
 
-/// Returns true if all URLs of the run are given in its only group. Their number is then known as
-/// soon as the lists of the group have been read to their ends.
+/// Returns true if the run has only one URL group, and responses add no URLs to it. The number of
+/// the run's URLs is then known as soon as the lists of the group have been read to their ends.
 pub(crate) fn is_number_of_items(plan: &RunPlan) -> bool {
     matches!(plan.operations.as_slice(), [group] if has_only_given_urls(group))
 }

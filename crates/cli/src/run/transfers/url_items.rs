@@ -45,9 +45,9 @@ pub(crate) struct UrlItems {
     list: Option<(Arc<ChecksumList>, String)>,
     at: usize,
     pub(super) current: OpenUrlSource,
-    /// The current upload to the URLs of the current source.
+    /// The upload (`-T`) that is being sent to the URLs of the current argument or list.
     upload: UrlUpload,
-    /// The further uploads to the URLs of the current source.
+    /// The uploads that follow `upload`, for the URLs of the same argument or list.
     uploads: VecDeque<UrlUpload>,
     pub(super) requests: ItemRequestSettings,
     /// The requests of the records in the group's lists; `None` if each line is a URL.
@@ -58,39 +58,41 @@ pub(crate) struct UrlItems {
     /// The origin of the last URL. If the next URL has the same origin, it shares the memory of
     /// this value.
     near: Option<Origin>,
-    /// The index of the last source, and the destination that all its URLs have. `None` if the
-    /// destinations differ.
+    /// The index of the last source of URLs, and the destination that the bodies of all its URLs
+    /// have. `None` if their destinations differ.
     common: Option<(usize, BodyDestination)>,
-    /// The number of items made so far, including the items of earlier groups of the list.
+    /// The number of items made so far, including the items of the URL groups before this one that
+    /// the same run fetches.
     made: u64,
-    /// The number of sources of earlier groups of the list.
+    /// The number of arguments and lists in the URL groups before this one that the same run
+    /// fetches.
     earlier_sources: u64,
     numbers: UrlNumbers,
     pub(super) shard: ShardFilter,
     pub(super) names: ReservedOutputNames,
-    /// The number of URLs so far, including the skipped URLs.
+    /// The number of URLs read so far, including the skipped URLs.
     pub(super) position: u64,
     job: Option<ListJob>,
     counts: RunCountsForList,
 }
 
-/// The counts of the run to which a list adds its own counts.
+/// The progress counts of a run, to which the iterator over a list of URLs adds its own counts.
 #[derive(Default)]
 pub(crate) struct RunCountsForList {
-    /// The counts of the run; `None` if the run does not need them.
+    /// The progress counts of the run; `None` if the run does not need them.
     pub(crate) counts: Option<Arc<RunCounts>>,
-    /// True if all URLs of the run are items of this list.
+    /// True if the run has no URLs besides those of this list.
     pub(crate) are_all_urls: bool,
 }
 
-/// The job to which a list's items belong, and which knows the items that are already finished.
+/// The job to which the items of a list belong. It knows the items that are already finished.
 struct ListJob {
     job: Arc<JobRun>,
     cursor: UrlCursor,
     is_at_end: bool,
 }
 
-/// The request settings of a group's items.
+/// The request settings that all items of a URL group share.
 pub(crate) struct ItemRequestSettings {
     /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,
@@ -99,7 +101,8 @@ pub(crate) struct ItemRequestSettings {
     /// True if each item carries these settings, because the fleet also runs the items of other
     /// groups.
     pub(crate) is_joined: bool,
-    /// The context of each item; `None` if the fleet has one reporter for all.
+    /// The value that each item carries for its reporter; `None` if the fleet has one reporter for
+    /// all items.
     pub(crate) context: Option<ItemUserData>,
 }
 
@@ -129,6 +132,7 @@ impl ItemRequestSettings {
     }
 }
 
+/// The open source of URLs, from which the next items are made.
 pub(super) enum OpenUrlSource {
     None,
     Glob(GlobExpansions),
@@ -136,7 +140,7 @@ pub(super) enum OpenUrlSource {
     File(ListReader),
     /// A file with one request per line.
     Records(ListReader),
-    /// A file with a header line, whose rows replace placeholders of the command line.
+    /// A file with a header line. The values of each row replace placeholders in the command line.
     Rows(Box<CsvListRequests>),
 }
 
@@ -179,8 +183,8 @@ impl UrlItems {
         Self { counts, ..self }
     }
 
-    /// Makes the iterator number its items after the items of `earlier`, the previous group of the
-    /// same list.
+    /// Makes the iterator number its items after the items of `earlier`, which iterates over the
+    /// previous URL group of the same run.
     pub(crate) fn numbered_after(self, earlier: &UrlItems) -> Self {
         let earlier_sources = earlier.earlier_sources + earlier.operation.urls.len() as u64;
         Self { made: earlier.made, earlier_sources, ..self }
@@ -280,8 +284,8 @@ impl UrlItems {
         }))
     }
 
-    /// Returns the destination that all URLs of the source at this index have, once the first of them
-    /// has shown that they have one.
+    /// Returns the destination that the bodies of all URLs of this source have. Returns `None` if
+    /// their destinations differ, or if none of these URLs has been processed yet.
     fn common_destination(&self, source: usize) -> Option<&BodyDestination> {
         self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }

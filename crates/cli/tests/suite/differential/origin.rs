@@ -192,8 +192,8 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
     }
 }
 
-/// Returns the response of the test server for `/hello` and for every path that has no other
-/// response.
+/// Returns the response of the test server for `/hello` and for every path that has no special
+/// response. `place` is the path, and `field` returns the value of a request field.
 fn hello(place: &str, is_head: bool, field: &dyn Fn(&str) -> Option<String>) -> ScriptedAnswer {
     let fields = format!("Content-Type: text/plain\r\nLast-Modified: {MODIFIED}\r\nETag: \"one\"\r\nServer: test\r\n");
     let is_same = field("if-none-match").is_some_and(|tag| tag.contains("\"one\""));
