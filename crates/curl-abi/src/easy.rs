@@ -46,7 +46,7 @@ pub struct Easy {
     /// The id of the handle, by which it is looked up in a handle table.
     pub(crate) number: usize,
     pub(crate) state: Mutex<EasyState>,
-    /// The transfer in progress, or `None`.
+    /// The transfer in progress; `None` if no transfer runs.
     running: Mutex<Option<Arc<RunningTransfer>>>,
 }
 
@@ -57,7 +57,7 @@ pub struct EasyState {
     pub(crate) infos: TransferInfo,
     pub(crate) headers: HeaderStore,
     cookies: Option<SharedCookieJar>,
-    /// The number of files of `CURLOPT_COOKIEFILE` that were already read.
+    /// The number of files of `CURLOPT_COOKIEFILE` that have already been read.
     files_read: usize,
     share: Option<ShareReference>,
     client: Option<(ClientSettings, Client)>,
@@ -66,7 +66,7 @@ pub struct EasyState {
     pub(crate) http3_cache: Http3Cache,
     hsts: Option<HstsCache>,
     alt_svc: Option<AltSvcCache>,
-    /// The parts of the last request that the next request can use again.
+    /// The parts of the last request that the handle's next request can use again.
     pub(crate) kept: ReusableRequest,
     is_performing: bool,
     /// The id of the multi handle to which the handle was added; `None` if it was not added to one.
@@ -75,7 +75,8 @@ pub struct EasyState {
     pub(crate) replaced_form: Option<Arc<FormCopy>>,
 }
 
-/// The options on which a client depends. If they change, a new client is made.
+/// The options on which the engine's client for a handle depends. If they change, a new client is
+/// made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ClientSettings {
     connections: Option<i64>,
@@ -254,7 +255,8 @@ impl EasyState {
         self.client = None;
     }
 
-    /// Returns the client of the handle or of its share.
+    /// Returns the engine's client for the transfers of this handle. If the handle's share has a
+    /// client, returns that client.
     fn client(&mut self) -> Client {
         let settings = ClientSettings::from_options(&self.options);
         let resolver = self.share.as_ref().and_then(ShareReference::resolver);
@@ -277,12 +279,14 @@ impl EasyState {
         self.is_performing
     }
 
-    /// Returns the resolver that the share of the handle provides for a multi handle's client.
+    /// Returns the resolver of the handle's share, for the engine's client of a multi handle.
+    /// Returns `None` if the handle shares no resolver.
     pub(crate) fn shared_resolver(&self) -> Option<Resolver> {
         self.share.as_ref().and_then(ShareReference::resolver)
     }
 
-    /// Sets the addresses and the name servers of the options in the resolver of a client.
+    /// Passes the addresses and the name servers in the options (`CURLOPT_RESOLVE`,
+    /// `CURLOPT_DNS_SERVERS`, `CURLOPT_DOH_URL`) to the resolver of a client.
     pub(crate) fn set_resolver(&self, client: &Client) -> Result<(), TransferFailure> {
         let options = &self.options;
         let failed = |error: haul::Error| TransferFailure::new(CURLE_BAD_FUNCTION_ARGUMENT, error.cause());

@@ -24,7 +24,7 @@ pub(crate) enum HeaderMessageKind {
     Interim = 1 << 3,
 }
 
-/// The bits of all origins.
+/// The bits of all origins of header fields (`CURLH_HEADER` and the others).
 const ALL_ORIGINS: c_uint = 0x1f;
 
 /// A response head or a trailer section, as received.
@@ -47,7 +47,7 @@ pub struct curl_header {
     anchor: *mut c_void,
 }
 
-/// A header field of the last transfer. It is kept until the next transfer of its handle.
+/// A header field of the last transfer. It is kept until the handle's next transfer.
 struct FoundField {
     name: CString,
     value: CString,
@@ -80,8 +80,8 @@ impl HeaderStore {
         self.fields.get_or_insert_with(|| heads.iter().flat_map(parse_fields).collect())
     }
 
-    /// Returns the index of the request that `request` selects; -1 stands for the last request.
-    /// `None` if there is no such request.
+    /// Returns the index of the request that `request` selects; -1 selects the last request.
+    /// Returns `None` if there is no such request.
     fn request(&self, request: c_int) -> Option<c_int> {
         let last = self.heads.iter().map(|head| head.request).max()?;
         match request {
@@ -90,7 +90,8 @@ impl HeaderStore {
         }
     }
 
-    /// Returns the field at this position in `fields` as the struct that programs read.
+    /// Returns the field at this position in `fields` as the struct that programs read. `amount` is
+    /// the number of fields with this name, and `index` the position among them, from 0.
     fn public_header(&mut self, position: usize, amount: usize, index: usize) -> *mut curl_header {
         let Some(field) = self.fields().get(position) else { return std::ptr::null_mut() };
         let header = curl_header {
@@ -105,7 +106,7 @@ impl HeaderStore {
         self.given.last_mut().map_or(std::ptr::null_mut(), |header| &raw mut **header)
     }
 
-    /// Returns the positions of the fields with this name, origin and request.
+    /// Returns the positions in `fields` of the fields with this name, origin and request.
     fn positions(&mut self, name: &[u8], origin: c_uint, request: c_int) -> Vec<usize> {
         let matches = |field: &FoundField| {
             field.origin as c_uint & origin != 0

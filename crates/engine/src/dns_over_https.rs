@@ -104,7 +104,8 @@ impl DnsTransport for HttpsTransport {
     }
 }
 
-/// The channel to the DNS server. Each thread that looks up names has a channel of its own.
+/// The connection of one thread to the DNS server: a client and a batch, by which the thread sends
+/// its queries.
 struct HttpsChannel {
     url: Target,
     text: String,

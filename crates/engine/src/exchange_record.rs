@@ -23,9 +23,10 @@ use crate::transfer_facts::TlsFacts;
 use crate::transfer_facts::TransferFacts;
 use crate::{Error, Result};
 
-/// A factory of [`ExchangeRecord`]s. Any worker thread may call it.
+/// A factory of [`ExchangeRecord`]s, for example for a WARC archive. Any worker thread may call it.
 pub trait ExchangeRecorder: Send + Sync + fmt::Debug {
-    /// Begins the record of an exchange whose request is about to be sent.
+    /// Begins the record of an exchange (a request and its response) whose request is about to be
+    /// sent.
     fn begin(&self, start: &ExchangeStart<'_>) -> Box<dyn ExchangeRecord>;
 
     /// Returns the error that ended all recording, such as a full disk. Transfers then fail before

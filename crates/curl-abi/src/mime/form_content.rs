@@ -1,4 +1,4 @@
-//! The content of a request that sends a form.
+//! Makes the content of a request from the parts of a form.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};

@@ -9,7 +9,7 @@ use crate::handles::{OpaqueHandle, lock};
 /// The maximum nesting depth of forms.
 const MAX_DEPTH: usize = 64;
 
-/// A copy of a form: its parts.
+/// A copy of a form's parts for one transfer, so that the program may free or change the form.
 #[derive(Clone, Default)]
 pub(crate) struct MimeCopy {
     pub(crate) parts: Vec<MimePartCopy>,
@@ -37,8 +37,8 @@ pub(crate) enum CopiedPartContent {
     Form(MimeCopy),
 }
 
-/// A copy of a form that belongs to a copy of an easy handle. Dropping it calls the free callbacks
-/// of the parts, as libcurl does for its copies.
+/// A copy of a form that belongs to a copy of an easy handle, and owns the user pointers of its
+/// parts. Dropping it calls the free callbacks of the parts, as libcurl does for its copies.
 pub(crate) struct FormCopy(pub(crate) MimeCopy);
 
 impl Drop for FormCopy {
@@ -48,7 +48,7 @@ impl Drop for FormCopy {
 }
 
 impl MimeCopy {
-    /// Calls the free callbacks of the parts.
+    /// Calls the free callbacks of the parts with their user pointers.
     fn call_free_callbacks(&self) {
         for part in &self.parts {
             match &part.content {

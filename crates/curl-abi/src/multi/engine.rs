@@ -13,7 +13,7 @@ use super::state::MultiSettings;
 /// limit.
 const MAX_CONCURRENT_REQUESTS: usize = 1 << 20;
 
-/// A client with its batch.
+/// The engine's client for a multi handle, and the batch that runs its transfers.
 pub(super) struct MultiEngine {
     pub(super) client: Client,
     pub(super) batch: Batch,

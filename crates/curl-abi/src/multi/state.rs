@@ -112,16 +112,17 @@ pub(crate) struct MultiState {
 /// A multi handle.
 pub(crate) struct Multi {
     number: usize,
-    /// The notifier that is set when the program's thread has to process events.
+    /// The descriptor that becomes readable when the program's thread has to process events.
     pub(super) notifier: Arc<WakeupDescriptor>,
-    /// The notifier that ends a `curl_multi_poll`.
+    /// The descriptor that ends a call of `curl_multi_poll` when it becomes readable.
     pub(super) wakeup: WakeupDescriptor,
     pub(super) state: Mutex<MultiState>,
     /// True while `curl_multi_perform` runs, so that callbacks cannot call it recursively.
     busy: AtomicBool,
 }
 
-/// Makes the two notifiers of a multi handle. Returns `None` if there are no descriptors left.
+/// Makes the descriptors `notifier` and `wakeup` of a multi handle. Returns `None` if there are no
+/// descriptors left.
 pub(super) fn new_notifiers() -> Option<(WakeupDescriptor, WakeupDescriptor)> {
     Some((WakeupDescriptor::new()?, WakeupDescriptor::new()?))
 }
@@ -177,8 +178,8 @@ impl Multi {
         locked(self).handles.iter().filter(|added| !added.is_over()).count()
     }
 
-    /// Returns the id of an easy handle whose transfer has not ended. If there is none, returns the
-    /// id of any easy handle.
+    /// Returns the id of an easy handle whose transfer has not ended, to pass it to callbacks that
+    /// need an easy handle. If all transfers have ended, returns the id of any easy handle.
     pub(super) fn any_easy(&self) -> Option<usize> {
         let state = locked(self);
         let unfinished = state.handles.iter().find(|added| !added.is_over());

@@ -65,10 +65,10 @@ struct TransferEventQueueState {
     /// The number of body bytes in the queue.
     bytes: u64,
     has_body: bool,
-    /// The driver of the transfer and its token, once the driver has asked how many bytes it may
-    /// receive.
+    /// The engine's driver of the transfer, and the token by which the driver identifies it. `None`
+    /// until the driver first asks how many bytes it may receive.
     driver: Option<(Arc<dyn TransferWaker>, usize)>,
-    /// True if the driver waits until it may receive more bytes.
+    /// True if the engine's driver waits until it may receive more bytes.
     is_full: bool,
     /// True if the program has paused the transfer.
     is_paused: bool,
@@ -157,10 +157,11 @@ impl TransferEventQueue {
     }
 }
 
-/// A driver, and the token by which the driver identifies a transfer.
+/// An engine's driver to wake, and the token by which the driver identifies the transfer. `None` if
+/// there is no driver to wake.
 type DriverToken = Option<(Arc<dyn TransferWaker>, usize)>;
 
-/// Wakes a driver, so that it asks again how many bytes it may receive.
+/// Wakes the engine's driver, so that it asks again how many bytes it may receive.
 fn wake(driver: DriverToken) {
     if let Some((driver, token)) = driver {
         driver.wake(token);
@@ -168,7 +169,8 @@ fn wake(driver: DriverToken) {
 }
 
 impl TransferEventQueueState {
-    /// Returns the driver if it was waiting to receive and may now continue; otherwise `None`.
+    /// Returns the engine's driver if it waits to receive bytes and may now continue; otherwise
+    /// `None`.
     fn waiting_driver(&mut self) -> DriverToken {
         if !self.is_full || self.is_paused {
             return None;

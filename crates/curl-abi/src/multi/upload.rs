@@ -37,7 +37,8 @@ struct UploadQueueState {
     trailers: Vec<TrailerField>,
 }
 
-/// The queue of request content between the two threads.
+/// The queue of request content from the program's thread, which supplies it, to the engine's
+/// thread, which sends it.
 pub(super) struct UploadQueue {
     state: Mutex<UploadQueueState>,
     events: Arc<TransferEventQueue>,

@@ -51,7 +51,8 @@ pub(super) fn set_content(
     Ok(content)
 }
 
-/// Returns the content of a request whose engine options are reused: a GET, a HEAD or a POST.
+/// Returns the content of a request that uses the engine's options of the previous request: a GET,
+/// a HEAD or a POST.
 pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
     if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
 }

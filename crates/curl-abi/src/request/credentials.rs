@@ -1,4 +1,5 @@
-//! The credentials of a request.
+//! The credentials of a request, from options such as `CURLOPT_USERPWD`, `CURLOPT_HTTPAUTH`,
+//! `CURLOPT_XOAUTH2_BEARER` and `CURLOPT_NETRC`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -15,7 +15,8 @@ pub(crate) type ReadFunction =
 pub(crate) type SeekFunction = Option<unsafe extern "C" fn(user: *mut c_void, offset: i64, origin: c_int) -> c_int>;
 /// A callback that frees the user pointer of a form part.
 pub(crate) type FreeFunction = Option<unsafe extern "C" fn(user: *mut c_void)>;
-/// An older type of [`SeekFunction`], which can only restart the content.
+/// The ioctl callback (`CURLOPT_IOCTLFUNCTION`), an older form of [`SeekFunction`] that can only
+/// restart the content.
 pub(crate) type IoctlFunction =
     Option<unsafe extern "C" fn(easy: *mut c_void, command: c_int, user: *mut c_void) -> c_int>;
 /// A debug callback, which receives messages, heads and content (`CURLOPT_DEBUGFUNCTION`).
@@ -80,17 +81,17 @@ unsafe extern "C" fn seek_file(file: *mut c_void, offset: i64, origin: c_int) ->
     unsafe { libc::fseeko(file.cast(), offset, origin) }
 }
 
-/// Returns the pointer that is set by a data option. If it is not set, returns the standard stream
-/// with the descriptor `number`.
+/// Returns the pointer that the option `option`, such as `CURLOPT_WRITEDATA`, sets for a callback.
+/// If it is not set, returns the standard stream with the descriptor `number`.
 fn standard_stream_or_data(options: &EasyOptions, option: u32, number: c_int) -> UserPointer {
     let given = options.pointer(option);
     // SAFETY: a function of this crate without conditions.
     UserPointer(if given.is_null() { unsafe { haul_curl_standard_stream(number) } } else { given })
 }
 
-/// Returns the pointer that is set by a data option. As in libcurl, the default is a standard
-/// stream even if the callback is a function of the program (`has_function`). Such a callback
-/// receives NULL only if the program has set NULL.
+/// Returns the pointer that the option `option`, such as `CURLOPT_WRITEDATA`, sets for a callback.
+/// As in libcurl, the default is a standard stream even if the callback is a function of the
+/// program (`has_function`). Such a callback receives NULL only if the program has set NULL.
 fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
     if has_function && options.has(option) {
         return UserPointer(options.pointer(option));

@@ -57,6 +57,7 @@ pub(crate) struct RunningTransfer {
     resumed: Condvar,
 }
 
+/// The state of a [`RunningTransfer`] that callbacks and the program change, protected by its lock.
 #[derive(Default)]
 struct RunningState {
     /// The directions that are paused, as `CURLPAUSE_` bits.

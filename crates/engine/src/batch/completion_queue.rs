@@ -53,8 +53,9 @@ pub(super) struct CompletionState {
     pub(super) outstanding: usize,
     /// The number of threads that wait for a result.
     waiting: usize,
-    /// If fewer requests than this number are in progress, the waiting thread is notified even
-    /// without a result, so that it can submit more. `None` if the thread waits only for results.
+    /// The number of requests in progress that the waiting thread wants to reach. While fewer are
+    /// in progress, the thread is notified even without a result, so that it can submit more.
+    /// `None` if the thread waits only for results.
     pub(super) ahead: Option<usize>,
     /// The time since which the queue has results that the program was not notified of. `None` if
     /// the program was notified of all results.

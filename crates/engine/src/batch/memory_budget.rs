@@ -107,8 +107,9 @@ impl MemoryBudget {
         self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
     }
 
-    /// Returns how many body bytes the request `id` may receive now, at most `own`. If the number
-    /// is 0, `waker` is woken with `token` once the number may have changed.
+    /// Returns the number of body bytes that the request `id` may receive now, at most `own`, the
+    /// number that its sink accepts. If the result is 0, `waker` is woken with `token` once the
+    /// number may have changed.
     pub(super) fn credit(&self, own: u64, id: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         if own == 0 || self.is_preferred(id) {
             return own;

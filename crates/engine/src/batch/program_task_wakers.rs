@@ -1,13 +1,15 @@
-//! Wakers for the tasks of a program whose event loop watches a batch.
+//! Wakers for async tasks of the program. A woken task makes the descriptor of a batch readable, which
+//! the program's event loop watches.
 
 use std::sync::{Arc, Weak};
 use std::task::Wake;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// A queue that keeps woken tasks for the program.
+/// A queue of the program's tasks that were woken. The program takes their ids from the queue and
+/// polls the tasks.
 pub(super) trait WokenTasks: Send + Sync + Sized + 'static {
-    /// Adds a task to the list of woken tasks, and notifies the program.
+    /// Adds the waker's task to the queue, and notifies the program.
     fn add_woken(&self, waker: Arc<TaskWaker<Self>>);
 }
 
@@ -15,7 +17,7 @@ pub(super) trait WokenTasks: Send + Sync + Sized + 'static {
 pub(super) struct TaskWaker<Q: WokenTasks> {
     queue: Weak<Q>,
     task: u64,
-    /// True while the task is in the list of woken tasks.
+    /// True while the task is in the queue of woken tasks.
     is_woken: AtomicBool,
 }
 
@@ -24,8 +26,8 @@ impl<Q: WokenTasks> TaskWaker<Q> {
         Self { queue, task, is_woken: AtomicBool::new(false) }
     }
 
-    /// Returns the id of the task, after the waker was removed from the list of woken tasks. The
-    /// next wake-up adds the waker to the list again.
+    /// Returns the id of the task, after the waker was removed from the queue. The next wake-up
+    /// adds the waker to the queue again.
     pub(super) fn take(&self) -> u64 {
         self.is_woken.store(false, Ordering::SeqCst);
         self.task

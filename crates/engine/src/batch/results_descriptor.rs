@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The descriptor: an `eventfd` counter, or a pipe on systems without `eventfd`.
+/// The descriptor that is readable while a batch has results: an `eventfd` counter, or a pipe on
+/// systems without `eventfd`.
 #[derive(Debug)]
 pub(super) struct ResultsDescriptor {
     read: OwnedFd,

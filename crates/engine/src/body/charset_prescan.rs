@@ -21,7 +21,7 @@ pub(super) enum CharsetDeclarationRule {
 }
 
 impl CharsetDeclarationRule {
-    /// Returns the value for bodies of this media type. `media_type` is in lower case and has no
+    /// Returns the rule for bodies of this media type. `media_type` is in lower case and has no
     /// parameters.
     pub(super) fn for_media_type(media_type: &[u8]) -> Self {
         if media_type.ends_with(b"html") {

@@ -87,6 +87,7 @@ impl Drop for ClientStateHandle {
     }
 }
 
+/// The state of a client: its settings, and the state of the process that made the client.
 struct ClientCore {
     options: Arc<RequestOptions>,
     limits: PoolLimits,

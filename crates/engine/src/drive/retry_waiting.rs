@@ -10,14 +10,14 @@ use rustc_hash::FxHashMap;
 
 use crate::transfer::Transfer;
 
-/// The maximum number of transfers of a run that wait for their retry without a slot. Any further
-/// transfer keeps its slot while it waits. A waiting transfer takes about 2 KiB, so all of them
-/// take about 8 MiB. The number does not depend on the limit on parallel transfers: a run with 10
-/// parallel transfers may have 1,000 failing URLs among its first 10,000, all of which wait at the
-/// same time.
+/// The maximum number of transfers of a run that wait for their retry without counting towards the
+/// limit on parallel transfers. Any further waiting transfer counts. A waiting transfer takes about
+/// 2 KiB, so all of them take about 8 MiB. The number does not depend on the limit on parallel
+/// transfers: a run with 10 parallel transfers may have 1,000 failing URLs among its first 10,000,
+/// all of which wait at the same time.
 pub(crate) const MAX_WAITING_RETRIES: usize = 4096;
 
-/// The transfers that wait for their retry, each under the ID that its scheduler gave it.
+/// The transfers that wait for their retry, by the IDs that their scheduler gave them.
 #[derive(Default)]
 pub(crate) struct WaitingRetries {
     /// The waiting transfers by their IDs, each with its deadline, which is also in `deadlines`.

@@ -11,7 +11,7 @@ pub(crate) trait AdmissionControl: Send + Sync {
     /// Records the requests in progress.
     fn set_in_progress(&self, requests: InProgressSummary);
 
-    /// Ends a round of the event loop, in which all events of a wake-up were handled. Threads that
+    /// Ends a round of the event loop: all events of the last wake-up were handled. Threads that
     /// wait for results may be woken now. Returns the time at which this method must be called
     /// again even without an event, if there is one.
     fn end_turn(&self, load: ExecutorLoad, now: Instant) -> Option<Instant>;
@@ -26,7 +26,8 @@ pub(crate) struct ExecutorLoad {
     pub(crate) running: usize,
 }
 
-/// A summary of the requests that an executor has in progress.
+/// The facts about an executor's requests in progress by which an [`AdmissionControl`] decides
+/// which waiting requests may start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InProgressSummary {
     /// The lowest id of all requests that are in progress and do not wait for a retry.

@@ -72,8 +72,8 @@ impl RateLimitedUpload {
         }
     }
 
-    /// Returns the number of bytes that both limits allow now, at most `want`, or the time when
-    /// they may allow some.
+    /// Returns the number of bytes that the limit of this upload and the total limit allow now, at
+    /// most `want`. If they allow none, returns the time when they may allow some.
     fn request_bytes(&mut self, want: u64, now: MonotonicTime) -> Result<u64, MonotonicTime> {
         let own = match &mut self.bucket {
             Some(bucket) => match bucket.available(now) {

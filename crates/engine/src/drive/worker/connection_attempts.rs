@@ -29,14 +29,15 @@ use crate::net::proxy::ProxyRoute;
 use crate::transfer::Transfer;
 use crate::transfer_facts::TransferPhase;
 
-/// The time without an answer after which an attempt counts as late. A round trip to the other side
-/// of the earth takes about as long.
+/// The time without an answer after which a connection attempt counts as late. A round trip to the
+/// other side of the earth takes about as long.
 const LATE_AFTER: Duration = Duration::from_millis(250);
 /// A host counts as silent if it sends no response within this time after it accepted the
 /// connection.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
-/// The maximum number of fresh attempts of a worker. Above it, the worker takes no further transfer
-/// from the queue. Even if no host answers, this is 1,024 attempts a second.
+/// The maximum number of a worker's connection attempts that have no answer yet and are not late.
+/// At this number, the worker takes no further transfer from the queue. Even if no host answers,
+/// this is 1,024 attempts a second.
 const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
 /// The state of a slot's connection attempt.
@@ -58,11 +59,11 @@ pub(crate) enum ConnectAttemptLateness {
 /// The connection attempts of a worker that have no answer yet.
 #[derive(Default)]
 pub(super) struct ConnectionAttempts {
-    /// The times when attempts become late, each with its slot and its ID. An attempt that has been
-    /// answered stays in the queue until its time has come.
+    /// The times when connection attempts become late, each with the token of its slot and the ID
+    /// of the attempt. An answered attempt stays in the queue until its time has come.
     queue: VecDeque<(Instant, usize, u64)>,
     /// The accepted connections that wait for their first response. Each entry contains the time
-    /// when the host counts as silent, the slot, and the ID of the attempt.
+    /// when the host counts as silent, the token of the slot, and the ID of the attempt.
     responses: VecDeque<(Instant, usize, u64)>,
     fresh: usize,
     last: u64,
@@ -148,8 +149,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Records that a response has begun on the connection with this token. If another transfer was
-    /// started while this one waited, that is no longer counted as borrowed.
+    /// Records that a response has begun on the connection with this token. Takes back the host
+    /// slot of the waiting transfer if it was lent to another transfer.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_awaited =

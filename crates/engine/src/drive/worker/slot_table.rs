@@ -18,24 +18,26 @@ use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
 use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::pool::ConnectionKey;
 
-/// The number of outdated timers that may remain in the heap. If there are more, they are removed.
+/// The number of outdated timers that may remain in the heap of timers. If there are more, all
+/// outdated timers are removed.
 const MAX_STALE_TIMERS: usize = 64;
 
 /// A worker's connection slots. The token of a slot is also its token in the event loop.
 pub(super) struct ConnectionSlotTable {
     slots: Slab<SlotTableEntry>,
     by_key: HashMap<Arc<ConnectionKey>, SmallVec<[usize; 2]>>,
-    /// Open connections that transfers share, by the address of the peer.
+    /// The tokens of the open connections that transfers share, by the address of the peer.
     shared: HashMap<SocketAddr, SmallVec<[usize; 2]>>,
-    /// The slots that were changed since their timers were set.
+    /// The tokens of the slots that were changed since their timers were set.
     changed: Vec<usize>,
-    /// Timers of slots, the earliest at the top. A slot's timer is never later than the slot's next
-    /// timeout.
+    /// The timers of the slots (time and token), the earliest at the top. A slot's timer is never
+    /// later than the slot's next timeout.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<DescriptorBudget>,
     idle: usize,
 }
 
+/// A connection slot in a [`ConnectionSlotTable`], with its timer.
 struct SlotTableEntry {
     slot: ConnectionSlot,
     is_changed: bool,
@@ -46,7 +48,7 @@ struct SlotTableEntry {
 }
 
 impl ConnectionSlotTable {
-    /// Makes an empty table. `budget` counts its slots.
+    /// Makes an empty table. `budget` counts the descriptors of the table's connections.
     pub(super) fn new(budget: Arc<DescriptorBudget>) -> Self {
         Self {
             slots: Slab::new(),
@@ -76,7 +78,7 @@ impl ConnectionSlotTable {
     }
 
     /// Moves a slot to the key of its open connection. That key differs from the slot's first key
-    /// if TCP has won the race against QUIC.
+    /// if the TCP connection was open before the QUIC connection.
     pub(super) fn update_key(&mut self, token: usize) {
         let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &slot.state else { return };
@@ -169,9 +171,9 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns a time to sleep until: the time of the next timeout of all slots, or an earlier time
-    /// after `now`. A timer is often older than its slot's next timeout, which each received byte may
-    /// put off. So this asks no slot before a timer has expired.
+    /// Returns a time to sleep until: the time of the earliest timeout of all slots, or an earlier
+    /// time after `now`. Each received byte may postpone a slot's timeout, so the slot's current
+    /// timeout is computed only after its timer has expired.
     pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
         self.set_timers();
         match self.timers.peek() {
@@ -180,7 +182,7 @@ impl ConnectionSlotTable {
         }
     }
 
-    /// Returns the time of the next timeout of all slots.
+    /// Returns the time of the earliest timeout of all slots.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         self.set_timers();
         while let Some(Reverse((at, token))) = self.timers.peek().copied() {
@@ -201,8 +203,8 @@ impl ConnectionSlotTable {
         None
     }
 
-    /// Returns the slots whose timeout has expired. The slots that were changed since the last sleep are
-    /// asked before the next one, which then ends at once if the timeout of one has expired.
+    /// Returns the tokens of the slots whose timeout has expired, and marks these slots as changed,
+    /// so that their timers are set again.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         if self.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
@@ -223,7 +225,7 @@ impl ConnectionSlotTable {
         due
     }
 
-    /// Asks the slots that were changed for their next timeouts, and sets their timers. Each turn of the
+    /// Sets the timers of the slots that were changed to their next timeouts. Each round of the
     /// event loop calls this.
     pub(super) fn set_timers(&mut self) {
         while let Some(token) = self.changed.pop() {

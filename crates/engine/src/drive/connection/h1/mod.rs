@@ -53,10 +53,10 @@ pub struct H1Connection {
     queue: VecDeque<Box<Transfer>>,
     pipelined: UnconfirmedResponses,
     /// True if the connection is limited to one request, because the peer has sent an extra
-    /// response before.
+    /// response (one that no request asked for) before.
     is_one_request_only: bool,
-    /// True if the server sent an extra response. Earlier responses may then belong to other
-    /// requests.
+    /// True if the server sent an extra response (one that no request asked for). The responses
+    /// before it may then belong to other requests.
     has_extra_response: bool,
     /// The maximum number of outstanding requests (more than one only with pipelining).
     max_outstanding: usize,
@@ -167,7 +167,7 @@ impl H1Connection {
         self.queue.back().map(|transfer| &**transfer).or(self.pipelined.last())
     }
 
-    /// Returns true if the peer sent an extra response.
+    /// Returns true if the peer sent an extra response (one that no request asked for).
     #[must_use]
     pub fn has_extra_response(&self) -> bool {
         self.has_extra_response
@@ -408,8 +408,9 @@ impl H1Connection {
             && self.remaining().min(credit) >= BULK_BUFFER_SIZE as u64
     }
 
-    /// Sets the value to which the low-water mark is raised; it depends on whether the kernel moves
-    /// the body to the sink. Over TLS, the body is always decrypted, so the value never changes.
+    /// Sets the value to which the socket's low-water mark (`SO_RCVLOWAT`) is raised for a bulk
+    /// body. It depends on whether the kernel moves the body to the sink. Over TLS, the body is
+    /// always decrypted, so the value never changes.
     pub(super) fn set_low_water_piece(&mut self, piece: usize) {
         if self.stream.is_secure() {
             return;
@@ -467,9 +468,9 @@ impl H1Connection {
         }
     }
 
-    /// Records that `bytes` bytes were received, and sets the low-water mark: high for a bulk body,
-    /// so that the socket wakes the reader rarely; low for any other body, so that each byte wakes
-    /// it.
+    /// Records that `bytes` bytes were received, and sets the socket's low-water mark
+    /// (`SO_RCVLOWAT`): high for a bulk body, so that the socket wakes the reader rarely; low for
+    /// any other body, so that each byte wakes the reader.
     fn on_received(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.has_rate_limit()) {
             return;

@@ -44,11 +44,11 @@ const PEER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// outstanding requests.
 const MAX_RESPONSES_PER_DEPTH: usize = 4;
 
-/// The complete responses of a connection's pipeline. The first response is not among them, because
-/// it is accepted without a delay.
+/// The complete responses of pipelined requests that are kept until the connection has shown that
+/// the server sent no extra response. The first response of a pipeline is not kept.
 #[derive(Default)]
 pub(super) struct UnconfirmedResponses {
-    /// Complete responses, each with the time of its completion.
+    /// The transfers with the kept responses, each with the time when its response was complete.
     held: Vec<(Box<Transfer>, Instant)>,
     /// The time at which all requests had been answered. If no other request follows immediately,
     /// the pipeline ends then.
@@ -56,17 +56,19 @@ pub(super) struct UnconfirmedResponses {
     /// The time at which the connection counts as closed by the peer if no byte has arrived. Set
     /// when haul has closed its side.
     closes_by: Option<Instant>,
-    /// True if bytes arrived that belong to no request.
+    /// True if bytes arrived that belong to no response of a request.
     has_extra_bytes: bool,
 }
 
 impl UnconfirmedResponses {
-    /// Returns true if a response must be kept until the end of the pipeline.
+    /// Returns true if a complete response must be kept until the end of the pipeline, since an
+    /// extra response may still follow.
     pub(super) fn must_hold_back(&self, is_pipelined: bool) -> bool {
         is_pipelined || !self.held.is_empty()
     }
 
-    /// Keeps a complete response. `is_last` is true if all requests have been answered.
+    /// Keeps the complete response of a transfer. `is_last` is true if all requests on the
+    /// connection have been answered.
     pub(super) fn hold_back(&mut self, transfer: Box<Transfer>, is_last: bool, now: Instant) {
         self.held.push((transfer, now));
         self.idle_since = is_last.then_some(now);
@@ -81,13 +83,13 @@ impl UnconfirmedResponses {
         self.held.is_empty()
     }
 
-    /// Returns true if another request would make the pipeline too long; `depth` is the maximum
-    /// number of outstanding requests.
+    /// Returns true if the pipeline has too many kept responses for another request. `depth` is the
+    /// maximum number of outstanding requests.
     pub(super) fn is_full(&self, depth: usize) -> bool {
         self.held.len() >= MAX_RESPONSES_PER_DEPTH * depth
     }
 
-    /// Returns the transfer whose response was completed last.
+    /// Returns the transfer whose response was kept last.
     pub(super) fn last(&self) -> Option<&Transfer> {
         self.held.last().map(|(transfer, _)| &**transfer)
     }
@@ -98,9 +100,9 @@ impl UnconfirmedResponses {
         Some(self.held.remove(place).0)
     }
 
-    /// Removes the host slots from the complete responses that are held back, and returns the
-    /// slots. A host slot is the permit for one transfer to a host. Other transfers can then use
-    /// the slots. Each slot is returned once.
+    /// Removes the host slots from the transfers with kept responses, and returns the slots. A host
+    /// slot is the permit for one transfer to a host. Other transfers can then use the slots. Each
+    /// slot is returned once.
     pub(super) fn take_freed_slots(&mut self) -> Vec<HostId> {
         let mut freed = Vec::new();
         for (transfer, _) in self.held.iter_mut().rev() {
@@ -112,7 +114,7 @@ impl UnconfirmedResponses {
         freed
     }
 
-    /// Returns the time when the pipeline ends even without an event.
+    /// Returns the time when the pipeline ends if no event comes before.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.closes_by.or(self.idle_since)
     }
@@ -162,9 +164,9 @@ impl H1Connection {
         self.close(now, finished)
     }
 
-    /// Adds the transfers of the kept responses to `finished`, with the responses accepted. If
-    /// extra bytes arrived or the framing was broken, discards the responses instead, and each
-    /// request is sent again alone.
+    /// Accepts the kept responses, and adds their transfers to `finished`. If extra bytes arrived
+    /// or the framing was broken, discards the responses instead, and each request is sent again
+    /// alone.
     pub(super) fn accept_or_retry_pipeline(&mut self, now: Instant, finished: &mut FinishedTransfers) {
         let is_shifted =
             self.pipelined.has_extra_bytes || self.conn.close_reason() == Some(CloseReason::UnsolicitedBytes);

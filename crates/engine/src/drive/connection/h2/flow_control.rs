@@ -11,8 +11,8 @@ use crate::drive::rcvlowat;
 use crate::time_conversions;
 use crate::transfer::ReceiveCredit;
 
-/// A stream with at least this number of remaining body bytes counts as bulky. A bulky stream
-/// raises the low-water mark.
+/// A stream with more than this number of remaining body bytes counts as bulky. A bulky stream
+/// raises the low-water mark of the socket (`SO_RCVLOWAT`).
 const MIN_BULKY_STREAM: u64 = 1 << 20;
 const MAX_BULKY_STREAMS: usize = rcvlowat::MARK_FOR_MANY_STREAMS / LOW_WATER_PER_STREAM;
 const LOW_WATER_PER_STREAM: usize = 64 << 10;
@@ -70,9 +70,10 @@ impl H2Connection {
         }
     }
 
-    /// Records that `bytes` bytes were received, and sets the low-water mark so that bulk bodies
-    /// wake the reader rarely. The mark stays below the number of bytes that the peer may send
-    /// without a window update: at least half a window of each stream.
+    /// Records that `bytes` bytes were received, and sets the socket's low-water mark
+    /// (`SO_RCVLOWAT`) so that bulk bodies wake the reader rarely. The mark stays below the number
+    /// of bytes that the peer may send without a window update: at least half a window of each
+    /// stream.
     pub(super) fn on_received(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky =

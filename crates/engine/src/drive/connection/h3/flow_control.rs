@@ -27,27 +27,28 @@ pub(super) fn max_streams(windows: QuicWindows) -> u32 {
     (MAX_BUFFERED_BYTES / windows.stream.max(1)).clamp(1, MAX_STREAMS)
 }
 
-/// The streams that are not read, because their sinks have no room at present.
+/// The stalled streams: they are not read, because their sinks have no room at present.
 #[derive(Default)]
 pub(super) struct FullSinkStreams {
     ids: Vec<u64>,
-    /// The number of bytes by which the connection's window was enlarged for the stalled streams.
+    /// The number of bytes by which the connection's flow-control window was enlarged for these
+    /// streams.
     extra: u64,
 }
 
 impl FullSinkStreams {
-    /// Returns the number of stalled streams.
+    /// Returns the number of stalled streams: those whose sinks have no room.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Removes a stream that is over.
+    /// Removes a stream that has ended.
     pub(super) fn remove(&mut self, id: u64) {
         self.ids.retain(|&other| other != id);
     }
 
-    /// Sets the connection's flow-control window from the number and the windows of the stalled
-    /// streams.
+    /// Sets the connection's flow-control window from the budget and the windows of the stalled
+    /// streams (whose sinks have no room).
     pub(super) fn update_window(&mut self, active: &StreamMap<H3ActiveStream>, quic: &mut QuicConnection) {
         let windows = quic.windows();
         // A stream's window is larger once an eighth of it was read.
@@ -65,7 +66,7 @@ impl FullSinkStreams {
 }
 
 impl H3Connection {
-    /// Resumes reading the streams that were paused because their sinks had no room.
+    /// Resumes reading the stalled streams, whose sinks had no room.
     pub(super) fn resume_stalled(&mut self) {
         self.pacing.resumes_at = None;
         for id in std::mem::take(&mut self.stalled.ids) {

@@ -9,17 +9,19 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of bytes over which the speed is measured.
+/// The number of received bytes after which the speed of a connection is computed.
 const MEASURED_BYTES: u64 = 1 << 20;
-/// The minimum speed of bulk bodies, in bytes per second.
+/// The minimum speed, in bytes per second, at which the driver pauses before receives.
 const MIN_BULK_SPEED: f64 = 20e6;
-/// The longest pause. A longer pause would delay the sender, which waits for acknowledgements.
+/// The longest pause before a receive. A longer pause would delay the sender, which waits for
+/// acknowledgements.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
-/// A pause lasts until a part of the socket's buffer is full: about the size of the buffer divided
+/// A pause before a receive lasts until the socket's buffer is partly full: about its size divided
 /// by this number.
 const BUFFER_DIVISOR: usize = 8;
 
-/// The speed of a connection, and the pause that follows from it.
+/// The measured speed of a connection, and the pause that the blocking driver makes before a
+/// receive so that one call receives many datagrams.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveBatchingPause {
     /// The number of bytes received since the time `since`.
@@ -32,7 +34,7 @@ pub(super) struct ReceiveBatchingPause {
 
 impl ReceiveBatchingPause {
     /// Records that a receive returned this number of bytes. `buffer` is the size of the socket's
-    /// buffer in bytes.
+    /// receive buffer in bytes.
     pub(super) fn on_received(&mut self, bytes: usize, buffer: usize, now: Instant) {
         self.has_received = bytes > 0;
         let since = *self.since.get_or_insert(now);
@@ -58,8 +60,8 @@ impl ReceiveBatchingPause {
 mod tests {
     use super::*;
 
-    /// Returns the state after 4 MiB that arrived in pieces of `piece` bytes, one piece per
-    /// `interval`.
+    /// Returns the state after a test body of 4 MiB that arrived in pieces of `piece` bytes, one
+    /// piece per `interval`.
     fn after(piece: usize, interval: Duration, buffer: usize) -> ReceiveBatchingPause {
         let (mut pause, mut now) = (ReceiveBatchingPause::default(), Instant::now());
         for _ in 0..(4 << 20) / piece {
