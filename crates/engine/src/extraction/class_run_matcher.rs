@@ -32,17 +32,18 @@ use super::{
     prefilter::ByteSetTriple,
 };
 
-/// A matcher for an expression that needs no automaton. It contains the runs that the expression
-/// consists of, and the triple of byte sets whose hits it examines.
+/// A matcher for an expression that consists only of runs (repeated characters of one class), and
+/// so needs no automaton. It examines the bytes around each hit of `triple`.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,
     runs: Vec<CharClassRun>,
-    /// The index of the first run that belongs to the value, and the index after its last run.
+    /// The index in `runs` of the first run that belongs to the value, and the index after the last
+    /// such run.
     value: (usize, usize),
 }
 
-/// The result of examining the bytes around a hit: a match, or no match.
+/// The result of examining the bytes around a hit, which is a position that may be part of a match.
 #[derive(Debug)]
 pub(super) enum PrefilterHitResult {
     Match(ValueMatch),

@@ -178,8 +178,8 @@ impl fmt::Debug for Distinct {
     }
 }
 
-/// The new values for which a [`Distinct`] had no room in its table. [`Distinct::finish`] returns
-/// them.
+/// The new values for which a [`Distinct`] had no room in memory. They were written to disk, and
+/// sorted to remove repeated values. [`Distinct::finish`] returns them.
 #[derive(Debug)]
 pub struct DistinctOverflowValues {
     sorted: Option<SortedValues>,

@@ -139,8 +139,9 @@ struct ArenaEntry {
     length: u32,
 }
 
-/// An entry of the hash table: the index of a value in `entries`, and the value's hash. Because of
-/// the hash, the table can grow and compare values without reading most of them.
+/// An entry of a [`SortArena`]'s hash table: the index of a value in `entries`, and the value's
+/// hash. With the stored hashes, the table can grow, and can tell most values apart, without
+/// reading them.
 struct ValueHashEntry {
     index: u32,
     hash: u32,

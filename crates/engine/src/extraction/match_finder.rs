@@ -47,30 +47,30 @@ enum SearchMethod {
     Plain,
 }
 
-/// The buffers for the searches of one extractor, and counters of the bytes that were examined
-/// around hits: the bytes without a match (`wasted`), and the bytes of matches (`covered`).
+/// The buffers for the searches of one extractor, and two counters for the current body: the bytes
+/// that were examined around hits without finding a match, and the bytes that searches have passed.
 #[derive(Debug)]
 pub(super) struct SearchScratch {
     cache: Cache,
-    wasted: usize,
-    covered: usize,
+    unmatched_bytes: usize,
+    passed_bytes: usize,
 }
 
 impl SearchScratch {
-    /// The number of bytes without a match that may always be examined in a body. For each examined
-    /// byte of a match, one more byte without a match may be examined.
+    /// The number of bytes that may always be examined around hits of a body without finding a
+    /// match. For each byte that searches have passed, one more byte may be examined.
     const FREE_BYTES: usize = 64 << 10;
 
     pub(super) fn reset(&mut self) {
-        self.wasted = 0;
-        self.covered = 0;
+        self.unmatched_bytes = 0;
+        self.passed_bytes = 0;
     }
 
     /// Returns true if too many bytes of this body were examined without a match. From then on,
     /// only the regular expression should be used: its cost is linear, while an adversary can make
     /// the other methods slow.
     fn is_exhausted(&self) -> bool {
-        self.wasted > self.covered.saturating_add(Self::FREE_BYTES)
+        self.unmatched_bytes > self.passed_bytes.saturating_add(Self::FREE_BYTES)
     }
 }
 
@@ -91,7 +91,7 @@ impl MatchFinder {
     }
 
     pub(super) fn scratch(&self) -> SearchScratch {
-        SearchScratch { cache: self.regex.create_cache(), wasted: 0, covered: 0 }
+        SearchScratch { cache: self.regex.create_cache(), unmatched_bytes: 0, passed_bytes: 0 }
     }
 
     /// Returns the leftmost match in the haystack that starts at `from` or later.
@@ -101,15 +101,15 @@ impl MatchFinder {
                 let mut at = from;
                 loop {
                     let Some(hit) = runs.triple.find(haystack, at) else {
-                        scratch.covered += haystack.len() - from;
+                        scratch.passed_bytes += haystack.len() - from;
                         return None;
                     };
                     match runs.match_at(haystack, from, hit) {
                         PrefilterHitResult::Match(found) => {
-                            scratch.covered += found.end - from;
+                            scratch.passed_bytes += found.end - from;
                             return Some(found);
                         }
-                        PrefilterHitResult::Nothing(cost) => scratch.wasted += cost,
+                        PrefilterHitResult::Nothing(cost) => scratch.unmatched_bytes += cost,
                     }
                     at = hit + 1;
                     if scratch.is_exhausted() {
@@ -122,9 +122,10 @@ impl MatchFinder {
         }
     }
 
-    /// Returns the first position at `from` or later that can be part of a match in `text`, or of a
-    /// match in a part of `text` from `from` on: the first hit, or `from` if the expression has no
-    /// hits. Returns `None` if there is no such match. A hit depends on bytes of its match only.
+    /// Returns the first position at `from` or later that can be part of a match; `None` if there
+    /// is no such position. The result also holds for a search in any part of `text` from `from`
+    /// on, because a hit depends only on bytes of its match. If the search method has no hits,
+    /// returns `from`.
     #[cfg(feature = "select")]
     pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
         match &self.method {
@@ -144,17 +145,17 @@ impl MatchFinder {
         let mut at = from;
         loop {
             let Some(hit) = filter.triple.find(haystack, at) else {
-                scratch.covered += haystack.len() - from;
+                scratch.passed_bytes += haystack.len() - from;
                 return None;
             };
             let start = from.max(hit.saturating_sub(filter.before));
             let end = filter.longest.map_or(haystack.len(), |longest| haystack.len().min(hit + longest));
             let found = self.search(&mut scratch.cache, haystack, start..end);
             if filter.longest.is_none() || found.as_ref().is_some_and(|found| found.start <= hit) {
-                scratch.covered += found.as_ref().map_or(haystack.len(), |found| found.end) - from;
+                scratch.passed_bytes += found.as_ref().map_or(haystack.len(), |found| found.end) - from;
                 return found;
             }
-            scratch.wasted += end - start;
+            scratch.unmatched_bytes += end - start;
             at = hit + 1;
             if scratch.is_exhausted() {
                 return self.search(&mut scratch.cache, haystack, from..haystack.len());

@@ -5,7 +5,7 @@
 //! that is being searched is *settled* if no later input can change the match there. A match is at
 //! most *L* bytes long, and the assertions (`$`, `\b`) look at most 4 bytes (one character)
 //! further. So in a window of *W* bytes, the start positions up to *W − L − 4* are settled. (The
-//! module `lookahead` handles expressions for which *L* has no bound.) Matches at settled positions
+//! module `settled_matches` handles expressions for which *L* has no bound.) Matches at settled positions
 //! are returned. The remaining bytes are kept and searched again together with the next piece. The
 //! 4 bytes before them are kept, too, for assertions that look back.
 //!
@@ -41,7 +41,8 @@ pub struct ExtractRegexes {
     keeps_empty: bool,
 }
 
-/// A compiled regular expression with its search method and lookahead.
+/// A compiled regular expression, with the rule that decides which of its matches later bytes of
+/// the body can still change.
 struct CompiledExpression {
     source: String,
     finder: MatchFinder,

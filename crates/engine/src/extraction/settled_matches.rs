@@ -25,9 +25,9 @@ pub(super) const ASSERTION_CONTEXT: usize = 4;
 /// The length in bytes up to which a match is found completely even if it spans several pieces.
 /// This limit applies to expressions that do not limit the length of their matches themselves.
 pub(super) const MAX_UNBOUNDED_MATCH: usize = 1 << 20;
-/// The maximum length of short matches in bytes. For short matches, the distance from the window's
-/// end decides which positions are open. For longer matches, a second expression finds the open
-/// positions.
+/// The maximum length of short matches in bytes. A short match is settled if it starts far enough
+/// from the window's end. For an expression with longer matches, a second expression finds the
+/// positions at which later input can still change a match.
 const MAX_SHORT_MATCH: usize = 4 << 10;
 
 /// The rule for deciding up to which start position in a window the matches are settled, i.e.

@@ -147,7 +147,8 @@ enum ValueRelation {
 }
 
 impl AttributeCondition {
-    /// Returns true if the attribute's value, without character references, meets the condition.
+    /// Returns true if the attribute's value, with decoded character references, meets the
+    /// condition.
     fn accepts(&self, value: &[u8]) -> bool {
         if self.relation == ValueRelation::Exists {
             return true;

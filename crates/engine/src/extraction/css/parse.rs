@@ -75,7 +75,7 @@ pub(super) fn parse_query(text: &str) -> Result<(Vec<ComplexSelector>, Option<Bo
     Ok((selectors, attribute))
 }
 
-/// A position in the text of a query.
+/// A parser of the text of a CSS query.
 struct CssParser<'t> {
     text: &'t str,
     at: usize,

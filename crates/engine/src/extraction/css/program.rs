@@ -23,54 +23,57 @@ const MAX_STEPS: usize = 64;
 /// for `:nth-of-type()`. Children with further names never match `:nth-of-type()`.
 const MAX_COUNTED_NAMES: usize = 1024;
 
-/// The selectors of several queries, compiled.
+/// The compiled selectors of several CSS queries: a list of steps, one for each compound selector.
+/// In a set of steps, the bit with a step's index stands for the step.
 pub(in crate::extraction) struct SelectorProgram {
     steps: Vec<SelectorStep>,
-    /// The bits of the first steps of all selectors.
+    /// The set of the steps that are the first ones of their selectors.
     first: u64,
     counts_types: bool,
-    /// True if a selector depends on other elements than the one that it matches.
+    /// True if a selector depends on other elements than the one that it matches, such as siblings.
     has_state: bool,
 }
 
-/// A compound selector, and what follows if an element matches it.
+/// A compiled compound selector, and the effect of a match.
 struct SelectorStep {
     name: Option<(TagName, Box<[u8]>)>,
     conditions: Vec<StepCondition>,
     outcome: StepMatchEffect,
 }
 
-/// The consequence of an element that matches a step.
+/// The effect of an element that matches a step (a compiled compound selector).
 enum StepMatchEffect {
-    /// The element matches the query with this index.
+    /// The element matches the CSS query with this index.
     Query(usize),
-    /// The element matches the selector inside `:is()` or `:not()` whose result has this bit index.
+    /// The element matches a selector inside `:is()` or `:not()`. The field is the index of the bit
+    /// that stands for this selector's result.
     Inner(usize),
-    /// The next step of the selector may match at the elements to which the combinator leads.
+    /// The selector continues with its next step, at the elements to which the combinator leads.
     Next(Combinator),
 }
 
-/// A condition of a step. `:is()` and `:not()` contain the bits of their selectors' results.
+/// A condition of a step. `:is()` and `:not()` contain the set of bits that stand for the results
+/// of the selectors inside them.
 enum StepCondition {
     Plain(Condition),
     AnyOf(u64),
     NoneOf(u64),
 }
 
-/// The state of the selectors on a page: that of each open element, the document first. It is empty
-/// if each selector depends on one element alone.
+/// The state of the selectors in a page: for the document and each open element, the steps that may
+/// match inside it. Empty if each selector depends only on the element that it matches.
 #[derive(Default)]
 pub(in crate::extraction) struct SelectorState {
     stack: Vec<PendingSelectorSteps>,
 }
 
 impl SelectorState {
-    /// Begins another page.
+    /// Discards the state, so that another page can begin.
     pub(in crate::extraction) fn reset(&mut self) {
         self.stack.clear();
     }
 
-    /// Removes the element at this depth, from 1.
+    /// Removes the state of the open element at this depth, counted from 1.
     pub(in crate::extraction) fn remove(&mut self, depth: usize) {
         if depth + 1 == self.stack.len() {
             self.stack.pop();
@@ -80,8 +83,8 @@ impl SelectorState {
     }
 }
 
-/// The bits that an open element has for its children and descendants, and the counts of its
-/// children.
+/// The sets of steps that may match at the children and descendants of an open element, and the
+/// number of its children so far.
 #[derive(Default)]
 struct PendingSelectorSteps {
     descendants: u64,
@@ -92,30 +95,31 @@ struct PendingSelectorSteps {
     counts: Option<Box<FxHashMap<TagName, u32>>>,
 }
 
-/// The attributes of an element at its start tag, which selectors examine.
+/// The attributes in an element's start tag, which selectors examine.
 pub(in crate::extraction) trait ElementAttributes {
-    /// Returns the value of an attribute without character references, or `None` if there is no
-    /// such attribute.
+    /// Returns the value of an attribute with decoded character references, or `None` if there is
+    /// no such attribute.
     fn attribute(&self, name: &str) -> Option<Cow<'_, [u8]>>;
 }
 
-/// The start of an element, as selectors see it.
+/// The properties of an element that selectors examine at its start tag.
 pub(in crate::extraction) struct ElementStart<'e> {
     pub(in crate::extraction) name: TagName,
-    /// The name in the tag. It is `None` for a name whose number is unique.
+    /// The name as the tag contains it; `None` if the name is so short that `name` stands for it
+    /// alone.
     pub(in crate::extraction) full_name: Option<&'e [u8]>,
-    /// The result of [`SelectorProgram::steps_for`] for the name.
+    /// The set of steps that may match the name, from [`SelectorProgram::steps_for`].
     pub(in crate::extraction) steps: u64,
-    /// True if no element contains this one.
+    /// True if the element is the root: no other element contains it.
     pub(in crate::extraction) is_root: bool,
     pub(in crate::extraction) element: &'e dyn ElementAttributes,
 }
 
-/// The queries that an element matches, as bits by the index of the query.
+/// The set of queries that an element matches. The bit with a query's index stands for the query.
 pub(in crate::extraction) type MatchedQueryBits = u64;
 
 impl SelectorProgram {
-    /// Compiles queries.
+    /// Compiles the selectors of these queries.
     pub(in crate::extraction) fn new(queries: &[CssQuery]) -> Result<Self> {
         let mut program = Self { steps: Vec::new(), first: 0, counts_types: false, has_state: false };
         let mut inner_results = 0;
@@ -135,7 +139,7 @@ impl SelectorProgram {
         Ok(program)
     }
 
-    /// Returns, for each step, whether it is the first one of its selector.
+    /// Returns a flag for each step: true if the step is the first one of its selector.
     fn is_first_step(&self) -> Vec<bool> {
         let ends = self.steps.iter().map(|step| !matches!(step.outcome, StepMatchEffect::Next(_)));
         std::iter::once(true).chain(ends).take(self.steps.len()).collect()
@@ -181,31 +185,33 @@ impl SelectorProgram {
         }
     }
 
-    /// Returns the names that selectors require.
+    /// Returns the element names that selectors require.
     pub(in crate::extraction) fn names(&self) -> impl Iterator<Item = TagName> {
         self.steps.iter().filter_map(|step| step.name.as_ref().map(|(name, _)| *name))
     }
 
-    /// Returns the steps that may match an element with this name, as bits. `None` stands for a name
-    /// that no selector requires.
+    /// Returns the set of steps that may match an element with this name. `None` stands for any
+    /// name that no selector requires.
     pub(in crate::extraction) fn steps_for(&self, name: Option<TagName>) -> u64 {
         let may_match = |step: &SelectorStep| step.name.as_ref().is_none_or(|(wanted, _)| Some(*wanted) == name);
         let steps = self.steps.iter().enumerate().filter(|(_, step)| may_match(step));
         steps.fold(0, |bits, (index, _)| bits | 1 << index)
     }
 
-    /// Returns true if each selector depends on one element alone.
+    /// Returns true if each selector depends only on the element that it matches.
     pub(in crate::extraction) fn is_stateless(&self) -> bool {
         !self.has_state
     }
 
-    /// Returns true if an element for which these steps may match can match now, or must be counted.
+    /// Returns true if an element whose name allows only these steps must be examined: one of the
+    /// steps may match now, or the element changes the state of the selectors.
     pub(in crate::extraction) fn may_match(&self, steps: u64) -> bool {
         self.has_state || self.first & steps != 0
     }
 
-    /// Returns the query that each element matches for which these steps may match, if no other
-    /// selector depends on such an element.
+    /// Returns the index of the query that all elements with one name match, if their name alone
+    /// decides this. `steps` is the set of steps that may match this name. Returns `None` if the
+    /// match depends on more than the name, or if several selectors may match.
     pub(in crate::extraction) fn only_query(&self, steps: u64) -> Option<usize> {
         if self.has_state || !steps.is_power_of_two() {
             return None;
@@ -221,7 +227,7 @@ impl SelectorProgram {
         }
     }
 
-    /// Returns true if one of these steps tests an attribute, or leads to one of the queries for
+    /// Returns true if one of these steps tests an attribute, or is the last step for a query for
     /// which `takes_attribute` is true.
     pub(in crate::extraction) fn need_attributes(&self, steps: u64, takes_attribute: impl Fn(usize) -> bool) -> bool {
         self.steps.iter().enumerate().filter(|(index, _)| steps >> index & 1 == 1).any(|(_, step)| {
@@ -230,8 +236,8 @@ impl SelectorProgram {
         })
     }
 
-    /// Decides at the start tag of an element which queries it matches. `state` is that of the
-    /// elements around it, to which the element is added. Returns the matches.
+    /// Decides at the start tag of an element which queries it matches, and returns these queries.
+    /// `state` contains the state of the elements around it. The element is added to `state`.
     pub(in crate::extraction) fn start_element(
         &self,
         state: &mut SelectorState,
@@ -261,8 +267,9 @@ impl SelectorProgram {
         matches
     }
 
-    /// Runs the candidates among the steps for an element. Passes the bit of the next step of each
-    /// match to `on_next`, with the combinator. Returns the matches.
+    /// Tests which of the steps `candidates` match an element, and returns the queries that the
+    /// element matches. If a matching step is not the last one of its selector, passes the
+    /// combinator and the bit of the next step to `on_next`.
     fn run(
         &self,
         candidates: u64,
@@ -301,7 +308,8 @@ fn count_type(parent: &mut PendingSelectorSteps, name: TagName) -> u32 {
     *count
 }
 
-/// The position of an element among its siblings, counted from 1; 0 if it is not known.
+/// The position of an element among all its siblings, and among its siblings of the same name.
+/// Positions are counted from 1; 0 means that the position is not known.
 #[derive(Clone, Copy)]
 struct SiblingPosition {
     is_root: bool,
@@ -310,7 +318,8 @@ struct SiblingPosition {
 }
 
 impl SelectorStep {
-    /// Returns true if the step belongs to a selector with a combinator, or counts siblings.
+    /// Returns true if the step depends on other elements than the one that it matches: it leads to
+    /// a combinator, or counts siblings.
     fn depends_on_others(&self) -> bool {
         let counts = |condition: &StepCondition| matches!(condition, StepCondition::Plain(Condition::Nth { .. }));
         matches!(self.outcome, StepMatchEffect::Next(_)) || self.conditions.iter().any(counts)

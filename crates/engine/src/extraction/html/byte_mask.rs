@@ -2,14 +2,14 @@
 
 use memchr::memchr;
 
-/// The number of bytes in which the next tag is looked for byte by byte.
+/// The number of bytes that [`find_near`] examines one by one before it calls `memchr`.
 const BYTEWISE_SEARCH_LENGTH: usize = 12;
 
-/// The number of bytes in a block.
+/// The number of bytes in a block: one for each bit of a `u64`.
 pub(super) const BLOCK_SIZE: usize = 64;
 
-/// Returns the block of `bytes` that begins at the index `from`, or null bytes where `bytes` end.
-/// `padded` is memory for such a block.
+/// Returns the block of `bytes` that begins at the index `from`, with null bytes after the end of
+/// `bytes`. `padded` is memory for a block that needs null bytes.
 pub(super) fn block_at<'b>(bytes: &'b [u8], from: usize, padded: &'b mut [u8; BLOCK_SIZE]) -> &'b [u8; BLOCK_SIZE] {
     let rest = &bytes[from..];
     match rest.first_chunk() {
@@ -22,8 +22,8 @@ pub(super) fn block_at<'b>(bytes: &'b [u8], from: usize, padded: &'b mut [u8; BL
     }
 }
 
-/// Returns the places in a block of the bytes for which `is_it` is true: bit 0 is the first byte. The
-/// compiler turns the loop into vector instructions if `is_it` has no branches.
+/// Returns a bit mask of the bytes in a block for which `is_it` is true. Bit 0 stands for the first
+/// byte. The compiler turns the loop into vector instructions if `is_it` has no branches.
 pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u64 {
     let mut flags = [0; BLOCK_SIZE];
     for (flag, byte) in flags.iter_mut().zip(block) {
@@ -37,8 +37,8 @@ pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u
     (0..8).fold(0, |bits, index| bits | part(index))
 }
 
-/// Returns the index of the first `byte`, as `memchr` does. It is faster if the byte is near, as the
-/// next tag mostly is.
+/// Returns the index of the first `byte`, as `memchr` does. This is faster than `memchr` if the
+/// byte is near, as the next tag usually is.
 pub(super) fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
     let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
     let found = bytes[..near].iter().position(|other| *other == byte);

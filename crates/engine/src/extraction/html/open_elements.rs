@@ -59,8 +59,8 @@ pub(super) enum ElementScope {
 /// The stack of open elements, the outermost first. The first entry is the document itself.
 pub(super) struct OpenElements {
     stack: Vec<OpenElement>,
-    /// The number of open elements in each bucket of names. If the number is 0, no element with a
-    /// name in the bucket is open.
+    /// The number of open elements whose names have the same [`TagName::bucket`], for each bucket.
+    /// If the number is 0, no element with a name in the bucket is open.
     counts: [u16; 256],
     /// The number of open headings.
     headings: u16,
@@ -248,8 +248,8 @@ impl OpenElements {
         self.depth() > 0 && self.current().is_html(name)
     }
 
-    /// Returns true if a row or cell with this name belongs into the innermost element, which is part
-    /// of a table. If the function returns false, it may still belong there.
+    /// Returns true if the innermost open element is certainly the right parent for a table row or
+    /// cell with this name. If the function returns false, it may still be the right parent.
     pub(super) fn is_place_of(&self, name: TagName) -> bool {
         let is_group = |group: &OpenElement| {
             group.namespace == Namespace::Html && matches!(group.name, names::TBODY | names::THEAD | names::TFOOT)
@@ -268,12 +268,13 @@ impl OpenElements {
         matches!(self.current().name, names::TABLE | names::TBODY | names::THEAD | names::TFOOT | names::TR)
     }
 
-    /// Returns the number of elements inside the one at this depth for which `is_it` is true.
+    /// Returns the number of elements inside the open element at this depth for which `is_it` is
+    /// true.
     pub(super) fn count_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> usize {
         self.stack[depth + 1..].iter().filter(|element| is_it(element)).count()
     }
 
-    /// Returns true if `is_it` is true for an element inside the one at this depth.
+    /// Returns true if `is_it` is true for an element inside the open element at this depth.
     pub(super) fn any_above(&self, depth: usize, is_it: impl Fn(&OpenElement) -> bool) -> bool {
         self.stack[depth + 1..].iter().any(is_it)
     }

@@ -30,7 +30,8 @@ pub(super) enum InsertionMode {
 
 /// A value that is not passed on yet, because a selected element that began earlier is still open.
 enum DeferredValue {
-    /// A range of `PageParserState::text`. `end` is `None` while the element is open.
+    /// The text of an element: a range of `PageParserState::text`. `end` is `None` while the
+    /// element is open.
     Text {
         query: usize,
         start: usize,
@@ -42,10 +43,11 @@ enum DeferredValue {
     },
 }
 
-/// A range of the text that belongs to a script, style or template element, but not to the elements
-/// around it.
+/// The text of a script, style or template element: a range of `PageParserState::text` that does
+/// not belong to the text of the elements around it.
 struct ScriptOrStyleRange {
-    /// The index of the first waiting value that began inside this element.
+    /// The index in `PageParserState::waiting` of the first value that began inside this element.
+    /// The values before it do not include this range.
     first_inside: usize,
     start: usize,
     end: usize,
@@ -58,7 +60,7 @@ struct OpenScriptOrStyle {
     start: usize,
     /// True if the element itself or an element inside it is selected, so that its text is needed.
     is_needed: bool,
-    /// True if white space preceded the element.
+    /// True if white space preceded the element's start tag.
     was_separated: bool,
 }
 
@@ -73,23 +75,23 @@ pub(super) struct PageParserState {
     pub(super) has_form: bool,
     is_xml: bool,
     pub(super) text: ElementText,
-    /// The values of elements and attributes that began after the outermost open selected element.
+    /// The values that are not passed on yet, because the outermost selected element is still open.
     waiting: Vec<DeferredValue>,
-    /// The indices in `waiting` of the values that began with each open element whose text is
-    /// selected.
+    /// The indices in `waiting` of the values that began with an element, for each open element
+    /// whose text is selected.
     selected: Vec<Range<usize>>,
-    /// The bytes of attributes in `waiting`.
+    /// The number of bytes of the attribute values in `waiting`.
     waiting_bytes: usize,
     /// The number of open elements whose text is selected. An element that several queries select
     /// counts once for each of them.
     open_texts: usize,
-    /// The number of additional bytes that the waiting values need because they overlap. A byte of
-    /// the text that n values contain counts n − 1 times. Only the text before `counted` is
-    /// included.
+    /// The number of bytes that the waiting values need in addition to `text`, because several
+    /// values contain the same text. A byte that n values contain counts n − 1 times. Only the text
+    /// before `counted` is included.
     repeated: usize,
     counted: usize,
-    muted: Option<OpenScriptOrStyle>,
-    muted_ranges: Vec<ScriptOrStyleRange>,
+    script_or_style: Option<OpenScriptOrStyle>,
+    script_or_style_ranges: Vec<ScriptOrStyleRange>,
     limit: usize,
     /// True to pass on empty texts and attribute values.
     keeps_empty: bool,
@@ -113,8 +115,8 @@ impl PageParserState {
             open_texts: 0,
             repeated: 0,
             counted: 0,
-            muted: None,
-            muted_ranges: Vec::new(),
+            script_or_style: None,
+            script_or_style_ranges: Vec::new(),
             limit,
         }
     }
@@ -130,7 +132,7 @@ impl PageParserState {
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
         self.has_form = false;
         self.clear_values();
-        (self.open_texts, self.muted) = (0, None);
+        (self.open_texts, self.script_or_style) = (0, None);
         self.selected.clear();
     }
 
@@ -138,12 +140,13 @@ impl PageParserState {
         self.text.clear();
         self.waiting.clear();
         self.waiting.shrink_to(64);
-        self.muted_ranges.clear();
+        self.script_or_style_ranges.clear();
         (self.waiting_bytes, self.repeated, self.counted) = (0, 0, 0);
     }
 
-    /// Returns the number of additional bytes that the waiting values need because they overlap. A
-    /// byte of the text that n values contain counts n − 1 times.
+    /// Returns the number of bytes that the waiting values need in addition to the page's text,
+    /// because several values contain the same text. A byte that n values contain counts n − 1
+    /// times.
     fn repeated(&self) -> usize {
         let more = self.text.position() - self.counted;
         self.repeated + more * self.open_texts.saturating_sub(1)
@@ -159,8 +162,8 @@ impl PageParserState {
     /// Returns the number of bytes of memory that the page needs now, or will need when the waiting
     /// values are passed on.
     pub(super) fn memory_in_use(&self) -> usize {
-        let lists =
-            self.waiting.len() * size_of::<DeferredValue>() + self.muted_ranges.len() * size_of::<ScriptOrStyleRange>();
+        let lists = self.waiting.len() * size_of::<DeferredValue>()
+            + self.script_or_style_ranges.len() * size_of::<ScriptOrStyleRange>();
         self.text.memory_in_use() + self.repeated() + self.waiting_bytes + lists
     }
 }
@@ -169,7 +172,7 @@ impl PageParserState {
 pub(super) struct TreeBuilder<'a, 'f> {
     pub(super) tree: &'a mut PageParserState,
     pub(super) queries: &'a HtmlQueries,
-    /// The encoding of the page, in which browsers encode queries.
+    /// The encoding of the page, in which browsers encode the queries of its URLs.
     encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
 }
@@ -277,13 +280,13 @@ impl TokenSink for TreeBuilder<'_, '_> {
 
 impl PageParserState {
     pub(super) fn collects_text(&self) -> bool {
-        self.open_texts > 0 && self.muted.as_ref().is_none_or(|muted| muted.is_needed)
+        self.open_texts > 0 && self.script_or_style.as_ref().is_none_or(|script_or_style| script_or_style.is_needed)
     }
 
-    /// Begins the text of an element that is the only selected one. Returns false if it is not, or if
-    /// it has no content.
+    /// Begins the text value of an element, if no other value waits. Returns false if other values
+    /// wait, or if the element cannot have content.
     pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
-        let is_only = self.open_texts == 0 && self.waiting.is_empty() && self.muted.is_none();
+        let is_only = self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none();
         if !is_only || rules.properties & properties::IS_VOID != 0 {
             return false;
         }
@@ -294,29 +297,31 @@ impl PageParserState {
         true
     }
 
-    /// Returns true if the text of one element is the only value that waits.
+    /// Returns true if only one value waits: the text of one open element.
     fn has_only_text(&self) -> bool {
-        self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.muted.is_none()
+        self.open_texts == 1 && matches!(&*self.waiting, [DeferredValue::Text { .. }]) && self.script_or_style.is_none()
     }
 
-    /// Returns the text in `range` of the waiting value with this index, without scripts, styles
-    /// and templates inside. `joined` is memory for the parts.
+    /// Returns the text of the waiting value with this index. `range` is its range in the page's
+    /// text; the scripts, styles and templates inside it are left out. `joined` is memory for the
+    /// remaining parts.
     fn text_of<'t>(&'t self, index: usize, range: Range<usize>, joined: &'t mut Vec<u8>) -> &'t [u8] {
         let bytes = self.text.bytes();
-        if self.muted_ranges.is_empty() {
+        if self.script_or_style_ranges.is_empty() {
             return &bytes[range];
         }
-        let first = self.muted_ranges.partition_point(|muted| muted.start < range.start);
-        let inside = self.muted_ranges[first..].iter().take_while(|muted| muted.end <= range.end);
-        let mut hidden = inside.filter(|muted| index < muted.first_inside).peekable();
+        let first = self.script_or_style_ranges.partition_point(|script_or_style| script_or_style.start < range.start);
+        let inside =
+            self.script_or_style_ranges[first..].iter().take_while(|script_or_style| script_or_style.end <= range.end);
+        let mut hidden = inside.filter(|script_or_style| index < script_or_style.first_inside).peekable();
         if hidden.peek().is_none() {
             return &bytes[range];
         }
         joined.clear();
         let mut from = range.start;
-        for muted in hidden {
-            joined.extend_from_slice(&bytes[from..muted.start]);
-            from = muted.end;
+        for script_or_style in hidden {
+            joined.extend_from_slice(&bytes[from..script_or_style.start]);
+            from = script_or_style.end;
         }
         joined.extend_from_slice(&bytes[from..range.end]);
         joined
@@ -390,8 +395,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         let was_open = tree.open_texts > 0;
         let texts = if matches == 0 { 0 } else { self.collect(matches, tag)? };
         let tree = &mut *self.tree;
-        if bits & properties::HAS_SEPARATE_TEXT != 0 && was_open && tree.muted.is_none() {
-            tree.muted = Some(OpenScriptOrStyle {
+        if bits & properties::HAS_SEPARATE_TEXT != 0 && was_open && tree.script_or_style.is_none() {
+            tree.script_or_style = Some(OpenScriptOrStyle {
                 depth: tree.open.depth() + 1,
                 first_inside: first_value,
                 start: tree.text.position(),
@@ -399,8 +404,8 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
                 was_separated: tree.text.is_separated(),
             });
         }
-        if let Some(muted) = tree.muted.as_mut().filter(|_| texts > 0) {
-            muted.is_needed = true;
+        if let Some(script_or_style) = tree.script_or_style.as_mut().filter(|_| texts > 0) {
+            script_or_style.is_needed = true;
         }
         let allows_html = match namespace {
             Namespace::Html | Namespace::Xml => false,
@@ -497,7 +502,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             tree.open_texts = 0;
             return self.flush();
         }
-        if tree.muted.is_some() || is_selected || !self.queries.program.is_stateless() {
+        if tree.script_or_style.is_some() || is_selected || !self.queries.program.is_stateless() {
             let depth = tree.open.depth();
             return self.remove(depth);
         }
@@ -517,16 +522,16 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             tree.text.separate_next_word();
         }
         let position = tree.text.position();
-        if let Some(muted) = &mut tree.muted {
-            match muted.depth.cmp(&depth) {
-                std::cmp::Ordering::Greater => muted.depth -= 1,
+        if let Some(script_or_style) = &mut tree.script_or_style {
+            match script_or_style.depth.cmp(&depth) {
+                std::cmp::Ordering::Greater => script_or_style.depth -= 1,
                 std::cmp::Ordering::Equal => {
-                    let OpenScriptOrStyle { first_inside, start, was_separated, .. } = *muted;
+                    let OpenScriptOrStyle { first_inside, start, was_separated, .. } = *script_or_style;
                     tree.text.set_separated(was_separated);
                     if position > start {
-                        tree.muted_ranges.push(ScriptOrStyleRange { first_inside, start, end: position });
+                        tree.script_or_style_ranges.push(ScriptOrStyleRange { first_inside, start, end: position });
                     }
-                    tree.muted = None;
+                    tree.script_or_style = None;
                 }
                 std::cmp::Ordering::Less => {}
             }
@@ -552,7 +557,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
     /// Passes on the waiting values, when the outermost selected element has ended.
     fn flush(&mut self) -> Result<()> {
         let Self { tree, on_found, .. } = self;
-        if let ([DeferredValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.muted_ranges) {
+        if let ([DeferredValue::Text { query, start, .. }], []) = (&*tree.waiting, &*tree.script_or_style_ranges) {
             let bytes = trimmed(&tree.text.bytes()[*start..]);
             if !bytes.is_empty() || tree.keeps_empty {
                 on_found(FoundValue { query: *query, bytes, base: tree.base.as_ref() })?;

@@ -62,31 +62,34 @@ impl TagName {
     }
 }
 
-/// The facts about the elements with one name that a page search needs at their tags.
+/// The rules that a page search applies to all tags with one element name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TagNameRules {
-    /// The properties that HTML gives to the elements.
+    /// The properties that HTML gives to elements with this name, as a bit set.
     pub(super) properties: u32,
-    /// True if the attributes of the elements matter in HTML, for queries or for the page.
+    /// True if the attributes of these elements are needed: by the rules of HTML, by queries, or
+    /// for the page's base URL.
     pub(super) needs_attributes: bool,
-    /// The query for the text of all these elements, plus 1. It is 0 if there is no such query, or
-    /// if the elements matter to other queries.
+    /// The index, plus 1, of the query that selects the text of all these elements. It is 0 if
+    /// there is no such query, or if other queries may also match these elements.
     pub(super) text_query: u8,
-    /// The steps of selectors that may match the elements.
+    /// The set of selector steps that may match these elements.
     pub(super) steps: u64,
 }
 
-/// A hash table of [`TagNameRules`].
+/// A hash table with the [`TagNameRules`] for each element name.
 pub(super) struct NameTable {
-    /// The rules for names in [`ELEMENTS`] and in selectors, each with the number of its name, or 0.
+    /// The rules for the names in [`ELEMENTS`] and in selectors. A slot contains the number of a
+    /// name, or 0 if it is empty, and the rules for the name.
     slots: Box<[(u64, TagNameRules); TABLE_SIZE]>,
     /// The rules for all other names.
     other: TagNameRules,
 }
 
 impl NameTable {
-    /// Makes a table. `names` are the names in selectors, at most 64, and `rules` returns the rules
-    /// for one of them, or for a name that HTML knows, or for all other names.
+    /// Makes the table. `names` are the element names in selectors, at most 64. `rules` returns the
+    /// rules for one name, or with `None`, the rules for all names that are neither in selectors
+    /// nor in [`ELEMENTS`].
     pub(super) fn new(names: impl Iterator<Item = TagName>, rules: impl Fn(Option<TagName>) -> TagNameRules) -> Self {
         let mut slots = Box::new([(0, TagNameRules::default()); TABLE_SIZE]);
         for name in ELEMENTS.iter().map(|(name, _)| TagName::new(name.as_bytes())).chain(names) {

@@ -346,8 +346,8 @@ impl TagParser {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
 
-    /// Records the number of the name of a tag that [`TagParser::parse`] has completed, and the rules
-    /// that `rules` returns for it.
+    /// Stores the [`TagName`] of a tag that [`TagParser::parse`] has completed, and the rules that
+    /// `rules` returns for this name.
     pub(super) fn identify(&mut self, bytes: &[u8], rules: impl FnOnce(TagName) -> TagNameRules) {
         self.id = TagName::new(&bytes[self.name.clone()]);
         self.rules = rules(self.id);
@@ -364,9 +364,9 @@ impl TagParser {
 /// Returns the index after the `>` of a tag whose name ends at the index `start`. Returns `None` if
 /// the tag is not complete, or if it is not known which of its quotation marks enclose values.
 ///
-/// A quotation mark begins a value if it follows a name and an equals sign, and no other equals sign
-/// is before them, up to the last such value or the name of the tag. A `>` outside such values ends
-/// the tag.
+/// A quotation mark begins a value if it follows an attribute's name and an equals sign, and no other
+/// equals sign stands between that name and the previous quoted value (or the name of the tag). A `>`
+/// outside quoted values ends the tag.
 pub(super) fn skip_common_attributes(bytes: &[u8], start: usize) -> Option<usize> {
     if !ends_name(*bytes.get(start)?) {
         return None;

@@ -82,7 +82,8 @@ impl ElementText {
         }
     }
 
-    /// Ends a run of text: a character reference cannot continue in the text after it.
+    /// Ends the text before a tag or comment. A character reference at its end is decoded now,
+    /// since it cannot continue after the tag or comment.
     pub(super) fn end_run(&mut self, is_preformatted: bool) {
         if !self.reference.is_empty() {
             self.end_reference(is_preformatted);

@@ -23,8 +23,9 @@ pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
     fn rules(&self, name: TagName) -> TagNameRules;
 
-    /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the number
-    /// of bytes read. The rest begins with a `<`, if anything was read.
+    /// Reads text and common tags at the beginning of `bytes` by a fast path, which makes no
+    /// tokens. Returns the number of bytes read; 0 if the fast path cannot read anything. If bytes
+    /// were read, the remaining bytes begin with a `<`.
     fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }
@@ -35,10 +36,10 @@ pub(super) trait TokenSink {
     /// Receives an end tag.
     fn end_tag(&mut self, tag: &Tag<'_>) -> Result<()>;
 
-    /// Receives text. More text of the same run may follow.
+    /// Receives a piece of text. More pieces may follow before [`TokenSink::end_text`].
     fn text(&mut self, text: &[u8], has_references: bool) -> Result<()>;
 
-    /// Receives the end of a run of text, for example before a comment.
+    /// Ends the text that [`TokenSink::text`] has received in pieces, for example before a comment.
     fn end_text(&mut self) -> Result<()>;
 
     /// Returns true if text is needed at present. If not, the tokenizer does not pass text on.
@@ -219,8 +220,8 @@ impl Tokenizer {
         if text.is_empty() || !sink.wants_text() { Ok(()) } else { sink.text(text, has_references) }
     }
 
-    /// Reads tokens from `bytes`. Returns the number of bytes read. More bytes are needed to decide
-    /// the meaning of the remaining ones.
+    /// Reads tokens from `bytes`. Returns the number of bytes read. The meaning of the bytes after
+    /// them depends on bytes that have not arrived.
     fn read(&mut self, bytes: &[u8], sink: &mut impl TokenSink) -> Result<usize> {
         let mut at = 0;
         while at < bytes.len() {

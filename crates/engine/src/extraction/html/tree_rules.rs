@@ -69,8 +69,9 @@ impl TreeBuilder<'_, '_> {
         }
     }
 
-    /// Opens `<html>`, `<head>` and `<body>` before a tag that belongs into one of them. Returns
-    /// false if the tag needs nothing else.
+    /// Handles the start tags of `<html>`, `<head>` and `<body>`. Before any other tag, opens those
+    /// of these elements that are missing around it. Returns false if the tag needs no further
+    /// handling.
     fn enter_part(&mut self, name: TagName, rules: TagNameRules, tag: &Tag<'_>) -> Result<bool> {
         if name == names::HTML {
             if self.tree.open.depth() == 0 {
@@ -316,8 +317,8 @@ impl TreeBuilder<'_, '_> {
     }
 
     pub(super) fn open_foreign(&mut self, name: TagName, namespace: Namespace, tag: &Tag<'_>) -> Result<TextKind> {
-        let is_muted = matches!(name, names::SCRIPT | names::STYLE);
-        let bits = if is_muted { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
+        let is_script_or_style = matches!(name, names::SCRIPT | names::STYLE);
+        let bits = if is_script_or_style { properties::HAS_SEPARATE_TEXT | properties::IS_PREFORMATTED } else { 0 };
         self.open(name, namespace, TagNameRules { properties: bits, ..tag.rules }, Some(tag))?;
         if tag.is_self_closing {
             self.close_to(self.tree.open.depth() - 1)?;

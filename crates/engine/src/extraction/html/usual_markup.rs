@@ -1,6 +1,6 @@
-//! The quick way through usual markup: text and tags in the body of an HTML page, of which no query
-//! needs an attribute. It has no states and no tokens, but opens and closes the same elements as the
-//! general way. Whatever is not usual is left to the general way.
+//! The fast path through common markup: text and tags in the body of an HTML page whose attributes
+//! no query needs. It has no states and makes no tokens, but opens and closes the same elements as
+//! the tokenizer and the tree builder. All other markup is left to them.
 
 use super::byte_mask::find_near;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement};
@@ -9,12 +9,14 @@ use super::tag_name::{self as properties, TagName, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
 
-/// The number of bytes from the `<` of a tag on that have all of a usual name and the byte after it.
+/// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
+/// name that it accepts fits, with the byte after it.
 const HEAD_SIZE: usize = 16;
 
 impl TreeBuilder<'_, '_> {
-    /// Reads usual markup at the beginning of `bytes`, where text and tags may begin. Returns the number
-    /// of bytes read. The rest begins with a `<`, if anything was read.
+    /// Reads text and common tags at the beginning of `bytes` by the fast path. Returns the number
+    /// of bytes read; 0 if the fast path cannot read anything. If bytes were read, the remaining
+    /// bytes begin with a `<`.
     pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
@@ -44,7 +46,8 @@ impl TreeBuilder<'_, '_> {
         Ok(Some(length))
     }
 
-    /// Reads a usual tag at the beginning of `bytes`. Returns its length, or 0 if there is none.
+    /// Reads a tag at the beginning of `bytes` by the fast path. Returns the length of the tag, or
+    /// 0 if the fast path cannot read this tag.
     fn read_usual_tag(&mut self, bytes: &[u8]) -> Result<usize> {
         let Some(head) = bytes.first_chunk::<HEAD_SIZE>() else { return Ok(0) };
         let is_end = head[1] == b'/';
@@ -90,7 +93,8 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Returns true if the start tag of an element in the body closes and opens no other element.
+    /// Returns true if the start tag of this element in the body needs no special rules: it closes
+    /// no element, and opens no other element.
     fn needs_no_rules(&self, name: TagName, bits: u32) -> bool {
         const RULES: u32 = properties::HAS_START_TAG_RULES
             | properties::HAS_SEPARATE_TEXT
@@ -109,7 +113,8 @@ impl TreeBuilder<'_, '_> {
         has_none && open.depth() < MAX_DEPTH
     }
 
-    /// Opens an element of the body. `is_selected` is true if its text has begun.
+    /// Opens an element of the body whose start tag needs no special rules. `is_selected` is true
+    /// if a query selects the element's text.
     fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {
@@ -124,8 +129,8 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to seven
-/// letters and digits.
+/// Returns the name of a tag and the length of the name, which begins at the index `start`. Returns
+/// `None` if the name does not have one to seven letters and digits.
 fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and

@@ -1,4 +1,5 @@
-//! Tests that the quick ways through usual tags and selectors give the values of the general ways.
+//! Tests that the fast paths for common tags and selectors find the same values as the tokenizer and
+//! the full selector state.
 //!
 //! A page in pieces of one byte is parsed by the states of the tokenizer only. A selector with
 //! combinators keeps state for each element, and one that tests an attribute of each element makes
@@ -11,10 +12,12 @@ use serde_json::Value;
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};
 use crate::{Result, Target};
 
-/// Selectors for which all that was added makes a difference: state, siblings, attributes.
+/// Selectors that disable the fast paths of all queries beside them: they need state, count
+/// siblings, and test the attributes of each element.
 const GENERAL: [&str; 2] = ["zz:nth-of-type(9) > zz ~ zz", "*[zz] + zz"];
 
-/// Queries that need little: names alone, attributes of some elements, the text of cells.
+/// Queries for which the fast paths are used: for names alone, attributes of some elements, and the
+/// text of cells.
 const QUERIES: [&[&str]; 8] = [
     &["td"],
     &["a@href"],
@@ -47,9 +50,9 @@ fn values(query: &PageQuery, page: &[u8], size: usize, content_type: &[u8]) -> R
     Ok(found)
 }
 
-/// Compares the quick ways through a page with the general ones.
+/// Asserts that the fast paths and the tokenizer find the same values in a page.
 #[track_caller]
-fn ways_agree(page: &[u8]) {
+fn assert_fast_paths_agree(page: &[u8]) {
     for texts in QUERIES {
         let general = [texts, &GENERAL].concat();
         let (quick, general) = (query(texts), query(&general));
@@ -61,8 +64,8 @@ fn ways_agree(page: &[u8]) {
     }
 }
 
-/// Parts of tags with quotation marks, equals signs, slashes and blanks where they are usual and where
-/// they are not.
+/// Parts of tags with quotation marks, equals signs, slashes and blanks, in common and in uncommon
+/// positions.
 const ATTRIBUTES: [&str; 30] = [
     " href=\"/x\"",
     " href='/y>z'",
@@ -192,7 +195,7 @@ fn quick_ways_agree_on_generated_pages() {
     let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, rng);
     let outcome = runner.run(&page(), |page| {
-        ways_agree(page.as_bytes());
+        assert_fast_paths_agree(page.as_bytes());
         Ok(())
     });
     outcome.unwrap();
@@ -203,17 +206,17 @@ fn quick_ways_agree_on_usual_pages() {
     let row = "<tr class=\"odd\">\n  <td class=\"nowrap\"><a href=\"/net/1.2.3.0/24\" title='x'>1.2.3.0/24</a>\n <div \
                class=\"flag\"><img alt=\"A\" src=\"/f.gif?1\" title=\"A\"></div></td><td>City of Example, Dept</td></tr>\n";
     let page = format!("<!DOCTYPE html><html><body><table><thead><tr><th>a</th></tr></thead><tbody>{}", row.repeat(20));
-    ways_agree(page.as_bytes());
+    assert_fast_paths_agree(page.as_bytes());
     for cut in 0..row.len() {
-        ways_agree(&row.as_bytes()[cut..]);
-        ways_agree(&row.as_bytes()[..cut]);
+        assert_fast_paths_agree(&row.as_bytes()[cut..]);
+        assert_fast_paths_agree(&row.as_bytes()[..cut]);
     }
 }
 
-/// Compares the ways through the pages of html5lib's tokenizer tests, if the variable
-/// `HTML5LIB_TESTS` names the directory of their files.
+/// Compares the fast paths with the tokenizer on the pages of html5lib's tokenizer tests, if the
+/// environment variable `HTML5LIB_TESTS` names the directory of their files.
 #[test]
-fn quick_ways_agree_on_html5lib_pages() {
+fn fast_paths_agree_on_html5lib_pages() {
     let Some(dir) = std::env::var_os("HTML5LIB_TESTS") else {
         eprintln!("skipped: HTML5LIB_TESTS does not name a directory");
         return;
@@ -226,8 +229,8 @@ fn quick_ways_agree_on_html5lib_pages() {
         for test in file["tests"].as_array().into_iter().flatten() {
             let Some(input) = test["input"].as_str() else { continue };
             pages += 1;
-            ways_agree(input.as_bytes());
-            ways_agree(format!("<table><tr><td>{input}<td class=\"a\">b").as_bytes());
+            assert_fast_paths_agree(input.as_bytes());
+            assert_fast_paths_agree(format!("<table><tr><td>{input}<td class=\"a\">b").as_bytes());
         }
     }
     eprintln!("{pages} pages");

@@ -25,7 +25,7 @@ pub(super) struct BoundedDocument {
     pub(super) shape: DocumentValuesAndDepth,
 }
 
-/// The shape of a document.
+/// The number of values in a document, its nesting depth, and whether names are repeated in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DocumentValuesAndDepth {
     /// The number of values in the document, including the document itself.

@@ -74,8 +74,8 @@ impl JsonPathQuery {
     }
 
     /// Returns an upper limit, in bytes, on the memory for the nodes that the query selects in a
-    /// document of this shape. With several `..`, a node may be selected once for each of the nodes
-    /// around it.
+    /// document with this number of values and this depth. With several `..`, a node may be
+    /// selected once for each object and array around it.
     fn node_memory(&self, document: DocumentValuesAndDepth) -> usize {
         if !self.selects_many {
             return 0;
