@@ -82,7 +82,7 @@ pub enum UsageErrorReason {
     GlobName {
         /// The name of the output file as the user gave it.
         template: String,
-        /// The offset in `template` of the byte after the placeholder that is wrong.
+        /// The offset in `template` of the first byte after the invalid placeholder.
         position: usize,
     },
     /// `-F` names an encoder that does not exist. As in curl, which notices this when it builds the

@@ -56,14 +56,14 @@ pub struct BufferPool {
     size: usize,
     /// The maximum number of unused buffers. Further buffers are freed.
     max_free: usize,
-    /// The pool of the buffers for bulk bodies; created on first use.
+    /// The pool of larger buffers, for bodies that arrive fast; created on first use.
     bulk: OnceLock<Arc<BufferPool>>,
 }
 
 /// The maximum number of unused buffers in a pool.
 const MAX_FREE: usize = 64;
 
-/// The size in bytes of the buffers for bulk bodies.
+/// The size in bytes of the larger buffers, for bodies that arrive fast.
 pub const BULK_BUFFER_SIZE: usize = 4 << 20;
 
 /// The maximum number of unused buffers for bulk bodies in a pool: one for each thread of most
@@ -141,7 +141,7 @@ pub struct BufferLease<'a> {
     range: Range<usize>,
 }
 
-/// The memory in which the bytes of a lease are.
+/// The memory that contains the bytes of a [`BufferLease`].
 #[derive(Debug)]
 enum WholeOrPartBuffer<'a> {
     /// Bytes in a read buffer that contains nothing else of use, so the sink may take the whole
@@ -156,7 +156,8 @@ enum WholeOrPartBuffer<'a> {
 const MIN_KEPT_DIVISOR: usize = 4;
 
 impl<'a> BufferLease<'a> {
-    /// Makes a lease of bytes in a read buffer that contains nothing else of use.
+    /// Makes a lease of the bytes in `range`. The other bytes of the buffer are not needed any
+    /// more, so a sink may take the whole buffer.
     pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
         Self { held: WholeOrPartBuffer::Whole(buffer), range }
     }

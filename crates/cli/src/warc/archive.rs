@@ -83,7 +83,7 @@ impl WarcArchive {
         Ok(WarcArchive(Arc::new(ArchiveState { store, keeps_secrets, held, writer: Mutex::new(writer) })))
     }
 
-    /// Returns the maximum number of payloads that the archive remembers in this number of bytes.
+    /// Returns the maximum number of payloads that an archive can remember in `memory` bytes.
     pub(crate) fn max_payloads(memory: usize) -> u64 {
         RememberedPayloads::max_entries(memory / 2) as u64
     }

@@ -242,7 +242,7 @@ pub(crate) const NOT_RUN: &str = "<!-- not run: ";
 /// The beginning of a comment that precedes a block and names the file of its test.
 pub(crate) const TESTED_BY: &str = "<!-- tested by: ";
 
-/// Returns the block in a document that contains this text.
+/// Returns the code block in a document that contains this text.
 #[track_caller]
 pub(crate) fn block_with(document: &str, text: &str) -> String {
     let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document)).unwrap();

@@ -36,7 +36,7 @@ enum UrlListContents {
     PipedPages,
     /// The list contains pages with links to other pages.
     Indexes,
-    /// The list contains listings of several pages.
+    /// The list contains paginated listings, each with several pages.
     Listings,
     /// The list contains many pages with equal content, some after a redirect.
     Copies,

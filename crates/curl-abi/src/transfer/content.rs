@@ -24,7 +24,8 @@ pub(crate) enum ContentSegment {
     Callback(RequestContentCallback),
 }
 
-/// A callback that supplies content.
+/// A callback that supplies request content, with the length of the content and the offset at which
+/// it begins.
 #[derive(Clone)]
 pub(crate) struct RequestContentCallback {
     source: CallbackSource,

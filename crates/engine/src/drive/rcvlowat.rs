@@ -19,34 +19,37 @@
 
 use std::time::{Duration, Instant};
 
-/// The low-water mark in bytes for a body that the kernel moves without copying it into this
-/// process (`docs/design/data-path.md` has the measurements). A mark of twice the size gains
-/// little, and bytes that wait in the kernel take memory, too.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that the kernel moves without copying
+/// it into this process (`docs/design/data-path.md` has the measurements). A mark of twice the size
+/// gains little, and bytes that wait in the kernel take memory, too.
 pub const MARK_WHEN_MOVED: usize = 512 << 10;
-/// The low-water mark in bytes for a body that is received into this process without decryption, in
-/// buffers of [`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE) bytes.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that is received into this process
+/// without decryption, in buffers of [`BULK_BUFFER_SIZE`](crate::buffer_pool::BULK_BUFFER_SIZE)
+/// bytes.
 pub const MARK_WHEN_COPIED: usize = 2 << 20;
-/// The low-water mark in bytes for a body that is received to be decrypted. It is twice
-/// [`MARK_WHEN_MOVED`], which saves an eighth of the time.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for a body that is received to be decrypted. It is
+/// twice [`MARK_WHEN_MOVED`], which saves an eighth of the time.
 pub const MARK_WHEN_DECRYPTED: usize = 1 << 20;
-/// The low-water mark in bytes for the bodies of many HTTP/2 streams. Each stream has its own
-/// flow-control window, so the peer need not wait for window updates.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for the bodies of many HTTP/2 streams. Each stream
+/// has its own flow-control window, so the peer need not wait for window updates.
 pub const MARK_FOR_MANY_STREAMS: usize = 2 << 20;
-/// The low-water mark in bytes for small bodies of many HTTP/2 streams. With a lower mark, client
-/// and server would wake each other for every few records.
+/// The low-water mark (`SO_RCVLOWAT`), in bytes, for small bodies of many HTTP/2 streams. With a
+/// lower mark, client and server would wake each other for every few records.
 pub const MARK_FOR_SMALL_BODIES: usize = 128 << 10;
 /// The number of bytes that must arrive within [`BULK_TEST_TIME`] for a body to count as bulk.
 pub const BULK_TEST_BYTES: usize = 512 << 10;
 /// The time within which [`BULK_TEST_BYTES`] bytes must arrive, which is 20 MB/s. For a slower
 /// body, the number of reads does not matter.
 pub const BULK_TEST_TIME: Duration = Duration::from_millis(25);
-/// The longest time to wait until a raised mark is reached. After this time, the mark is lowered.
+/// The longest time to wait until a raised low-water mark is reached. After this time, the mark is
+/// lowered.
 pub const MAX_WAIT_FOR_MARK: Duration = Duration::from_millis(50);
-/// The mark is raised only if at least this number of pieces of the mark's size is still to come.
+/// The low-water mark is raised only if at least this number of pieces of the mark's size is still
+/// to come.
 const MIN_PIECES_TO_RAISE: u64 = 4;
-/// The mark is lowered if fewer than this number of pieces of the mark's size are still to come.
-/// With one piece, a reader might wait for ever: over TLS, a part of that piece may have been
-/// received already, in an incomplete record.
+/// The low-water mark is lowered if fewer than this number of pieces of the mark's size are still
+/// to come. With one piece, a reader might wait for ever: over TLS, a part of that piece may have
+/// been received already, in an incomplete record.
 const MIN_PIECES_TO_KEEP: u64 = 2;
 
 /// The low-water mark of one socket (`SO_RCVLOWAT`). It is raised if the body arrives fast enough.
@@ -61,8 +64,8 @@ pub struct LowWaterMark {
 }
 
 impl LowWaterMark {
-    /// Makes a mark that is not raised yet. `piece` is the value to which it will be raised:
-    /// [`MARK_WHEN_MOVED`], [`MARK_WHEN_DECRYPTED`], [`MARK_FOR_MANY_STREAMS`] or
+    /// Makes a low-water mark that is not raised yet. `piece` is the value to which it will be
+    /// raised: [`MARK_WHEN_MOVED`], [`MARK_WHEN_DECRYPTED`], [`MARK_FOR_MANY_STREAMS`] or
     /// [`MARK_FOR_SMALL_BODIES`].
     #[must_use]
     pub fn new(piece: usize) -> Self {

@@ -26,7 +26,8 @@ pub(crate) struct RecordRequestBase {
     /// The URL of the command line, with its target. `None` if the command line has no URL, or its
     /// URL is invalid.
     base: Option<(String, Target)>,
-    /// The method for records without a method; `None` if it depends on the content.
+    /// The method for records that do not name a method; `None` if it depends on whether the record
+    /// has content.
     method: Option<String>,
     /// True if the command line has content. The method in `trusted` is then a method for requests
     /// with content.
@@ -43,8 +44,8 @@ pub(crate) struct RecordRequestBase {
 pub(crate) struct ListedRequest {
     pub(crate) url: String,
     pub(crate) request: PerItemRequestOptions,
-    /// True if the URL has an origin that the command line names, and the list does not name
-    /// another virtual host.
+    /// True if the URL has an origin that the command line names, and the record or row names no
+    /// other virtual host in its header fields.
     pub(crate) is_trusted: bool,
 }
 
@@ -74,7 +75,8 @@ pub(super) fn without_content(options: RequestOptions) -> RequestOptions {
 }
 
 impl RecordRequestBase {
-    /// Creates the settings for the lists of a URL group, from the request options of the group.
+    /// Creates the settings for the records in a URL group's lists, from the request options of the
+    /// group.
     pub(crate) fn new(operation: &UrlGroup, args: &RecordInputArgs, options: &Arc<RequestOptions>) -> Self {
         let stage = &operation.stages[0];
         let RequestArgs { custom_method, is_post, head, method, fields, body, .. } = &stage.request;

@@ -16,13 +16,15 @@ pub(super) const MAX_LINE: u64 = 8 << 20;
 pub(crate) struct ListReader {
     reader: Box<dyn BufRead + Send>,
     name: String,
-    /// The number of the line that was read last, from 1.
+    /// The number of the list's line that was read last; the first line has the number 1.
     line: u64,
 }
 
-/// A record with its position in the list. Its id is known even if the record is invalid.
+/// A record of a list, with its position in the list. The id of the record is known even if the
+/// record is invalid.
 pub(crate) struct NumberedRecord {
-    /// The name of the list and the number of the line, for messages.
+    /// The name of the list that contains the record, and the number of the record's line, for
+    /// messages.
     pub(crate) place: String,
     pub(crate) id: Option<Box<str>>,
     pub(crate) record: Result<JsonlRequest>,
@@ -39,7 +41,7 @@ impl ListReader {
         Ok(Self { reader, name: name.to_owned(), line: 0 })
     }
 
-    /// Creates a list from a reader. `name` is the name of the list in messages.
+    /// Creates the reader of a list from `reader`. `name` is the name of the list in messages.
     pub(crate) fn from_reader(reader: Box<dyn BufRead + Send>, name: &str) -> Self {
         Self { reader, name: name.to_owned(), line: 0 }
     }
@@ -99,8 +101,8 @@ impl ListReader {
         }
     }
 
-    /// Reads the header line of a `--csv-in` or `--tsv-in` list. Returns the list of the rows after
-    /// it.
+    /// Reads the header line of a `--csv-in` or `--tsv-in` list. Returns the opened list, whose
+    /// next row is the one after the header line.
     pub(crate) fn into_rows(self, format: RecordInputFormat) -> Result<OpenCsvList> {
         let name = if self.name == "-" { "standard input".to_owned() } else { self.name.clone() };
         match CsvRows::open(self.reader, format.delimiter(&self.name)) {
@@ -138,7 +140,7 @@ impl OpenCsvList {
         self.rows.columns()
     }
 
-    /// Returns the next row. Returns `None` at the end of the list.
+    /// Returns the next row of the list. Returns `None` at the end of the list.
     pub(crate) fn next_row(&mut self) -> Result<Option<CsvRow>> {
         self.rows.next_row().map_err(|fault| csv_error(&self.name, fault))
     }

@@ -46,7 +46,7 @@ impl CsvListRequests {
 }
 
 impl UrlItems {
-    /// Opens a list of records as the current source.
+    /// Opens a list of records, from which the next items are made.
     pub(super) fn open_records(&mut self, list: ListReader, args: &RecordInputArgs) -> Result<()> {
         self.current = match args.format {
             RecordInputFormat::JsonLines => OpenUrlSource::Records(list),
@@ -60,8 +60,8 @@ impl UrlItems {
         Ok(())
     }
 
-    /// Returns the next item of the open list of rows. Returns `None` at its end, and
-    /// `Some(Ok(None))` for a row that is in another shard or that `--skip-existing` skips.
+    /// Returns the item for the next row of the open list. Returns `None` at the end of the list,
+    /// and `Some(Ok(None))` for a row that is in another shard or that `--skip-existing` skips.
     pub(super) fn next_row_item(&mut self, source: usize) -> Option<Result<Option<FleetItem>>> {
         // Taken out, since the list is used together with the names of the output files.
         let OpenUrlSource::Rows(mut list) = std::mem::replace(&mut self.current, OpenUrlSource::None) else {
@@ -117,7 +117,8 @@ impl UrlItems {
         Ok(self.finished_item(id, made))
     }
 
-    /// Returns the item of a record. Converts an error to an item that fails.
+    /// Returns the item `made` for a record, with the record's id. If `made` is an error, returns
+    /// an item that fails with this error.
     fn finished_item(&self, id: Option<Box<str>>, made: Result<Option<FleetItem>>) -> Option<FleetItem> {
         let context = self.requests.context.clone();
         let item = made.unwrap_or_else(|error| Some(FleetItem::failed(error)))?;

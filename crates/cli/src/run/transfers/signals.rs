@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use haul::interrupt::{InterruptCallback, is_signal_ignored};
 use nix::sys::signal::{SigSet, Signal, raise};
 
-/// The signals that this process blocks, and the first signal that arrived.
+/// The blocked signals SIGINT and SIGTERM, and the first of them that has arrived.
 pub(crate) struct BlockedSignals {
     set: SigSet,
     /// The number of the signal that arrived; 0 if none has arrived.
@@ -48,14 +48,15 @@ impl BlockedSignals {
         Some(Self { set, caught })
     }
 
-    /// Returns a function that tells the engine to end its waits once a signal has arrived.
+    /// Returns a callback by which the engine learns that a signal has arrived, so that it stops
+    /// waiting.
     pub(crate) fn interrupt_callback(&self) -> InterruptCallback {
         let caught = Arc::clone(&self.caught);
         InterruptCallback::new(move || caught.load(Ordering::SeqCst) != 0)
     }
 
-    /// Returns a function that tells the engine to end its waits once a signal has arrived or
-    /// `must_stop` returns true.
+    /// Returns a callback by which the engine learns that a signal has arrived, or that `must_stop`
+    /// returns true, so that it stops waiting.
     pub(crate) fn interrupt_callback_or(
         &self,
         must_stop: impl Fn() -> bool + Send + Sync + 'static,

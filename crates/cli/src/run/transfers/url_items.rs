@@ -50,7 +50,8 @@ pub(crate) struct UrlItems {
     /// The uploads that follow `upload`, for the URLs of the same argument or list.
     uploads: VecDeque<UrlUpload>,
     pub(super) requests: ItemRequestSettings,
-    /// The requests of the records in the group's lists; `None` if each line is a URL.
+    /// The settings for the records in the group's JSON Lines lists; `None` if each line of a list
+    /// is a URL.
     pub(super) records: Option<RecordRequestBase>,
     /// True if the first stage fetches paginated listings whose further pages need separate
     /// destinations.
@@ -107,8 +108,8 @@ pub(crate) struct ItemRequestSettings {
 }
 
 impl ItemRequestSettings {
-    /// Returns the settings of an item; `None` if they equal the settings of the fleet's first
-    /// stage.
+    /// Returns the request settings that an item carries; `None` if the item uses the settings of
+    /// the fleet's first stage.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
         let Some((content, name)) = upload else {
             let overrides = || RequestOverrides { body: self.body.clone(), ..RequestOverrides::default() };
@@ -290,16 +291,16 @@ impl UrlItems {
         self.common.as_ref().filter(|(of, _)| *of == source).map(|(_, destination)| destination)
     }
 
-    /// Returns true if the URLs of a list choose the names of their files by `-O`. The curl persona
-    /// treats such names like names on the command line.
+    /// Returns true if `-O` names the output files after URLs that come from a list, not from the
+    /// command line. The curl persona treats names from a list like names on the command line.
     fn is_named_by_list(&self, source: usize, output: &OutputArg) -> bool {
         let is_list = self.operation.urls.is_listed(source)
             || matches!(self.operation.urls.get(source), Some(UrlSource::InputFile(_)));
         is_list && *output == OutputArg::RemoteName && !self.operation.in_place
     }
 
-    /// Returns the destinations of the further pages of a listing. Returns `None` if all pages are
-    /// written to the shared output and may have any protocol.
+    /// Returns the destinations for the pages of a paginated listing after the first page. Returns
+    /// `None` if all pages are written to the shared output and may have any protocol.
     pub(super) fn later_pages(
         &self,
         source: usize,
@@ -448,7 +449,8 @@ impl UrlItems {
         Ok(Some(item))
     }
 
-    /// Reports the end of the list to the job and to the counts of the run.
+    /// Reports the end of the list of URLs to the job, and the number of URLs to the progress
+    /// counts.
     fn end_list(&mut self) {
         if let Some(counts) = self.counts.counts.as_ref().filter(|_| self.counts.are_all_urls) {
             counts.set_total(self.position);

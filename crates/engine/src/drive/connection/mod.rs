@@ -386,8 +386,8 @@ impl HttpConnection {
         }
     }
 
-    /// Returns true if received bytes are available now. If the low-water mark is raised, at least
-    /// as many bytes as the mark must be available.
+    /// Returns true if received bytes are available now. If the socket's low-water mark
+    /// (`SO_RCVLOWAT`) is raised, at least as many bytes as the mark must be available.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let waited = crate::drive::zero_copy::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
@@ -424,15 +424,15 @@ impl HttpConnection {
         }
     }
 
-    /// Returns the time by which the low-water mark should be reached. At that time, the caller
-    /// must call [`HttpConnection::reset_low_water_mark`].
+    /// Returns the time by which the bytes for the socket's low-water mark (`SO_RCVLOWAT`) should
+    /// have arrived. At that time, the caller must call [`HttpConnection::reset_low_water_mark`].
     #[must_use]
     pub fn low_water_timeout(&self) -> Option<Instant> {
         any!(self, connection => connection.pacing.low_water.timeout())
     }
 
-    /// Resets the low-water mark because a bulk body has slowed down. From then on, every byte
-    /// wakes the driver.
+    /// Resets the socket's low-water mark (`SO_RCVLOWAT`) because a bulk body has slowed down. From
+    /// then on, every byte wakes the driver.
     pub fn reset_low_water_mark(&mut self) {
         if let Some(mark) = any!(self, connection => connection.pacing.low_water.lower())
             && let Some(stream) = self.stream()

@@ -23,7 +23,8 @@ pub(super) struct ReadPacing {
 }
 
 impl ReadPacing {
-    /// Makes the state for a connection whose bulk bodies are read in pieces of `piece` bytes.
+    /// Makes the state for a connection whose bulk bodies are read in pieces of about `piece`
+    /// bytes.
     pub(super) fn new(piece: usize) -> Self {
         Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
     }
@@ -54,7 +55,8 @@ impl ReadPacing {
     }
 }
 
-/// Sets the number of received bytes that wakes the reader.
+/// Sets the low-water mark of the socket (`SO_RCVLOWAT`): the number of received bytes that wakes
+/// the reader.
 pub(super) fn set_low_water_mark(stream: &ConnectionStream, mark: usize) {
     // Without such a mark, every byte wakes the reader, which does no harm.
     let _ = stream.socket().set_recv_lowat(mark);

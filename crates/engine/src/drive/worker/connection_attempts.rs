@@ -40,7 +40,8 @@ const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// this is 1,024 attempts a second.
 const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 
-/// The state of a slot's connection attempt.
+/// The state of a connection slot's connection attempt: whether the server has answered, and in
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ConnectAttemptLateness {
     /// The attempt has not begun or has failed, or the connection's first response has begun.
@@ -70,7 +71,7 @@ pub(super) struct ConnectionAttempts {
 }
 
 impl ConnectionAttempts {
-    /// Returns true if another attempt may begin.
+    /// Returns true if the worker may begin another connection attempt.
     pub(super) fn has_room(&self) -> bool {
         self.fresh < MAX_UNANSWERED_ATTEMPTS
     }
@@ -93,22 +94,22 @@ impl ConnectionAttempts {
         ConnectAttemptLateness::AwaitsResponse(self.last)
     }
 
-    /// Removes the next entry of a queue if its time has come. Returns the slot and the ID of the
-    /// attempt.
+    /// Removes the first entry of a queue if its time has come. Returns the token of the connection
+    /// slot, and the ID of the attempt.
     fn take_due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
         let (_, token, number) = queue.front().copied().filter(|(at, ..)| *at <= now)?;
         queue.pop_front();
         Some((token, number))
     }
 
-    /// Stops counting an attempt as unanswered.
+    /// Stops counting a connection attempt as unanswered.
     pub(super) fn end_attempt(&mut self, state: ConnectAttemptLateness) {
         self.fresh -= usize::from(matches!(state, ConnectAttemptLateness::Fresh(_)));
     }
 }
 
 impl Worker {
-    /// Starts to count a slot's connection attempt as unanswered.
+    /// Starts to count a connection slot's attempt as unanswered.
     pub(super) fn begin_attempt(&mut self, token: usize) {
         let now = self.now;
         if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {
@@ -116,8 +117,9 @@ impl Worker {
         }
     }
 
-    /// Ends the connection attempt of a slot if the server has accepted the connection. The slot
-    /// then waits for a response. Takes back the host slots that were lent to other transfers.
+    /// Ends the attempt of a connection slot if the server has accepted the connection. The
+    /// connection slot then waits for a response. Takes back the host slots (permits for one
+    /// transfer to a host) that its transfers have lent to other transfers.
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
@@ -129,8 +131,8 @@ impl Worker {
         self.reclaim_lent_slots(token);
     }
 
-    /// Takes back the host slots of the transfers that wait on a connection slot, if these host
-    /// slots were lent to other transfers.
+    /// Takes back the host slots (permits for one transfer to a host) that the transfers on this
+    /// connection slot have lent to other transfers.
     fn reclaim_lent_slots(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         for transfer in &mut slot.waiting {
@@ -171,7 +173,8 @@ impl Worker {
         }
     }
 
-    /// Lends the host slots of late attempts and of silent hosts to other transfers.
+    /// Lends host slots (permits for one transfer to a host) to other transfers, as long as the
+    /// transfers that hold them wait for a late connection attempt or for a silent host.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.lend_slots_of_late_attempt(
@@ -191,8 +194,9 @@ impl Worker {
         }
     }
 
-    /// Changes an attempt's state from `from` to `to`, and lends its host slots to other transfers.
-    /// Returns false if the attempt is no longer in the state `from`.
+    /// Changes the state of a connection attempt from `from` to `to`. Lends the host slots (permits
+    /// for one transfer to a host) of its transfers to other transfers. Returns false if the
+    /// attempt is no longer in the state `from`.
     fn lend_slots_of_late_attempt(
         &mut self,
         token: usize,
@@ -205,10 +209,10 @@ impl Worker {
         true
     }
 
-    /// Lends host slots to other transfers: the slots of transfers that wait for a late attempt or
-    /// a silent host. Attempts through a proxy lend no slots, since a silent proxy affects all
-    /// transfers. A shared connection lends no slots, since its host has answered during the
-    /// handshake.
+    /// Lends the host slots (permits for one transfer to a host) of the transfers that wait on this
+    /// connection slot to other transfers. Attempts through a proxy lend no slots, since a silent
+    /// proxy affects all transfers. A shared connection lends no slots, since its host has answered
+    /// during the handshake.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let is_silent = slot.attempt == ConnectAttemptLateness::Silent;
@@ -233,8 +237,8 @@ impl Worker {
         }
     }
 
-    /// Takes back the host slot of a transfer that continues or ends, if the slot was lent to
-    /// another transfer.
+    /// Takes back the host slot (permit for one transfer to a host) of a transfer that continues or
+    /// ends, if it was lent to another transfer.
     pub(super) fn reclaim_lent_slot(&self, transfer: &mut Transfer) {
         if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
             self.scheduler.return_lent_slot();

@@ -57,8 +57,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Makes a slot for an open connection. Returns the connection if it cannot be registered with
-    /// the event loop.
+    /// Makes a connection slot for an open connection. Returns the connection if it cannot be
+    /// registered with the event loop.
     pub(super) fn add_open(
         &mut self,
         mut connection: HttpConnection,
@@ -78,8 +78,8 @@ impl Worker {
         Ok(self.slots.insert(slot))
     }
 
-    /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a slot to
-    /// try first, because its connection has just become free.
+    /// Finds a connection for a transfer, or begins to make one. `warm` is the token of a
+    /// connection slot to try first, because its connection has just become free.
     pub(super) fn assign_connection(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         self.reclaim_lent_slot(&mut transfer);
         self.close_idle_if_requested();
@@ -131,14 +131,14 @@ impl Worker {
         self.begin_attempt(token);
     }
 
-    /// Returns the token of a slot with this key that accepts the transfer.
+    /// Returns the token of a connection slot with this key that accepts the transfer.
     fn slot_for(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         if transfer.reuse.wants_fresh { self.connecting_slot(key, transfer) } else { self.free_slot(key, transfer) }
     }
 
-    /// Returns the token of the slot with this key that accepts the transfer and has the fewest
-    /// transfers. A slot that is not idle is returned only if it is shared, or if no more slots may
-    /// be added.
+    /// Returns the token of the connection slot with this key that accepts the transfer and has the
+    /// fewest transfers. A slot that is not idle is returned only if it is shared, or if no more
+    /// slots may be added.
     pub(super) fn free_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let tokens = self.slots.with_key(key);
         let free = |token: &&usize| self.slots[**token].accepts(transfer);
@@ -148,16 +148,17 @@ impl Worker {
         (idle || tokens.len() >= most || self.slots[best].is_shared()).then_some(best)
     }
 
-    /// Returns the token of a slot with this key whose connection is not open yet and will be
-    /// shared. Transfers of a broken connection wait for it instead of opening a new connection
-    /// each.
+    /// Returns the token of a connection slot with this key whose connection is not open yet and
+    /// will be shared. Transfers of a broken connection wait for it instead of opening a new
+    /// connection each.
     fn connecting_slot(&self, key: &ConnectionKey, transfer: &Transfer) -> Option<usize> {
         let is_fresh = |slot: &ConnectionSlot| !matches!(slot.state, ConnectionState::Open(_)) && slot.expects_sharing;
         let mut tokens = self.slots.with_key(key).iter().copied();
         tokens.find(|token| is_fresh(&self.slots[*token]) && self.slots[*token].accepts(transfer))
     }
 
-    /// Sends a transfer's request on a slot's connection, or queues the transfer on the slot.
+    /// Sends a transfer's request on a connection slot's connection, or queues the transfer on the
+    /// slot.
     pub(super) fn start(&mut self, token: usize, mut transfer: Box<Transfer>) {
         let now = self.now;
         self.reclaim_lent_slot(&mut transfer);
@@ -206,8 +207,8 @@ impl Worker {
         let _ = connection.send_pending();
     }
 
-    /// Sends and receives on a slot after an event. `ended` is true if the event reports that the
-    /// peer has closed its side, or an error.
+    /// Sends and receives on a connection slot after an event. `ended` is true if the event reports
+    /// that the peer has closed its side, or an error.
     pub(super) fn on_socket_event(&mut self, token: usize, ended: bool) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         // While several addresses are tried, the event may concern another socket.
@@ -345,8 +346,8 @@ impl Worker {
         }
     }
 
-    /// Fails the transfers of a slot whose connection could not be opened. If the reason is a lack
-    /// of file descriptors, the transfers may wait instead.
+    /// Fails the transfers of a connection slot whose connection could not be opened. If the reason
+    /// is a lack of file descriptors, the transfers may wait instead.
     pub(super) fn on_open_failure(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = error.lacks_descriptors();
         let alike = error.duplicate();
@@ -363,8 +364,8 @@ impl Worker {
         }
     }
 
-    /// Ends the waiting transfers of a slot whose deadline has passed. An open connection is kept
-    /// for the other transfers.
+    /// Ends the waiting transfers of a connection slot whose deadline has passed. An open
+    /// connection is kept for the other transfers.
     pub(super) fn end_overdue(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         let late = slot.take_overdue(self.now);
@@ -411,7 +412,8 @@ impl Worker {
         self.delayed.push(at, DelayReason::Descriptor, transfer);
     }
 
-    /// Handles the transfers whose exchange on a slot is over, and starts waiting transfers.
+    /// Handles the transfers whose exchange on a connection slot is over, and starts waiting
+    /// transfers.
     pub(super) fn handle_finished(&mut self, token: usize, finished: &mut FinishedTransfers) {
         let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
@@ -442,7 +444,7 @@ impl Worker {
         }
     }
 
-    /// Starts the waiting transfers of a slot that can start now.
+    /// Starts the waiting transfers of a connection slot that can start now.
     pub(super) fn start_waiting(&mut self, token: usize) {
         let mut failed = FinishedTransfers::new();
         let waker = ConnectionWaker { wake: Some(&self.wake), token };

@@ -18,9 +18,9 @@ use crate::time_conversions;
 
 /// The idle connections of a worker, in the order in which they became idle.
 pub(super) struct IdleConnectionSlots {
-    /// The tokens of the idle slots.
+    /// The tokens of the connection slots that are idle.
     order: RecencyList,
-    /// Slots that became free in this round of the event loop.
+    /// The tokens of the connection slots that became free in this round of the event loop.
     free: Vec<usize>,
     /// The number of [`Client::close_idle`](crate::Client::close_idle) calls that this worker has
     /// handled.
@@ -32,15 +32,15 @@ impl IdleConnectionSlots {
         Self { order: RecencyList::default(), free: Vec::new(), close_count }
     }
 
-    /// Removes a slot from the idle slots, because the worker removes it.
+    /// Removes a connection slot from the idle ones, because the worker removes it.
     pub(super) fn remove(&mut self, token: usize) {
         self.order.remove(token);
     }
 }
 
 impl Worker {
-    /// Adds a slot to the free slots of this round if it has no transfer. The slot becomes idle at
-    /// the end of the round.
+    /// Adds a connection slot to `free` if it has no transfer. It counts as idle from the end of
+    /// this round of the event loop on.
     pub(super) fn mark_idle_if_unused(&mut self, token: usize) {
         let Some(slot) = self.slots.get(token) else { return };
         if !slot.is_unused() || slot.is_idle {
@@ -53,8 +53,8 @@ impl Worker {
         self.idle.free.push(token);
     }
 
-    /// Marks the slots as idle that got no other transfer in this round of the event loop. Closes
-    /// idle connections beyond the limits.
+    /// Marks the connection slots as idle that became free in this round of the event loop and got
+    /// no other transfer. Closes idle connections beyond the limits.
     pub(super) fn mark_idle_slots(&mut self) {
         while let Some(token) = self.idle.free.pop() {
             if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unused() && !slot.is_idle) {
@@ -69,7 +69,7 @@ impl Worker {
         }
     }
 
-    /// Marks a slot as busy.
+    /// Marks a connection slot as busy.
     pub(super) fn mark_busy(&mut self, token: usize) {
         if self.idle.order.remove(token) {
             self.slots.set_idle(token, false);

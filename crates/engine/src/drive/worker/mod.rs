@@ -136,9 +136,9 @@ struct Worker {
     peers: PeerProperties,
     idle: IdleConnectionSlots,
     attempts: ConnectionAttempts,
-    /// Transfers that need a connection, each with the token of a slot to try first. They are
-    /// queued, because a transfer that fails immediately starts the next transfer: a million such
-    /// failures must not become a million nested calls.
+    /// Transfers that need a connection, each with the token of a connection slot to try first.
+    /// They are queued, because a transfer that fails immediately starts the next transfer: a
+    /// million such failures must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayedTransfers,
     turn: DeferredWork,
@@ -155,10 +155,11 @@ struct Worker {
 /// Work that is deferred to the end of the current round of the event loop, or to the next round.
 #[derive(Default)]
 struct DeferredWork {
-    /// Shared slots with unsent requests. The requests of one round are sent in one write.
+    /// The tokens of shared connections with unsent requests. The requests of one round of the
+    /// event loop are sent in one write.
     unsent: Vec<usize>,
-    /// Slots that have reached the maximum number of receives in this round, and may have more to
-    /// receive.
+    /// The tokens of connection slots that have reached the maximum number of receives in this
+    /// round of the event loop, and may have more to receive.
     ready_again: Vec<usize>,
     /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,

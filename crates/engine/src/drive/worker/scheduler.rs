@@ -29,21 +29,22 @@ pub trait Scheduler: Send + Sync {
     fn on_finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// Takes a transfer that waits for its retry until `at`. [`Scheduler::next`] or
-    /// [`Scheduler::next_for_slot`] returns the transfer at that time, and its host slot is free
-    /// meanwhile. If the transfer must keep its slot, this method returns it immediately, and the
-    /// worker waits instead.
+    /// [`Scheduler::next_for_slot`] returns the transfer at that time, and other transfers may use
+    /// its host slot meanwhile. If the transfer must keep its host slot, this method returns it
+    /// immediately, and the worker waits instead.
     fn delay_retry(&self, _worker: usize, transfer: Box<Transfer>, _at: Instant) -> Option<Box<Transfer>> {
         Some(transfer)
     }
 
-    /// Returns the time when the start rate allows the retry of a transfer that has kept its host
-    /// slot. If the rate allows it now, counts the retry as a start and returns `None`.
+    /// Returns the time when the limit on the start rate allows the retry of a transfer that has
+    /// kept its host slot. If the limit allows it now, counts the retry as a start and returns
+    /// `None`.
     fn retry_wait(&self, _transfer: &Transfer, _now: Instant) -> Option<Instant> {
         None
     }
 
-    /// Removes and returns the transfer with this tag if it waits for its retry without a slot. The
-    /// worker then cancels it.
+    /// Removes and returns the transfer with this tag if it waits for its retry without a host slot
+    /// (a permit for one transfer to a host). The worker then cancels it.
     fn cancelled_retry(&self, _worker: usize, _tag: u64) -> Option<Box<Transfer>> {
         None
     }
@@ -68,14 +69,15 @@ pub trait Scheduler: Send + Sync {
         false
     }
 
-    /// Records that the host of this slot has answered a transfer.
+    /// Records that the host of this host slot (a permit for one transfer to a host) has answered a
+    /// transfer.
     fn on_host_answered(&self, _slot: HostId) {}
 
-    /// Records that a transfer whose slot was lent to another transfer continues or ends.
+    /// Records that a transfer whose host slot was lent to another transfer continues or ends.
     fn return_lent_slot(&self) {}
 
-    /// Records that the host of this slot has refused a transfer because of overload. Returns the
-    /// load that probably caused the refusal. The transfer is then tried again as soon as the
+    /// Records that the host of this host slot has refused a transfer because of overload. Returns
+    /// the load that probably caused the refusal. The transfer is then tried again as soon as the
     /// host's limit allows.
     fn on_refused(&self, _slot: HostId, _end: JobEnd) -> Option<RefusedLoad> {
         None
@@ -136,7 +138,7 @@ pub trait Scheduler: Send + Sync {
     /// Ends the run with the error of a worker whose transfers are lost.
     fn abort(&self, error: Error);
 
-    /// Records whether the host of this slot supports concurrent transfers on one connection
+    /// Records whether the host of this host slot supports concurrent transfers on one connection
     /// (HTTP/2, HTTP/3). If it does, the limit on connections to the host does not limit its
     /// transfers.
     fn set_host_multiplexes(&self, _slot: HostId, _multiplexes: bool) {}
@@ -151,12 +153,13 @@ pub trait Scheduler: Send + Sync {
     fn on_worker_started(&self, inbox: &Arc<WorkerInbox>);
 }
 
-/// The decision how a free host slot is used; see [`Scheduler::next_for_slot`].
+/// The decision how a free host slot (a permit for one transfer to a host) is used; see
+/// [`Scheduler::next_for_slot`].
 pub enum FreeHostSlotUse {
-    /// The slot is used by this transfer.
+    /// This transfer uses the host slot.
     Transfer(Box<Transfer>),
-    /// Another worker gets the slot and its connection: see [`Scheduler::on_slot_given_away`].
+    /// Another worker gets the host slot and its connection: see [`Scheduler::on_slot_given_away`].
     GiveAway,
-    /// No transfer uses the slot for now.
+    /// No transfer uses the host slot for now.
     Nothing,
 }

@@ -28,10 +28,10 @@ pub(super) struct ConnectionSlotTable {
     by_key: HashMap<Arc<ConnectionKey>, SmallVec<[usize; 2]>>,
     /// The tokens of the open connections that transfers share, by the address of the peer.
     shared: HashMap<SocketAddr, SmallVec<[usize; 2]>>,
-    /// The tokens of the slots that were changed since their timers were set.
+    /// The tokens of the connection slots that were changed since their timers were set.
     changed: Vec<usize>,
-    /// The timers of the slots (time and token), the earliest at the top. A slot's timer is never
-    /// later than the slot's next timeout.
+    /// The timers of the connection slots (time and token), the earliest at the top. A slot's timer
+    /// is never later than the slot's next timeout.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     budget: Arc<DescriptorBudget>,
     idle: usize,
@@ -41,9 +41,10 @@ pub(super) struct ConnectionSlotTable {
 struct SlotTableEntry {
     slot: ConnectionSlot,
     is_changed: bool,
-    /// The time of the slot's current timer. Any other timer of the slot in the heap is outdated.
+    /// The time of the connection slot's current timer. Any other timer of the slot in the heap is
+    /// outdated.
     timer: Option<Instant>,
-    /// The peer's address, if the slot is in [`ConnectionSlotTable::shared`].
+    /// The peer's address, if the connection slot is in [`ConnectionSlotTable::shared`].
     shared_at: Option<SocketAddr>,
 }
 
@@ -66,7 +67,7 @@ impl ConnectionSlotTable {
         self.slots.vacant_key()
     }
 
-    /// Adds a slot, and returns its token.
+    /// Adds a connection slot, and returns its token.
     pub(super) fn insert(&mut self, slot: ConnectionSlot) -> usize {
         let key = Arc::clone(&slot.key);
         let token = self.slots.insert(SlotTableEntry { slot, is_changed: true, timer: None, shared_at: None });
@@ -77,8 +78,8 @@ impl ConnectionSlotTable {
         token
     }
 
-    /// Moves a slot to the key of its open connection. That key differs from the slot's first key
-    /// if the TCP connection was open before the QUIC connection.
+    /// Moves a connection slot to the key of its open connection. That key differs from the slot's
+    /// first key if the TCP connection was open before the QUIC connection.
     pub(super) fn update_key(&mut self, token: usize) {
         let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
         let ConnectionState::Open(connection) = &slot.state else { return };
@@ -91,7 +92,7 @@ impl ConnectionSlotTable {
         self.by_key.entry(key).or_default().push(token);
     }
 
-    /// Removes the slot with this token and returns it.
+    /// Removes the connection slot with this token and returns it.
     pub(super) fn remove(&mut self, token: usize) -> Option<ConnectionSlot> {
         let SlotTableEntry { slot, shared_at, .. } = self.slots.try_remove(token)?;
         remove_token(&mut self.by_key, &slot.key, token);
@@ -103,8 +104,8 @@ impl ConnectionSlotTable {
         Some(slot)
     }
 
-    /// Adds the newly opened connection of a slot to the shared connections, if transfers can share
-    /// it.
+    /// Adds the newly opened connection of a connection slot to the shared connections, if
+    /// transfers can share it.
     pub(super) fn add_shared_connection(&mut self, token: usize) {
         let Some(entry) = self.slots.get_mut(token) else { return };
         if let ConnectionState::Open(connection) = &entry.slot.state
@@ -117,7 +118,7 @@ impl ConnectionSlotTable {
         }
     }
 
-    /// Marks a slot as idle or as busy.
+    /// Marks a connection slot as idle or as busy.
     pub(super) fn set_idle(&mut self, token: usize, is_idle: bool) {
         let Some(SlotTableEntry { slot, .. }) = self.slots.get_mut(token) else { return };
         match (std::mem::replace(&mut slot.is_idle, is_idle), is_idle) {
@@ -145,7 +146,7 @@ impl ConnectionSlotTable {
         Some(&mut entry.slot)
     }
 
-    /// Returns the tokens of the slots whose connections have this key.
+    /// Returns the tokens of the connection slots whose connections have this key.
     pub(super) fn with_key(&self, key: &ConnectionKey) -> &[usize] {
         self.by_key.get(key).map_or(&[], SmallVec::as_slice)
     }
@@ -161,7 +162,7 @@ impl ConnectionSlotTable {
         self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key))
     }
 
-    /// Returns true if a slot has transfers.
+    /// Returns true if a connection slot has transfers.
     pub(super) fn has_transfers(&self) -> bool {
         self.slots.len() > self.idle && self.slots.iter().any(|(_, entry)| entry.slot.outstanding_count() > 0)
     }
@@ -171,9 +172,9 @@ impl ConnectionSlotTable {
         self.slots.iter().map(|(token, _)| token).collect()
     }
 
-    /// Returns a time to sleep until: the time of the earliest timeout of all slots, or an earlier
-    /// time after `now`. Each received byte may postpone a slot's timeout, so the slot's current
-    /// timeout is computed only after its timer has expired.
+    /// Returns a time to sleep until: the time of the earliest timeout of all connection slots, or
+    /// an earlier time after `now`. Each received byte may postpone a slot's timeout, so the slot's
+    /// current timeout is computed only after its timer has expired.
     pub(super) fn next_wakeup(&mut self, now: Instant) -> Option<Instant> {
         self.set_timers();
         match self.timers.peek() {
@@ -203,8 +204,8 @@ impl ConnectionSlotTable {
         None
     }
 
-    /// Returns the tokens of the slots whose timeout has expired, and marks these slots as changed,
-    /// so that their timers are set again.
+    /// Returns the tokens of the connection slots whose timeout has expired, and marks these slots
+    /// as changed, so that their timers are set again.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<usize> {
         let mut due = Vec::new();
         if self.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
@@ -225,8 +226,8 @@ impl ConnectionSlotTable {
         due
     }
 
-    /// Sets the timers of the slots that were changed to their next timeouts. Each round of the
-    /// event loop calls this.
+    /// Sets the timers of the connection slots that were changed to their next timeouts. Each round
+    /// of the event loop calls this.
     pub(super) fn set_timers(&mut self) {
         while let Some(token) = self.changed.pop() {
             let Some(entry) = self.slots.get_mut(token) else { continue };

@@ -156,7 +156,8 @@ impl H2Connection {
         self.stream.release_buffers();
     }
 
-    /// Returns the stream, and drops the protocol state and the transfers.
+    /// Returns the stream that carries the connection (a socket, or TLS or a tunnel over one).
+    /// Drops the state of the protocol and the transfers.
     pub(super) fn into_stream(self) -> ConnectionStream {
         self.stream
     }
