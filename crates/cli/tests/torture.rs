@@ -91,7 +91,7 @@ fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
 
 /// Returns the range of case numbers in the environment variable `HAUL_TORTURE`. Returns `None` if
 /// it is not set, which selects a small default set of cases.
-fn wanted() -> Option<Range<usize>> {
+fn selected_cases() -> Option<Range<usize>> {
     let text = std::env::var("HAUL_TORTURE").ok()?;
     if text == "all" {
         return Some(0..usize::MAX);
@@ -109,13 +109,13 @@ fn each_case(mut torture: impl FnMut(&[String], &TortureRunOutput)) -> usize {
     fs::write(ca.path(), origin.ca_pem()).unwrap();
     let all = cases(&origin, ca.path());
     assert!(all.len() >= LEAST, "{}", all.len());
-    let chosen: Vec<_> = match wanted() {
+    let chosen: Vec<_> = match selected_cases() {
         Some(wanted) => all.into_iter().skip(wanted.start).take(wanted.len()).collect(),
         None => all.into_iter().skip(1).step_by(21).collect(),
     };
     for args in &chosen {
         let dir = scratch();
-        let ran = run(&mut in_there(program(HAUL), dir.path(), args));
+        let ran = run(&mut haul_in(program(HAUL), dir.path(), args));
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
         torture(args, &left(&ran, dir.path()));
     }
@@ -131,7 +131,7 @@ fn scratch() -> tempfile::TempDir {
 /// Sets the directory and the arguments of a command that runs haul. Removes two environment
 /// variables: `LD_LIBRARY_PATH`, with which Cargo makes the loader search more directories, and
 /// `RUST_BACKTRACE`, because a backtrace takes very long if memory is refused.
-fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
+fn haul_in(mut command: Command, dir: &Path, args: &[String]) -> Command {
     command.env_remove("LD_LIBRARY_PATH").env_remove("RUST_BACKTRACE").current_dir(dir).args(args);
     command
 }
@@ -174,7 +174,7 @@ fn refused_descriptors_or_threads_never_fake_success() {
                 let mut strace = program("strace");
                 strace.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e"]);
                 strace.arg(format!("inject={call}:error={error}:when={number}")).arg("-o").arg(&report).arg(HAUL);
-                let ran = run(&mut in_there(strace, dir.path(), args));
+                let ran = run(&mut haul_in(strace, dir.path(), args));
                 if !fs::read_to_string(&report).unwrap().contains("(INJECTED)") {
                     break;
                 }
@@ -211,14 +211,14 @@ fn preload(dir: &Path) -> Option<PathBuf> {
 fn refused_allocations_never_fake_success() {
     let dir = tempfile::tempdir().unwrap();
     let Some(library) = preload(dir.path()) else { return };
-    let step = if wanted().is_some() { 1 } else { 7 };
+    let step = if selected_cases().is_some() { 1 } else { 7 };
     let (mut refusals, mut aborts) = (0, 0);
     let count = each_case(|args, expected| {
         for number in (1..MOST).step_by(step) {
             let dir = scratch();
             let mut haul = program(HAUL);
             haul.env("LD_PRELOAD", &library).env("HAUL_REFUSE", number.to_string());
-            let mut ran = run(&mut in_there(haul, dir.path(), args));
+            let mut ran = run(&mut haul_in(haul, dir.path(), args));
             if !ran.stderr.contains("[refused]") {
                 break;
             }

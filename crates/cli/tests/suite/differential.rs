@@ -100,7 +100,7 @@ fn run(name: &str, first: &[&str], case: &DifferentialCase, origin: &ScriptedOri
     let mut files = BTreeMap::new();
     collect(directory.path(), directory.path(), &mut files);
     DifferentialResult {
-        requests: origin.take().into_iter().map(|request| (request.connection, normal(&request, asks))).collect(),
+        requests: origin.take().into_iter().map(|request| (request.connection, comparable(&request, asks))).collect(),
         stdout: hide(versionless(&String::from_utf8_lossy(&output.stdout))),
         files,
         exit: output.code,
@@ -129,7 +129,7 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
 /// Returns the text of a request in a form that is equal for haul and curl: without versions,
 /// boundaries and nonces, which differ in each run. If `asks` is true, also removes `Expect:
 /// 100-continue`.
-fn normal(request: &RequestBytes, asks: bool) -> String {
+fn comparable(request: &RequestBytes, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
     if asks {
         text = text.replace("Expect: 100-continue\r\n", "");

@@ -60,7 +60,7 @@ const FULL: InteropBodySizes = InteropBodySizes {
 
 /// Returns the lengths and numbers of the bodies to transfer: larger ones if the environment
 /// variable `HAUL_HTTP3_FULL` is set.
-fn load() -> &'static InteropBodySizes {
+fn body_sizes() -> &'static InteropBodySizes {
     if is_full() { &FULL } else { &SLICE }
 }
 
@@ -104,7 +104,7 @@ impl BodyFiles {
         let mut command = program("bash");
         let script = format!("set -o pipefail; GET='{HAUL} -sS --http3-only --cacert ca'; {script}");
         command.args(["-c", &script]).current_dir(self.dir.path());
-        RunningCommand::start(&mut command).wait_within(load().limit)
+        RunningCommand::start(&mut command).wait_within(body_sizes().limit)
     }
 
     /// Fetches `count` bodies of `length` bytes over one connection, and compares the hash of their
@@ -141,7 +141,7 @@ impl BodyFiles {
         for option in options {
             let got = self.bash(&format!("$GET {base}/echo {option}"));
             assert_eq!((got.code, got.stderr.as_str()), (0, ""), "{what}, {option}");
-            assert!(arrived(got) == BytePattern::new(SEED).slice(0, load().echoed), "{what}, {option}");
+            assert!(arrived(got) == BytePattern::new(SEED).slice(0, body_sizes().echoed), "{what}, {option}");
         }
     }
 }
@@ -149,7 +149,7 @@ impl BodyFiles {
 /// Returns two alternative options, each of which uploads a file of [`InteropBodySizes::echoed`]
 /// bytes.
 fn uploads() -> Vec<String> {
-    let file = format!("bytes/{}", load().echoed);
+    let file = format!("bytes/{}", body_sizes().echoed);
     vec![format!("-T {file}"), format!("--data-binary @{file}")]
 }
 
@@ -182,12 +182,12 @@ fn start_quicgo(files: &BodyFiles, options: &[&str]) -> Option<(ExternalServer, 
 
 #[test]
 fn http3_with_quicgo_keeps_bodies_and_connection() {
-    let files = BodyFiles::new(load());
+    let files = BodyFiles::new(body_sizes());
     let Some((_server, base)) = start_quicgo(&files, &[]) else { return };
-    files.check("quic-go", &base, load());
-    let unknown_length = format!("-T - <bytes/{}", load().echoed);
+    files.check("quic-go", &base, body_sizes());
+    let unknown_length = format!("-T - <bytes/{}", body_sizes().echoed);
     files.check_uploads("quic-go", &base, &[uploads(), vec![unknown_length]].concat(), |got| got.stdout);
-    let content = format!("bytes/{}", load().digested);
+    let content = format!("bytes/{}", body_sizes().digested);
     for option in [format!("-T {content}"), format!("--data-binary @{content}")] {
         let got = files.bash(&format!("$GET {option} {base}/digest && sha256sum <{content}"));
         let lines: Vec<String> = got.text().lines().map(|line| line.trim_end_matches(" -").trim().to_owned()).collect();
@@ -225,7 +225,7 @@ fn http3_with_quicgo_respects_the_stream_limit() {
 #[test]
 fn http3_with_caddy_keeps_bodies_and_connection() {
     let Some(caddy) = found("caddy", "HTTP/3") else { return };
-    let files = BodyFiles::new(load());
+    let files = BodyFiles::new(body_sizes());
     // Uploads go on to an origin of ours, by HTTP/1.1.
     let origin = Origin::builder().start().unwrap();
     let port = unused_port();
@@ -242,7 +242,7 @@ fn http3_with_caddy_keeps_bodies_and_connection() {
     // The TCP port listens after the UDP port.
     let _server = ExternalServer::start(command.env("HOME", files.dir.path()), port);
     let base = format!("https://localhost:{port}");
-    files.check("caddy", &base, load());
+    files.check("caddy", &base, body_sizes());
     // Caddy 2.6 takes content without Content-Length over HTTP/3 for empty, and its proxy drops it.
     files.check_uploads("caddy", &base, &uploads(), |_| {
         let body = origin.log()[0].body.clone();
@@ -256,14 +256,14 @@ fn http3_with_testkit_origin_keeps_large_bodies() {
     if !is_full() {
         return;
     }
-    let files = BodyFiles::new(load());
+    let files = BodyFiles::new(body_sizes());
     let origin = Origin::builder().http3(Http3Settings::new()).record(false).start().unwrap();
     fs::write(files.path("ca"), origin.ca_pem()).unwrap();
     let base = origin.https_url("");
-    let alone = load().alone.last().unwrap();
+    let alone = body_sizes().alone.last().unwrap();
     let got = files.bash(&format!("$GET {base}/bytes/{alone} | cmp - bytes/{alone}"));
     assert_eq!((got.code, got.stderr.as_str()), (0, ""));
-    for load in [load().streams, load().small] {
+    for load in [body_sizes().streams, body_sizes().small] {
         let before = origin.quic_connections();
         files.check_many("testkit's origin", &base, load);
         assert_eq!(origin.quic_connections(), before + 1);

@@ -192,7 +192,7 @@ fn start(dir: &Path, shape: &KilledJobSetup, site: &SmallSite, lines: &str) -> C
 
 /// Returns the results of the job without anything that depends on time: the lines of the output
 /// (sorted if the output is unordered), the exchanges in the archive, and the files sorted by name.
-fn left(dir: &Path, shape: &KilledJobSetup) -> Vec<String> {
+fn job_results(dir: &Path, shape: &KilledJobSetup) -> Vec<String> {
     let text = fs::read_to_string(dir.join("out")).unwrap_or_default();
     let is_json = shape.options.contains(&"--jsonl");
     let line = |line: &str| {
@@ -284,7 +284,7 @@ fn killed_jobs_have_same_results_as_uninterrupted_ones() {
             of_job += 1;
         }
         count += of_job;
-        let (expected, found) = (left(whole.path(), shape), left(dir.path(), shape));
+        let (expected, found) = (job_results(whole.path(), shape), job_results(dir.path(), shape));
         assert!(expected.len() >= 10, "{}: {} lines", shape.name, expected.len());
         assert_eq!(found, expected, "{}, after {of_job} kills, {count} in all", shape.name);
         round += 1;
@@ -341,7 +341,7 @@ fn start_refreshed(dir: &Path, shape: &KilledJobSetup, site: &DailySite, refresh
 
 /// Returns the kinds of changes that the last refresh found, each with its number of URLs; `None`
 /// if the refresh is not complete yet.
-fn refreshed(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
+fn refresh_results(dir: &Path) -> Option<Vec<(Option<String>, i64)>> {
     let job = rusqlite::Connection::open(dir.join("j")).unwrap();
     let ended = "SELECT refresh_round = 1 AND refresh_is_complete FROM job";
     if !job.query_row(ended, [], |row| row.get::<_, bool>(0)).unwrap() {
@@ -370,7 +370,7 @@ fn killed_refreshes_have_results_of_uninterrupted_ones() {
         site.set_day(2);
         start_refreshed(whole.path(), shape, &site, true).wait_with_output().unwrap();
         let mut of_job = 0;
-        while refreshed(dir.path()).is_none() {
+        while refresh_results(dir.path()).is_none() {
             let mut child = start_refreshed(dir.path(), shape, &site, true);
             if of_job < most_kills(kills) {
                 std::thread::sleep(Duration::from_micros(random.below(60_000)));
@@ -379,9 +379,9 @@ fn killed_refreshes_have_results_of_uninterrupted_ones() {
             of_job += u64::from(child.wait_with_output().unwrap().status.code().is_none());
         }
         count += of_job;
-        let (expected, found) = (left(whole.path(), shape), left(dir.path(), shape));
+        let (expected, found) = (job_results(whole.path(), shape), job_results(dir.path(), shape));
         assert_eq!(found, expected, "{}, after {of_job} kills, {count} in all", shape.name);
-        assert_eq!(refreshed(dir.path()), refreshed(whole.path()), "{}", shape.name);
+        assert_eq!(refresh_results(dir.path()), refresh_results(whole.path()), "{}", shape.name);
         round += 1;
     }
 }

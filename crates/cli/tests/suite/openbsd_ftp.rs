@@ -31,7 +31,7 @@ struct PackageReadRun {
 
 /// Reads the beginning of each of `packages` packages, as pkg_add does, with `fetcher` as the
 /// download command. If `far` is true, the connection to the mirror has a round-trip time of 20 ms.
-fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageReadRun {
+fn read_packages(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> PackageReadRun {
     let identity = tls.then(TestCertificates::generate);
     let catalogue = PackageCatalogue::new(7, packages);
     let mirror = PackageMirror::start(catalogue.clone(), identity.as_ref()).unwrap();
@@ -70,7 +70,7 @@ fn package_reads_with_agent_use_one_connection() {
         // three times over.
         let mut passes = (0..3).map(|_| {
             let agent = TestAgentDirectory::new();
-            pass(&[HAUL, "ftp", &agent.option()], 70, tls, true)
+            read_packages(&[HAUL, "ftp", &agent.option()], 70, tls, true)
         });
         let pass = passes.find(|pass| pass.mirror.connections() == 1).expect("a run by one connection");
         check_waste(&pass);
@@ -121,7 +121,7 @@ fn signify_verifies_streamed_packages_without_waste() {
 #[test]
 fn package_reads_without_agent_waste_few_bytes() {
     for tls in [false, true] {
-        let pass = pass(&[HAUL, "ftp"], 12, tls, false);
+        let pass = read_packages(&[HAUL, "ftp"], 12, tls, false);
         check_waste(&pass);
         assert_eq!(pass.mirror.connections(), 13, "each call has its own");
     }
@@ -132,7 +132,7 @@ fn documented_curl_recipe_fetches_packages() {
     for more in [&[][..], &["--limit-rate", "900k"]] {
         let words = [&[HAUL, "-L", "-s", "-q", "-N"], more].concat();
         // No package of this few is so long that the rate would be felt for long.
-        let pass = pass(&words, 4, false, false);
+        let pass = read_packages(&words, 4, false, false);
         assert_eq!(pass.run.said, "");
         assert_eq!(pass.run.calls, 5);
     }

@@ -14,19 +14,19 @@ use testkit::h1_peer::{H1Peer, ScriptStep};
 /// Runs haul in the directory `dir` under strace, which makes a system call fail. `how` describes
 /// the failure for strace, such as `setsockopt:error=ENOPROTOOPT:when=1`. Returns `None` if strace
 /// does not work here.
-fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
-    Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
+fn run_with_failing_call(dir: &Path, how: &str, args: &[&str]) -> Option<CommandOutput> {
+    Some(run(strace_with_failing_call(how)?.arg(HAUL).args(args).current_dir(dir)))
 }
 
 /// Returns a strace command that makes a system call fail. The caller must add the program to run.
 /// `how` describes the failure for strace. Returns `None` if strace does not work here.
-fn refusing(how: &str) -> Option<Command> {
-    refusing_into(how, Path::new("/dev/null"))
+fn strace_with_failing_call(how: &str) -> Option<Command> {
+    strace_with_failing_call_into(how, Path::new("/dev/null"))
 }
 
-/// Returns a strace command like that of [`refusing`]. It writes the report of strace to the file
-/// `report`.
-fn refusing_into(how: &str, report: &Path) -> Option<Command> {
+/// Returns a strace command like that of [`strace_with_failing_call`], which writes the report of
+/// strace to the file `report`.
+fn strace_with_failing_call_into(how: &str, report: &Path) -> Option<Command> {
     if !can_trace("a system that refuses") {
         return None;
     }
@@ -43,7 +43,7 @@ fn unsupported_socket_options_fail_no_transfer() {
     for number in 1..9 {
         let how = format!("setsockopt:error=ENOPROTOOPT:when={number}");
         for args in [&["--keepalive-cnt", "3", &small][..], &["--keepalive-cnt", "3", &small, &small]] {
-            let Some(ran) = refused(dir.path(), &how, args) else { return };
+            let Some(ran) = run_with_failing_call(dir.path(), &how, args) else { return };
             assert_eq!(ran.text(), "small\n".repeat(args.len() - 2), "{how}");
         }
     }
@@ -72,7 +72,7 @@ fn timeouts_use_only_widely_known_socket_options() {
 fn unlockable_file_system_leaves_no_partial_file() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let args = ["--split", "1", "-o", "out", &origin.url("/bytes/2000000")];
-    let Some(ran) = refused(dir.path(), "flock:error=ENOLCK", &args) else { return };
+    let Some(ran) = run_with_failing_call(dir.path(), "flock:error=ENOLCK", &args) else { return };
     ran.ok();
     assert_eq!(names(dir.path()), ["out"]);
     assert!(fs::read(dir.path().join("out")).unwrap() == origin.pattern().slice(0, 2_000_000));
@@ -102,10 +102,13 @@ fn transfers_succeed_without_optional_system_calls() {
         [("splice", "EPERM"), ("splice", "ENOSYS"), ("splice", "EFAULT"), ("pwritev2", "EPERM"), ("pwritev2", "ENOSYS")]
     {
         let how = format!("{call}:error={error}");
-        let Some(ran) = refused(dir, &how, &[&big]) else { return };
+        let Some(ran) = run_with_failing_call(dir, &how, &[&big]) else { return };
         assert!(ran.ok() == content, "{how}");
-        assert!(refused(dir, &how, &[&agent.option(), &big]).unwrap().ok() == content, "{how}, by the agent");
-        refused(dir, &how, &["--split", "1", "-o", "out", &big]).unwrap().ok();
+        assert!(
+            run_with_failing_call(dir, &how, &[&agent.option(), &big]).unwrap().ok() == content,
+            "{how}, by the agent"
+        );
+        run_with_failing_call(dir, &how, &["--split", "1", "-o", "out", &big]).unwrap().ok();
         assert!(fs::read(dir.join("out")).unwrap() == content, "{how}");
     }
 }
@@ -131,7 +134,7 @@ fn transfers_succeed_without_newer_linux_system_calls() {
     for (calls, args) in rows {
         for error in ["ENOSYS", "EPERM"] {
             let how = format!("{calls}:error={error}");
-            let Some(mut command) = refusing_into(&how, &dir.join("trace")) else { return };
+            let Some(mut command) = strace_with_failing_call_into(&how, &dir.join("trace")) else { return };
             let ran = run(command.arg(HAUL).arg("-sS").args(args).current_dir(dir));
             assert_eq!(ran.code, 0, "{how}: {}", ran.stderr);
             assert!(fs::read_to_string(dir.join("trace")).unwrap().contains("(INJECTED)"), "{how}: not called");
@@ -156,7 +159,7 @@ fn no_clobber_keeps_existing_file_without_renameat2() {
     fs::write(dir.join("out"), "old").unwrap();
     for (number, error) in ["ENOSYS", "EPERM", "EINVAL"].into_iter().enumerate() {
         let how = format!("renameat2:error={error}");
-        let Some(ran) = refused(dir, &how, &["-sS", "--no-clobber", "-o", "out", &big]) else { return };
+        let Some(ran) = run_with_failing_call(dir, &how, &["-sS", "--no-clobber", "-o", "out", &big]) else { return };
         ran.ok();
         let numbered = fs::read(dir.join(format!("out.{}", number + 1))).unwrap();
         assert!(numbered == origin.pattern().slice(0, 2_000_000), "{how}");
@@ -173,9 +176,9 @@ fn refused_hard_links_fail_no_download() {
         let dir = tempfile::tempdir().unwrap();
         let (dir, how) = (dir.path(), format!("linkat:error={error}"));
         fs::write(dir.join("old"), "old\n").unwrap();
-        let Some(ran) = refused(dir, &how, &["-o", "old", &small, "-o", "new", &small]) else { return };
+        let Some(ran) = run_with_failing_call(dir, &how, &["-o", "old", &small, "-o", "new", &small]) else { return };
         ran.ok();
-        refused(dir, &how, &["--fsync", "--no-clobber", "-o", "new", &small]).unwrap().ok();
+        run_with_failing_call(dir, &how, &["--fsync", "--no-clobber", "-o", "new", &small]).unwrap().ok();
         assert_eq!(names(dir), ["new", "new.1", "old"], "{how}");
         for name in names(dir) {
             assert_eq!(fs::read_to_string(dir.join(&name)).unwrap(), "small\n", "{how} {name}");
@@ -315,7 +318,7 @@ fn unreadable_stdin_is_not_taken_for_empty() {
 #[test]
 fn closed_descriptors_without_dev_null_are_harmless() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
-    let Some(mut command) = refusing("openat:error=ENOENT") else { return };
+    let Some(mut command) = strace_with_failing_call("openat:error=ENOENT") else { return };
     command.args(["-P", "/dev/null", "sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh", HAUL, "-o", "out"]);
     run(command.arg(origin.url("/small")).current_dir(dir.path())).ok();
     assert_eq!(fs::read(dir.path().join("out")).unwrap(), b"small\n");
@@ -330,7 +333,7 @@ fn apt_files_download_serially_without_threads() {
         |name: &str| format!("600 URI Acquire\nURI: {url}\nFilename: {}\n\n", dir.path().join(name).display());
     fs::write(&asked, format!("601 Configuration\n\n{}", names.map(acquire).concat())).unwrap();
     for (how, which) in [("clone3:error=EAGAIN", "none"), ("clone3:error=EAGAIN:when=2+", "one")] {
-        let Some(mut command) = refusing(how) else { return };
+        let Some(mut command) = strace_with_failing_call(how) else { return };
         let ran = run(command.args([HAUL, "apt-method"]).stdin(File::open(&asked).unwrap())).text();
         assert_eq!(ran.matches("201 URI Done").count(), names.len(), "{which}: {ran}");
         for name in names {

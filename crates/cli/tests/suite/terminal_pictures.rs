@@ -52,7 +52,7 @@ fn steady(svg: &str) -> String {
 /// Asserts that the picture `docs/pictures/NAME.svg` shows this screen. If the environment variable
 /// `HAUL_PICTURES` is set, writes the picture instead.
 #[track_caller]
-fn is_shown(name: &str, title: &str, screen: &Screen) {
+fn check_picture(name: &str, title: &str, screen: &Screen) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures").join(format!("{name}.svg"));
     let today = picture(title, COLUMNS, screen);
     if std::env::var_os("HAUL_PICTURES").is_some() {
@@ -70,7 +70,7 @@ fn readme_picture_of_first_commands_is_current() {
         "haul -O 'https://example.com/items/[1-3]'",
         "haul -O https://example.com/half.iso",
     ];
-    is_shown("first-minute", "values, files and progress in a terminal", &session(&commands, Some("50%")));
+    check_picture("first-minute", "values, files and progress in a terminal", &session(&commands, Some("50%")));
 }
 
 #[test]
@@ -82,12 +82,12 @@ fn troubleshooting_guide_picture_of_errors_is_current() {
         "haul -o missing/page https://example.com/items/1",
         "SSL_CERT_FILE= haul https://example.com/items/1",
     ];
-    is_shown("errors", "messages of failing commands, with their remedies", &session(&commands, None));
+    check_picture("errors", "messages of failing commands, with their remedies", &session(&commands, None));
 }
 
 #[test]
 fn troubleshooting_guide_picture_of_doctor_is_current() {
     // The section before is about this machine.
     let commands = ["haul doctor https://example.com/items/1 | grep -A 99 ^TLS"];
-    is_shown("doctor", "haul doctor", &session(&commands, None));
+    check_picture("doctor", "haul doctor", &session(&commands, None));
 }

@@ -51,7 +51,7 @@ fn same_as_curl(what: &str, fetch: &str) {
 /// Runs the script of [`recipe`] with `fetch`, and asserts that no byte of a page is lost. The
 /// outputs of parallel processes may mix, with curl as well as with haul.
 #[track_caller]
-fn as_much_as_curl(what: &str, fetch: &str) {
+fn assert_no_byte_lost(what: &str, fetch: &str) {
     let origin = origin();
     let (curl, haul) = both(what, &recipe(&origin, fetch));
     let haul = haul.ok();
@@ -73,7 +73,7 @@ fn xargs_recipe_prints_what_curl_prints() {
 
 #[test]
 fn parallel_xargs_recipe_loses_no_byte() {
-    as_much_as_curl("xargs -P20", "xargs -P20 -I% $GET -s http://$H/%");
+    assert_no_byte_lost("xargs -P20", "xargs -P20 -I% $GET -s http://$H/%");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn config_from_stdin_prints_like_curl() {
 
 #[test]
 fn parallel_xargs_batches_lose_no_byte() {
-    as_much_as_curl("xargs -L -P20", "sed \"s|^|http://$H/|\" | xargs -L6 -P20 $GET -s");
+    assert_no_byte_lost("xargs -L -P20", "sed \"s|^|http://$H/|\" | xargs -L6 -P20 $GET -s");
 }
 
 #[test]

@@ -154,19 +154,19 @@ impl Multi {
         change(&mut locked(self).settings);
     }
 
-    /// Returns the ids of the easy handles.
+    /// Returns the ids of the easy handles that were added to the multi handle.
     pub(super) fn handles(&self) -> Vec<usize> {
         locked(self).handles.iter().map(|added| added.easy.number).collect()
     }
 
-    /// Returns the descriptors to watch, in the order of their creation.
+    /// Returns the descriptors that the program must watch, in the order of their creation.
     pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let state = locked(self);
         let engine = state.engine.as_ref().map(|engine| engine.fd());
         [Some(self.notifier.fd()), engine].into_iter().flatten().collect()
     }
 
-    /// Returns the descriptors to watch, if a transfer is in progress.
+    /// Returns the descriptors that the program must watch; none if no transfer is in progress.
     pub(super) fn active_descriptors(&self) -> Vec<RawFd> {
         let is_active = |added: &AddedHandle| matches!(added.phase, TransferPhase::Running(_) | TransferPhase::Taken);
         let is_active = locked(self).handles.iter().any(is_active);
@@ -259,7 +259,7 @@ impl Multi {
         }
     }
 
-    /// Removes all easy handles.
+    /// Removes all easy handles from the multi handle.
     pub(super) fn clear(&self) {
         for easy in self.handles() {
             self.remove_easy(easy);

@@ -176,8 +176,8 @@ impl Callbacks {
         self.read
     }
 
-    /// Returns true if heads must be kept or passed on: a callback receives them, or there may be
-    /// several, which `curl_easy_header` must find.
+    /// Returns true if response heads must be kept or passed on: a callback receives them, or there
+    /// may be several heads, in all of which `curl_easy_header` must find fields.
     pub(crate) fn wants_heads(&self) -> bool {
         self.header.is_some() || self.includes_heads || self.is_verbose || self.follows
     }

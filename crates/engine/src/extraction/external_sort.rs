@@ -95,7 +95,7 @@ pub struct SortedValues {
     source: SortedSource,
 }
 
-/// The storage of the sorted values: all in memory, or in runs on disk.
+/// The storage of the sorted values: all in memory, or in several sorted files on disk.
 #[derive(Debug)]
 enum SortedSource {
     Memory { arena: SortArena, next: usize },

@@ -150,7 +150,7 @@ impl ByteSetTriple {
 
 const BLOCK_SIZE: usize = 64;
 
-/// The minimum number of bytes at the end of a haystack that are examined as a block.
+/// If fewer than this number of bytes remain at the end of a haystack, they are examined one by one.
 const MIN_BLOCK: usize = 6;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.

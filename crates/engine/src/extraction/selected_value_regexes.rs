@@ -11,7 +11,7 @@ const MAX_GATHERED: usize = 4 << 10;
 /// A filter for values, and the values that it has not searched yet.
 pub(super) struct ValueFilter {
     extractor: Extractor,
-    /// The values, one after the other.
+    /// The values that were not searched yet, one after another in one buffer.
     text: Vec<u8>,
     /// The query of each value, and the index in `text` at which the value ends.
     values: Vec<(usize, usize)>,
@@ -43,7 +43,7 @@ impl ValueFilter {
         Ok(())
     }
 
-    /// Searches a value at once. No other value may wait.
+    /// Searches a value immediately. No earlier value may still wait for its search.
     pub(super) fn search(&mut self, query: usize, value: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
         self.extractor.search_whole(value, &mut |found| on_value(query, found))
     }

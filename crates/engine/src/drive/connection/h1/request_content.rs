@@ -24,7 +24,7 @@ pub(super) struct UnsentRequestContent {
     /// The time until which the content waits for the server's `100 Continue` (`Expect`). At that
     /// time, the content is sent even without that response.
     held_until: Option<Instant>,
-    /// True if the source had no bytes at the last read, and has not ended.
+    /// True if the content's source had no bytes at the last read, and has not ended.
     is_starved: bool,
     /// The time when the source may have more bytes, if the source has set such a time.
     resumes_at: Option<Instant>,
@@ -166,7 +166,7 @@ impl UnsentRequestContent {
         self.upload.is_some() && self.failed.is_none() && may_feed()
     }
 
-    /// Returns true if the source must deliver more before anything can be sent.
+    /// Returns true if the content's source must deliver more bytes before anything can be sent.
     pub(super) fn is_waiting_for_source(&self) -> bool {
         self.is_starved
     }

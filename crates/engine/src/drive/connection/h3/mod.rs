@@ -96,7 +96,7 @@ pub struct H3Connection {
     /// True if the server sent a GOAWAY frame after it had answered at least one request, or while
     /// it still had a request to answer. The requests that it refused are then sent again.
     closes_with_progress: bool,
-    /// The code with which the connection is closed.
+    /// The HTTP/3 error code that haul sends when it closes the connection.
     close_code: H3ErrorCode,
     pub(super) pacing: ReadPacing,
     pub(super) pipeline_limit: PipelineLimit,
