@@ -150,7 +150,8 @@ impl ByteSetTriple {
 
 const BLOCK_SIZE: usize = 64;
 
-/// If fewer than this number of bytes remain at the end of a haystack, they are examined one by one.
+/// If fewer than this number of bytes remain at the end of a haystack, they are examined one by
+/// one.
 const MIN_BLOCK: usize = 6;
 
 /// The side of a piece of the expression on which to look for neighbouring bytes.
