@@ -68,16 +68,17 @@ pub const MAX_LIMIT: usize = 50;
 /// A host counts as near if the mean time to the first byte of its responses is below this time.
 const NEARBY_LATENCY: Duration = Duration::from_millis(1);
 /// The minimum number of served requests after which a trial of another limit (a test or a probe)
-/// is judged.
+/// is evaluated.
 const MIN_TRIAL_REQUESTS: usize = 8;
-/// The reduced limit during a test whether requests queue, if the limit was 6 or less.
+/// The reduced limit in a test that finds out whether requests queue at the host, if the limit
+/// before the test is 6 or less.
 const LOW_TEST_LIMIT: usize = 4;
-/// The minimum duration of a measurement, except for the first one. A shorter measurement would be
-/// falsified by the pauses of a busy machine.
+/// The minimum duration of a measurement window, except before the first estimate and after a
+/// refusal. A shorter window would be falsified by the pauses of a busy machine.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The threshold above which the request rate in a test with a reduced limit shows a queue. The
-/// value 0 stands for the rate of a host without a queue, which falls with the limit. The value 1
-/// stands for the rate of a host with a queue, which does not fall.
+/// The request rate above which a test with a reduced limit shows that requests queue at the host,
+/// on a scale from 0 to 1. At 0 the rate has fallen in proportion to the limit: no requests queue.
+/// At 1 the rate has not fallen at all.
 const QUEUE_SHARE: f64 = 0.4;
 /// The share of a host's best request rate that a test with a reduced limit must reach to show that
 /// requests queue at the host. Below it, the reduced limit has cost speed.
@@ -93,8 +94,9 @@ const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The maximum of the pause after a trial and of the pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
-/// The maximum number of doublings of the number of requests that must be served after a refusal
-/// before the limit grows again. Each refusal after the first doubles that number.
+/// The maximum number of doublings in the backoff after refusals. After the first refusal,
+/// [`INITIAL_LIMIT`] requests must be served before the limit grows again. Each further refusal
+/// doubles this number.
 const MAX_STRIKES: u32 = 6;
 /// The time without a refusal after which earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
@@ -160,7 +162,7 @@ pub struct ConcurrencyLimit {
     max: usize,
     /// True if the requests share one connection.
     is_shared: bool,
-    /// The limit up to which growth needs no probe: `max`, or less after a refusal.
+    /// The limit may grow to this value without a probe: `max`, or less after a refusal.
     bound: usize,
     phase: LimitPhase,
     window: SampleWindow,
@@ -169,10 +171,10 @@ pub struct ConcurrencyLimit {
     /// The value of `base` before a test that showed no queue. A pause of this machine may have
     /// falsified the test, so `base` returns to this value after the next pause between trials.
     doubted_base: Option<u64>,
-    /// The shortest time to the first byte, in nanoseconds.
+    /// The shortest time to the first byte of any response, in nanoseconds.
     fastest: u64,
-    /// The highest rate of any window since the last jump to the maximum, in requests per
-    /// nanosecond.
+    /// The highest request rate of any measurement window since the limit last jumped to the
+    /// maximum, in requests per nanosecond.
     best_rate: f64,
     /// The time at which the last request ended, or at which the limit last grew because no request
     /// ended.
@@ -181,8 +183,8 @@ pub struct ConcurrencyLimit {
     last_total: Duration,
     /// True if the limit has jumped to the maximum; from then on it grows only by probes.
     has_jumped: bool,
-    /// The first requests on used connections after a jump to the maximum; `None` once `base` has
-    /// been corrected by their times.
+    /// Sums over the first requests on used connections after a jump to the maximum; `None` once
+    /// `base` has been corrected by these sums.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
     /// The time before which no test or probe starts.
@@ -219,7 +221,7 @@ struct SampleWindow {
     begin: MonotonicTime,
     count: usize,
     first_byte: u64,
-    /// The longest time to the first byte, in nanoseconds.
+    /// The longest time to the first byte of these requests, in nanoseconds.
     slowest: u64,
     total: u64,
 }
@@ -357,7 +359,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns the number of served requests after which the window is judged.
+    /// Returns the number of served requests that complete the measurement window.
     fn window_size(&self) -> usize {
         match self.phase {
             LimitPhase::Measuring => self.limit,
@@ -366,7 +368,8 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Judges a window while `base`, the time of a request that does not queue, is unknown.
+    /// Evaluates a complete measurement window while `base`, the time of a request that does not
+    /// queue, is unknown.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -381,7 +384,8 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Judges a window in the measuring phase: starts a test or a probe, or continues to measure.
+    /// Evaluates a complete measurement window in the measuring phase: starts a test or a probe, or
+    /// continues to measure.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
         if self.limit > INITIAL_LIMIT
             && now >= self.try_at
@@ -520,7 +524,7 @@ impl ConcurrencyLimit {
         self.begin_window(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
     }
 
-    /// Raises the limit after enough requests were served without a refusal.
+    /// Raises the limit after a refusal, once enough requests were served without another refusal.
     fn recover(&mut self, now: MonotonicTime) {
         if self.bound > self.limit {
             self.begin_window(LimitPhase::Measuring, self.bound, now);
@@ -542,7 +546,7 @@ impl ConcurrencyLimit {
         self.trial_pause = (self.trial_pause * 2).min(MAX_PAUSE);
     }
 
-    /// Begins a window that counts only requests which start at `since` or later.
+    /// Begins a measurement window that counts only requests started at `since` or later.
     fn begin_window(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
         self.window = SampleWindow { since: self.window.since.max(since), ..SampleWindow::default() };
         (self.phase, self.limit) = (phase, limit);

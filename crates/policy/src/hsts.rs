@@ -30,7 +30,7 @@ use crate::target::{Host, Scheme, Target};
 /// The largest number of stored hosts, as in curl. A full store drops the host that expires first.
 pub const MAX_HOSTS: usize = 1000;
 
-/// The expiry of an HSTS policy that never expires.
+/// The value in place of an expiry time for an HSTS policy that never expires.
 const NEVER_EXPIRES: u64 = u64::MAX;
 
 /// The parsed value of a Strict-Transport-Security field.
@@ -72,6 +72,7 @@ fn parse_seconds(value: &str) -> Option<u64> {
     is_number.then(|| digits.parse().unwrap_or(NEVER_EXPIRES))
 }
 
+/// The stored HSTS policy of a host. `expires` is in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HstsEntry {
     expires: u64,

@@ -125,8 +125,8 @@ impl MultipartBoundary {
         MultipartBoundary(u128::from_be_bytes(entropy))
     }
 
-    /// Returns the boundary text. `number` is 0 for the form itself, and counts its nested lists
-    /// from 1. All texts have the same length and differ.
+    /// Returns the boundary text of the form itself if `number` is 0, otherwise of its nested
+    /// multipart/mixed body with this number. All texts have the same length, and no two are equal.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);

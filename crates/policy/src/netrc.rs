@@ -122,13 +122,13 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
             words.skip_macro();
         } else if is("login") || is("user") {
             let value = words.next(NetrcParseState::Value)?;
-            set_once(&mut current, |entry| &mut entry.login, value);
+            set_value(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
             let value = words.next(NetrcParseState::Value)?;
-            set_once(&mut current, |entry| &mut entry.password, value);
+            set_value(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
             let value = words.next(NetrcParseState::Value)?;
-            set_once(&mut current, |entry| &mut entry.account, value);
+            set_value(&mut current, |entry| &mut entry.account, value);
         }
     }
     Ok(current.filter(fits))
@@ -148,9 +148,9 @@ pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     Ok(())
 }
 
-/// Sets a value of the entry. If a keyword is repeated, its last value counts, as in curl; no
-/// document defines repetitions.
-fn set_once(
+/// Sets a value of the current entry, if there is one. If a keyword is repeated, its last value
+/// counts, as in curl; no specification defines repetitions.
+fn set_value(
     current: &mut Option<NetrcEntry>,
     field: impl FnOnce(&mut NetrcEntry) -> &mut Option<Vec<u8>>,
     value: Option<Vec<u8>>,

@@ -33,13 +33,14 @@ use crate::urlencode::percent_decode;
 /// The name of the file for a path that ends in a slash.
 pub const INDEX_FILE_NAME: &str = "index.html";
 
-/// The largest number of directories (`MAX_DEPTH`) and of bytes (`MAX_PATH`) in a URL path that
-/// becomes a file name, so that a URL cannot create thousands of directories.
+/// The largest number of directories in a URL path that becomes a file name, so that a URL cannot
+/// create thousands of directories.
 const MAX_DEPTH: usize = 64;
+/// The largest length in bytes of a URL path that becomes a file name.
 const MAX_PATH: usize = 3072;
 
-/// The largest length in bytes of an ending: the text after the last value of a component, such as
-/// a file extension. An ending of at most this length is kept when the component is shortened.
+/// The largest length in bytes of the text after the last placeholder in a path component, such as
+/// a file extension, for which this text is kept when the component is shortened.
 const MAX_ENDING: usize = 32;
 
 /// The largest length in bytes of the name in a placeholder.
@@ -84,10 +85,10 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Fills the placeholders of an output name. `column` takes precedence over the parts of the URL.
-/// `text` is applied to the text between the placeholders. A path component of more than
-/// [`MAX_NAME`] bytes is shortened if it contains a filled-in value; it then ends in a hash of the
-/// whole component.
+/// Fills the placeholders of an output name with values of `column`, or else with parts of the URL.
+/// `text` converts the text between the placeholders. A path component of more than [`MAX_NAME`]
+/// bytes is shortened if it contains a filled-in value or converted text. A hash of the whole
+/// component then replaces the removed part.
 ///
 /// # Errors
 /// The path of the URL is too long for a file name.
@@ -272,22 +273,24 @@ pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
     (inner[end] == b'}' && !name.is_empty()).then_some((name, end + 2))
 }
 
-/// A file name under construction. A component that contains a value is never empty, `.` or `..`.
+/// A file name under construction. A path component that contains a placeholder's value is never
+/// empty, `.` or `..`.
 #[derive(Default)]
 struct OutputNameBuilder {
     bytes: Vec<u8>,
     /// The offset at which the last component begins.
     begin: usize,
-    /// True if the last component contains a value.
+    /// True if the last component contains the value of a placeholder.
     has_value: bool,
-    /// True if text was filled into the last component, so that it may be shortened.
+    /// True if the last component contains the value of a placeholder, or text that the caller's
+    /// function changed. Such a component may be shortened.
     is_filled: bool,
-    /// The offset after the last value in the last component.
+    /// The offset after the last placeholder's value in the last component.
     value_end: usize,
 }
 
 impl OutputNameBuilder {
-    /// Appends the text between two placeholders. `written` is that text in the output name, and
+    /// Appends the text between two placeholders. `written` is this text in the template, and
     /// `text` is the result of applying the caller's function to it.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
@@ -328,8 +331,8 @@ impl OutputNameBuilder {
         (self.has_value, self.is_filled) = (false, false);
     }
 
-    /// Cuts the last component to [`MAX_NAME`] bytes including a hash. A short text after the last
-    /// value is kept.
+    /// Cuts the last component to [`MAX_NAME`] bytes, including a hash of the whole component. A
+    /// short text after the last placeholder's value is kept.
     fn shorten_component(&mut self) {
         let hash = hash_suffix(&self.bytes[self.begin..]);
         let ending = self.bytes.split_off(if self.bytes.len() - self.value_end > MAX_ENDING {

@@ -72,8 +72,8 @@ pub struct HostId {
 /// the host whose pause ends first is dropped. These hosts take at most about 1 MiB.
 const MAX_HOSTS_WITHOUT_JOBS: usize = 4096;
 
-/// The position of a job in the queue: its number, then the count of pushes before it, since
-/// numbers may repeat.
+/// The position of a job in the queue: the job's number, then the number of jobs pushed before it,
+/// since several jobs may have the same number.
 type JobPosition = (u64, u64);
 
 /// A queue of jobs of type `T`, grouped by host `K`.
@@ -105,18 +105,20 @@ pub struct JobQueue<T, K = Origin> {
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of lent slots, by which the total cap is raised while jobs wait for hosts that do
-    /// not answer.
+    /// The number of lent slots: jobs that may run beyond the total cap, because as many running
+    /// jobs wait for hosts that do not answer.
     lent: usize,
     pushes: u64,
 }
 
+/// An entry in the table of hosts. Its generation changes when another host reuses the entry.
 #[derive(Debug)]
 struct HostQueueSlot<T, K> {
     generation: u32,
     host: Option<QueuedHost<T, K>>,
 }
 
+/// The state of a host in the queue: its jobs, its pause and its cap.
 #[derive(Debug)]
 struct QueuedHost<T, K> {
     key: K,
@@ -138,7 +140,8 @@ struct QueuedHost<T, K> {
     listed: HostQueueState,
 }
 
-/// The set of [`JobQueue`] that contains a host, with the host's key in that set.
+/// The set of [`JobQueue`] that contains a host (`ready`, `paused` or `resting`), with the value by
+/// which the set sorts the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostQueueState {
     Nowhere,
@@ -147,7 +150,7 @@ enum HostQueueState {
     Resting(MonotonicTime),
 }
 
-/// The states of a host with regard to running jobs.
+/// The activity of a host: busy if a job of the host is running, otherwise idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostActivity {
     Busy,
@@ -225,8 +228,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.next_below(u64::MAX, now, head)
     }
 
-    /// Returns the next job as [`next`](JobQueue::next) does, but only the head or a job whose
-    /// number is less than `limit`.
+    /// Returns the next job as [`next`](JobQueue::next) does, but only the job with the number
+    /// `head` or a job whose number is less than `limit`.
     pub fn next_below(&mut self, limit: u64, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.end_expired_pauses(now);
         if self.ready.is_empty() && !self.waiting.is_empty() {
@@ -248,15 +251,15 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
     /// Returns `None` if no job waits on the host, if the host is paused, or if more jobs run than
-    /// a cap allows (unless the head waits on the host). Also returns `None` if the total cap is
-    /// reached and a host without running jobs has a job with a lower number: a few hosts with many
-    /// jobs would otherwise keep all other hosts from starting.
+    /// a cap allows (unless the job with the number `head` waits on the host). Also returns `None`
+    /// if the total cap is reached and a host without running jobs has a job with a lower number: a
+    /// few hosts with many jobs would otherwise keep all other hosts from starting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
         self.next_for_below(host, u64::MAX, now, head)
     }
 
-    /// Returns another job of `host` as [`next_for`](JobQueue::next_for) does, but only the head or
-    /// a job whose number is less than `limit`.
+    /// Returns another job of `host` as [`next_for`](JobQueue::next_for) does, but only the job
+    /// with the number `head` or a job whose number is less than `limit`.
     pub fn next_for_below(
         &mut self,
         host: HostId,

@@ -53,20 +53,21 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// The value of `--speed-time` in nanoseconds of `clock`. `clock` does not advance during time
-    /// that does not count.
+    /// The value of `--speed-time` in nanoseconds. It is measured by `clock`.
     time: u64,
     average: u64,
-    look: u64,
+    check_interval: u64,
+    /// The counted time since the watch began, in nanoseconds. Pauses are not counted, nor is time
+    /// in which the process was stopped.
     clock: u64,
     /// The time at which `clock` was last updated.
-    seen: MonotonicTime,
+    updated_at: MonotonicTime,
     /// The time since when the watch is paused; `None` if it is not paused.
     paused_since: Option<MonotonicTime>,
     total: u64,
     /// The values of `clock` and `total` at the latest checks. The first entry is the start of the
     /// span of the current average.
-    looks: VecDeque<(u64, u64)>,
+    checks: VecDeque<(u64, u64)>,
     /// The value of `clock` since which no average has reached the limit.
     slow_since: u64,
     is_too_slow: bool,
@@ -95,12 +96,12 @@ impl SpeedWatch {
             limit: limit_bytes_per_second,
             time: nanos(time),
             average,
-            look: (average / 4).min(nanos(CHECK_INTERVAL)).max(1),
+            check_interval: (average / 4).min(nanos(CHECK_INTERVAL)).max(1),
             clock: 0,
-            seen: now,
+            updated_at: now,
             paused_since: None,
             total: 0,
-            looks: VecDeque::from([(0, 0)]),
+            checks: VecDeque::from([(0, 0)]),
             slow_since: 0,
             is_too_slow: false,
         }
@@ -121,15 +122,15 @@ impl SpeedWatch {
             return SpeedVerdict::Fine { next_look: MonotonicTime(u64::MAX) };
         }
         self.run_due_checks(now);
-        let last = self.looks.back().map_or(0, |look| look.0);
-        if self.clock - last >= self.look {
+        let last = self.checks.back().map_or(0, |look| look.0);
+        if self.clock - last >= self.check_interval {
             self.compute_average();
         }
         if self.is_too_slow {
             return SpeedVerdict::TooSlow;
         }
-        let last = self.looks.back().map_or(0, |look| look.0);
-        SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
+        let last = self.checks.back().map_or(0, |look| look.0);
+        SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.check_interval - (self.clock - last)) }
     }
 
     /// Stops counting time, because the peer is not to blame for the delay. A second call has no
@@ -145,33 +146,33 @@ impl SpeedWatch {
         self.run_due_checks(now);
         let Some(since) = self.paused_since.take() else { return };
         if now.0.saturating_sub(since.0) >= self.average {
-            self.looks = VecDeque::from([(self.clock, self.total)]);
+            self.checks = VecDeque::from([(self.clock, self.total)]);
             self.slow_since = self.clock;
             self.is_too_slow = false;
         }
     }
 
     fn run_due_checks(&mut self, now: MonotonicTime) {
-        let passed = now.0.saturating_sub(self.seen.0);
-        self.seen = self.seen.max(now);
+        let passed = now.0.saturating_sub(self.updated_at.0);
+        self.updated_at = self.updated_at.max(now);
         if self.paused_since.is_none() {
-            self.clock += passed.min(self.look.saturating_mul(2));
+            self.clock += passed.min(self.check_interval.saturating_mul(2));
         }
     }
 
     fn compute_average(&mut self) {
-        self.looks.push_back((self.clock, self.total));
-        while self.looks.len() > 2 && self.looks[1].0.saturating_add(self.average) <= self.clock {
-            self.looks.pop_front();
+        self.checks.push_back((self.clock, self.total));
+        while self.checks.len() > 2 && self.checks[1].0.saturating_add(self.average) <= self.clock {
+            self.checks.pop_front();
         }
-        let (begun, before) = self.looks[0];
+        let (begun, before) = self.checks[0];
         let window = self.clock - begun;
         if window < self.average {
             return;
         }
         let received = u128::from(self.total - before) * 1_000_000_000;
         if received >= u128::from(self.limit) * u128::from(window) {
-            self.slow_since = self.looks[1].0;
+            self.slow_since = self.checks[1].0;
             self.is_too_slow = false;
         } else {
             self.is_too_slow = self.clock - self.slow_since >= self.time;
@@ -211,7 +212,7 @@ mod tests {
             }
             looks += 1;
             assert!(looks <= 100_000);
-            assert!(watch.looks.len() <= 8, "bounded");
+            assert!(watch.checks.len() <= 8, "bounded");
         }
     }
 

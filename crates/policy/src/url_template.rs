@@ -1,5 +1,6 @@
-//! `--then TEMPLATE`: makes a URL from text that was matched in a page (a match). The page is not
-//! trusted, so a match is data, never syntax.
+//! URLs with placeholders that are filled with untrusted text: text that was matched in a page
+//! (`--then TEMPLATE`) or values of a table (`--csv-in`). The text, called a match, is data, never
+//! syntax.
 //!
 //! ```
 //! use haul_policy::url_template::UrlTemplate;

@@ -37,9 +37,9 @@ use crate::calendar::CalendarTime;
 use crate::target::{Host, Target};
 use crate::urlencode::{percent_decode, percent_encode};
 
-/// The value that is used for an empty argument (`--aws-sigv4 ''`).
+/// The value that replaces an empty `--aws-sigv4` argument.
 const DEFAULT_PROVIDERS: &str = "aws:amz";
-/// The largest length of one part of the argument in bytes, as in curl.
+/// The largest length in bytes of one part of the `--aws-sigv4` argument, as in curl.
 const MAX_PARAMETER_LENGTH: usize = 64;
 /// The placeholder for the SHA-256 of content that cannot be read in advance.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
@@ -199,7 +199,8 @@ impl SigV4Parameters {
     }
 }
 
-/// Returns the fields to sign as lines in canonical form, and the list of their names.
+/// Returns the request's fields and the fields in `made` as lines in canonical form, and the list
+/// of their names.
 fn canonical_fields(request: &UnsignedRequest<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
     let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
@@ -262,7 +263,7 @@ fn is_s3_service(service: &str) -> bool {
     S3_SERVICES.contains(&service)
 }
 
-/// Returns the time in the date field that the caller gave the request, in the form
+/// Checks the value of a date field that the caller supplied. Returns the value if it has the form
 /// `20130524T000000Z`.
 fn parse_date_field(value: &[u8]) -> Result<String, AuthError> {
     let value = value.trim_ascii();
@@ -293,7 +294,7 @@ pub(super) fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The date of the examples in S3's documentation: 2013-05-24.
+    /// The date of the examples in S3's documentation (2013-05-24), in seconds since 1970.
     const DAY_OF_EXAMPLES: u64 = 1_369_353_600;
 
     fn signed(

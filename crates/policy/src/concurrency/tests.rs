@@ -32,7 +32,8 @@ const FIRST_SAMPLE: CompletionSample = CompletionSample {
     kind: CompletionKind::Served,
 };
 
-/// A host whose limit has grown to 16 of 50. A request that does not wait takes `base` ns.
+/// Returns the limit of a host that has grown to 16 and may grow to 50. A request that does not
+/// queue takes `base` ns.
 fn grown(base: u64) -> ConcurrencyLimit {
     ConcurrencyLimit { limit: 16, base, has_jumped: true, ..ConcurrencyLimit::new(50) }
 }
@@ -139,7 +140,8 @@ fn window_size_depends_on_phase_and_refusals() {
     assert_eq!([1, 2, 3, 99].map(|strikes| size(LimitPhase::Recovering, 2, strikes)), [6, 12, 24, 6 << MAX_STRIKES]);
 }
 
-/// Half as many requests show a queue with more than 70 % of the rate of all.
+/// Checks that half as many concurrent requests show a queue if they reach more than 70 % of the
+/// usual request rate.
 #[test]
 fn test_compares_rates_of_fewer_requests() {
     let ended = |mean, best_rate, base| {

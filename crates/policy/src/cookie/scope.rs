@@ -113,7 +113,7 @@ pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
 }
 
 /// Checks the characters of a host name: letters, digits, `-_~` and single dots, as in a
-/// [`Target`].
+/// [`Target`]. Returns the widest cookie scope of the name: the host alone if it ends with a dot.
 fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);

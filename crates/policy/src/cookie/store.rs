@@ -25,7 +25,8 @@ pub struct CookieStore {
     /// The change counter of the jar. Every change of the jar increments it.
     clock: u64,
     saved: u64,
-    /// Removed cookies that the file contained, each with the change counter at its removal.
+    /// The keys of removed cookies that are still in the jar's file, each with the value of the
+    /// change counter at the removal.
     removed: BTreeMap<CookieKey, u64>,
     style: CookieFileConventions,
 }
@@ -45,6 +46,8 @@ pub enum CookieFileConventions {
     Curl,
 }
 
+/// A cookie of a [`CookieStore`], with its creation order, its last change, and a flag that tells
+/// whether the jar's file contains it.
 #[derive(Clone, Debug)]
 struct StoredCookie {
     cookie: Cookie,
@@ -259,7 +262,8 @@ impl CookieStore {
         self.len = self.sites.values().map(Vec::len).sum();
     }
 
-    /// Returns the changes since the file was read or last [`mark_saved`](CookieStore::mark_saved).
+    /// Returns the unsaved changes: all changes since the file was read, except changes that were
+    /// passed to [`mark_saved`](CookieStore::mark_saved).
     pub fn changes(&self) -> CookieChanges {
         let mut set: Vec<&StoredCookie> =
             self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
@@ -271,7 +275,7 @@ impl CookieStore {
         }
     }
 
-    /// Marks these changes as written. Later changes remain to be written.
+    /// Records that `changes` were written to the file. Later changes of the jar remain unsaved.
     pub fn mark_saved(&mut self, changes: &CookieChanges) {
         self.saved = self.saved.max(changes.upto);
         self.removed.retain(|_, when| *when > changes.upto);

@@ -163,7 +163,8 @@ mod tests {
         assert_eq!(sorted(&["::1", "2001:db8::1", "10.0.0.1<10.0.0.2"]), ["10.0.0.1", "::1", "2001:db8::1"]);
     }
 
-    /// The scopes of RFC 6724 §3.1, §3.2, and of RFC 4007 §5 for multicast.
+    /// Checks the scopes that RFC 6724 §3.1 and §3.2 define, and RFC 4007 §5 for multicast
+    /// addresses.
     #[test]
     fn scopes_follow_the_prefix_of_the_address() {
         for (address, expected) in [
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The policy table of RFC 6724 §2.1.
+    /// Checks addresses of each prefix in the policy table of RFC 6724 §2.1.
     #[test]
     fn prefixes_have_precedence_and_label() {
         for (address, expected) in [

@@ -18,7 +18,7 @@ pub struct HostsFile {
 }
 
 impl HostsFile {
-    /// Parses the text of the file. Lines that do not begin with an address are ignored.
+    /// Parses the text of a hosts file. Lines that do not begin with an address are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut by_name: HashMap<Box<str>, Vec<IpAddr>> = HashMap::new();
@@ -36,8 +36,8 @@ impl HostsFile {
         Self { by_name }
     }
 
-    /// Returns the addresses of a name in the order of the file; empty if the name is not listed.
-    /// Case is ignored.
+    /// Returns the addresses of a name in the order of the hosts file; empty if the file does not
+    /// list the name. Case is ignored.
     #[must_use]
     pub fn addresses(&self, name: &str) -> &[IpAddr] {
         self.by_name.get(&*normalize_name(name)).map_or(&[], Vec::as_slice)

@@ -206,8 +206,8 @@ impl NameLookup {
         self.questions.iter().map(RecordQuestion::transmit).collect()
     }
 
-    /// Returns the candidate name that is being looked up: the name with a domain of the search
-    /// list, or as it is.
+    /// Returns the candidate name that is being looked up: the requested name, alone or followed by
+    /// a domain of the search list.
     #[must_use]
     pub fn candidate(&self) -> &str {
         &self.candidates[self.candidate]
@@ -227,8 +227,7 @@ impl NameLookup {
         DnsQuery { name: self.candidate(), record_type, id, edns, trust_ad: self.config.trust_ad }
     }
 
-    /// Processes the response to a query of this type that was sent to `server`. Returns the next
-    /// queries to send.
+    /// Processes the response to the query `to`. Returns the next queries to send.
     pub fn on_response(&mut self, now: MonotonicTime, to: OutgoingQuery, response: DnsResponse) -> Vec<OutgoingQuery> {
         let OutgoingQuery { record_type, server, tcp } = to;
         let Some(question) = self.questions.iter_mut().find(|question| question.record_type == record_type) else {

@@ -273,6 +273,7 @@ impl FoundRecords {
     }
 }
 
+/// A reference to a DNS name: the queried name, or a name that was parsed from a response.
 enum DnsNameRef<'a> {
     Own(&'a Name<Vec<u8>>),
     Parsed(ParsedName<&'a [u8]>),

@@ -20,8 +20,8 @@ pub enum HostLookupSources {
     SystemOnly,
 }
 
-/// Parses the `hosts:` line of the file. Without such a line, returns glibc's default: the hosts
-/// file, then DNS.
+/// Parses the `hosts:` line in the text of `/etc/nsswitch.conf`. Without such a line, returns
+/// glibc's default: the hosts file, then DNS.
 #[must_use]
 pub fn parse_host_sources(text: &str) -> HostLookupSources {
     let mut sources = HostLookupSources::FilesThenDns;

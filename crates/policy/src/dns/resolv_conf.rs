@@ -14,15 +14,15 @@ use core::fmt;
 use core::time::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The largest number of name servers, as in glibc (`MAXNS`). Further ones are ignored.
+/// The largest number of name servers, as in glibc (`MAXNS`). Further servers are ignored.
 pub const MAX_SERVERS: usize = 3;
-/// The largest `ndots`, as in glibc.
+/// The largest value of the option `ndots`, as in glibc.
 const MAX_NDOTS: u32 = 15;
-/// The largest `timeout` in seconds, as in glibc.
+/// The largest value of the option `timeout` in seconds, as in glibc.
 const MAX_TIMEOUT: u32 = 30;
-/// The largest `attempts`, as in glibc.
+/// The largest value of the option `attempts`, as in glibc.
 const MAX_ATTEMPTS: u32 = 5;
-/// The port of a name server for which the file gives no port.
+/// The port of a name server whose address is configured without a port.
 const DNS_PORT: u16 = 53;
 
 /// The address of a DNS server.
@@ -30,7 +30,7 @@ const DNS_PORT: u16 = 53;
 pub struct NameServer {
     /// The IP address of the server.
     pub address: IpAddr,
-    /// The port; 53 if the file gives none.
+    /// The port of the server; 53 if the address is configured without a port.
     pub port: u16,
     /// The interface of a link-local IPv6 address (`eth0` in `fe80::1%eth0`); `None` for other
     /// addresses.
@@ -122,8 +122,8 @@ impl Default for ResolvConf {
 }
 
 impl ResolvConf {
-    /// Parses the text of the file. Unknown and malformed lines are ignored, as by glibc. If the
-    /// file names no server, the server is 127.0.0.1.
+    /// Parses the text of a `resolv.conf` file. Unknown and malformed lines are ignored, as by
+    /// glibc. If the file names no server, the server is 127.0.0.1.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut config = Self::default();

@@ -31,12 +31,13 @@ use crate::filename;
 /// The largest number of decimal digits that a `u64` has.
 const MAX_DIGITS: usize = 20;
 
-/// A parsed glob; cheap to clone.
+/// A parsed URL with any number of globs. A clone only increments a reference count.
 #[derive(Clone, Debug)]
 pub struct UrlGlob {
     pieces: Arc<[GlobPiece]>,
 }
 
+/// A part of a parsed URL: a glob, or the text between two globs.
 #[derive(Debug)]
 struct GlobPiece {
     kind: GlobKind,
@@ -44,6 +45,7 @@ struct GlobPiece {
     name: Option<String>,
 }
 
+/// The content of a part of a parsed URL: literal text, or the values of a glob.
 #[derive(Debug)]
 enum GlobKind {
     Text(String),
@@ -212,7 +214,7 @@ pub struct GlobExpansions {
     pieces: Arc<[GlobPiece]>,
     at: Vec<u64>,
     done: bool,
-    /// The length of the last URL. The next one probably has the same length.
+    /// The length of the last URL in bytes, which is the initial capacity for the next URL.
     length: usize,
 }
 
@@ -296,10 +298,10 @@ pub fn fill_template(template: &str, parts: &GlobValues) -> String {
     out
 }
 
-/// Fills an output name after `--then`: `{}`, `#1` and each `#<name>` stand for the value from
-/// which a URL was made. The value never leads to another directory: slashes, backslashes and
-/// deceptive characters in it become `_`, and so does a dot at the beginning of the name of a file
-/// or directory.
+/// Fills the placeholders in an output name that follows `--then`: `{}`, `#1` and each `#<name>`
+/// are replaced by `value`, the text from which the URL was made. The value never leads to another
+/// directory: slashes, backslashes and deceptive characters in it become `_`, and so does a dot at
+/// the beginning of the name of a file or directory.
 ///
 /// ```
 /// use haul_policy::glob::fill_by_value;
@@ -326,8 +328,8 @@ pub fn fill_by_value(template: &[u8], value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A placeholder in an output name after `--then`. Each stands for the value from which the URL was
-/// made.
+/// A placeholder in an output name that follows `--then`. Every placeholder is replaced by the same
+/// value: the text from which the URL was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValuePlaceholder<'t> {
     /// The placeholder `{}`.
@@ -338,7 +340,7 @@ pub enum ValuePlaceholder<'t> {
     Name(&'t str),
 }
 
-/// Iterates over the placeholders in an output name after `--then`.
+/// Iterates over the placeholders in an output name that follows `--then`.
 pub fn placeholders(template: &[u8]) -> impl Iterator<Item = ValuePlaceholder<'_>> {
     (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
 }

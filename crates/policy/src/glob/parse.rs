@@ -100,6 +100,7 @@ fn literal_bracket_length(text: &str) -> usize {
     if literal { end + 1 } else { 0 }
 }
 
+/// A parsed glob and its length in bytes; or an error and its position in the parsed text.
 type ParsedGlob = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
 
 /// Parses the text after `{` up to the closing brace. In this text, a backslash makes the next

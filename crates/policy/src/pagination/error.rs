@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::target::TargetError;
 
-/// The reason why a listing cannot continue.
+/// The reason why the next page of a paginated listing cannot be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PaginationError {
@@ -20,16 +20,16 @@ pub enum PaginationError {
         /// The reason why the reference cannot be used.
         error: TargetError,
     },
-    /// The page's value for the next page has an unsuitable type.
+    /// The value in the page that should lead to the next page has an unsuitable type.
     Unusable {
         /// The type of the value, such as `an object`.
         kind: &'static str,
-        /// True if a URL is needed; false if a text or a number is.
+        /// True if the value must be a URL; false if it must be a text or a number.
         wants_url: bool,
     },
     /// The listing has more pages than the default limit.
     TooManyPages {
-        /// The limit.
+        /// The default limit on pages.
         max: u64,
         /// The URL of the first page beyond the limit.
         next: String,

@@ -34,10 +34,10 @@ pub use query_parameter::{QueryParameter, QueryParameterError};
 use crate::redirect::location_text;
 use crate::target::{Origin, Target};
 
-/// The number of pages after which a listing fails if the user has set no limit.
+/// The number of pages after which a paginated listing fails if the user has set no limit.
 pub const DEFAULT_MAX_PAGES: u64 = 1000;
 
-/// The status that ends a listing whose page number is counted up.
+/// The HTTP status that ends a paginated listing whose page number is counted up.
 const STATUS_NOT_FOUND: u16 = 404;
 
 /// The source of the next page's URL.
@@ -55,7 +55,7 @@ pub enum NextPageSource {
     Count(QueryParameter),
 }
 
-/// The settings of a listing.
+/// The settings of a paginated listing: a sequence of pages, each of which leads to the next page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaginationRules {
     /// The source of the next page's URL.
@@ -128,7 +128,7 @@ pub struct FinishedPage<'a> {
     pub links: &'a [NextLink<'a>],
     /// The value that was found in the page.
     pub value: NextPageValue,
-    /// True if the page contains nothing.
+    /// True if the page has no content, or its content has no items.
     pub is_empty: bool,
     /// A digest of the page's content; `None` if contents are not compared.
     pub digest: Option<u64>,
@@ -207,8 +207,8 @@ impl fmt::Display for ListingEnd {
     }
 }
 
-/// The state of a listing: a record of its pages. For each page whose URL came from the page
-/// before, the record takes about 16 bytes.
+/// The state of a paginated listing: its current page, and a record of earlier pages. A page whose
+/// URL came from the previous page occupies about 16 bytes in the record.
 #[derive(Clone, Debug)]
 pub struct ListingHistory {
     /// The URL of the first page, from the user or from a template.
@@ -227,7 +227,7 @@ pub struct ListingHistory {
 }
 
 impl ListingHistory {
-    /// Begins a listing at its first URL.
+    /// Begins a paginated listing at its first URL.
     ///
     /// # Errors
     /// The query parameter to count up has a value that is not a number.

@@ -64,7 +64,8 @@ impl ProxyEnvironment {
     }
 
     /// Returns the variables as names and values, to be passed to another process.
-    /// [`ProxyEnvironment::from_variables`] reads an equal value from them. The values are secrets.
+    /// [`ProxyEnvironment::from_variables`] creates an equal `ProxyEnvironment` from them. The
+    /// values are secrets.
     ///
     /// ```
     /// use haul_policy::{Target, proxy::ProxyEnvironment};

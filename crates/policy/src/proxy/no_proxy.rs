@@ -33,6 +33,7 @@ pub struct NoProxy {
     entries: Vec<NoProxyEntry>,
 }
 
+/// An entry of a [`NoProxy`] list: hosts, and optionally a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NoProxyEntry {
     hosts: NoProxyHostPattern,
@@ -40,6 +41,7 @@ struct NoProxyEntry {
     port: Option<u16>,
 }
 
+/// The hosts that an entry of a [`NoProxy`] list matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NoProxyHostPattern {
     All,

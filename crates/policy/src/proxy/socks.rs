@@ -68,13 +68,18 @@ pub struct SocksHandshake {
     offers_gssapi: bool,
 }
 
+/// The message that the client expects next from the SOCKS proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SocksState {
+    /// SOCKS 4: the reply to the request.
     Reply4,
+    /// SOCKS 5: the authentication method that the proxy chooses.
     Choice,
+    /// SOCKS 5: the result of checking the user and password.
     Verdict,
     Token,
     Level,
+    /// SOCKS 5: the reply to the request.
     Reply5,
     Done,
 }
@@ -354,7 +359,7 @@ pub enum SocksError {
     NoIpv6,
     /// A name, user or password has more than 255 bytes, or a name is empty.
     TooLong,
-    /// The server's reply does not have this version of SOCKS.
+    /// The server's reply does not have the version number that this SOCKS version requires.
     NotAProxy,
     /// The proxy requires a user and password, but none were given.
     WantsCredentials,

@@ -70,7 +70,7 @@ pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec
 }
 
 /// Returns the request target of a forwarded request (RFC 9112 §3.2.2): the URL without userinfo
-/// and fragment.
+/// and fragment. With `as_written`, the host keeps the user's spelling.
 pub fn absolute_form_target(target: &Target, as_written: bool) -> String {
     let authority = if as_written { target.written_authority() } else { target.authority() };
     format!("{}://{}{}", target.scheme().as_str(), authority, target.path_and_query())

@@ -13,7 +13,7 @@ use crate::time::MonotonicTime;
 /// The time for which a host's cap is remembered after its last job.
 const CAP_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
-/// The end of a job, with its times but without the number of running jobs.
+/// The end of a job: its times and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobEnd {
     /// The current time.
@@ -29,8 +29,8 @@ pub struct JobEnd {
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Makes the cap of each host adapt by [`ConcurrencyLimit`]: it begins at 6 and grows to at
-    /// most `max`. The total cap bounds both numbers.
+    /// Makes the cap of each host adapt by [`ConcurrencyLimit`]: it begins at 6, grows to at most
+    /// `max`, and never exceeds the total cap.
     pub fn adapt_caps(&mut self, max: usize) {
         let max = max.min(self.caps.total);
         self.adaptive_max = Some(max);
@@ -70,9 +70,9 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns true if caps do not adapt, or if the next time at which caps are raised because no
-    /// job ends is already known to [`next_wakeup`](JobQueue::next_wakeup). If this returns false,
-    /// call [`next`](JobQueue::next) after each push for a host that is full.
+    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the next time at which caps
+    /// are raised because no job ends, or if caps do not adapt. If this returns false, call
+    /// [`next`](JobQueue::next) after each push for a host that is full.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }

@@ -5,8 +5,9 @@ use core::hash::Hash;
 
 use super::{HostId, JobQueue};
 
-/// The maximum number of lent slots, as a multiple of the total cap.
+/// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap.
 const MAX_LENT_PER_SLOT: usize = 4;
+/// The maximum number of [lent slots](JobQueue::lend_slot), whatever the total cap.
 const MAX_LENT: usize = 1024;
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
@@ -43,18 +44,18 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.lent = self.lent.saturating_sub(1);
     }
 
-    /// Lowers the total cap to one less than the number of running jobs without lent slots, because
-    /// there are no descriptors for more jobs.
+    /// Lowers the total cap after the process has run out of file descriptors. The new cap is one
+    /// less than the number of running jobs, lent slots not counted.
     pub fn shrink(&mut self) {
         self.set_total(self.running.saturating_sub(self.lent + 1));
     }
 
-    /// Returns true if the total cap allows another job.
+    /// Returns true if another job may run: the total cap and the lent slots are not used up.
     pub fn has_free_slot(&self) -> bool {
         self.running < self.total_cap_with_lent()
     }
 
-    /// Returns the total cap plus the number of lent slots.
+    /// Returns the number of jobs that may run now: the total cap plus the number of lent slots.
     pub(super) fn total_cap_with_lent(&self) -> usize {
         self.caps.total.saturating_add(self.lent)
     }

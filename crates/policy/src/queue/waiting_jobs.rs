@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The number of removed entries that [`WaitingJobs`] keeps at least before it closes the gaps.
+/// The number of empty entries, left by removed jobs, that [`WaitingJobs`] always tolerates. Each
+/// job allows one more; beyond that, all empty entries are removed.
 const MIN_GAPS: usize = 32;
 
-/// Waiting jobs by their position. Most jobs come in the order of their positions and leave from the
-/// front, so these are in a line, where both cost a few instructions. A job that comes before the
-/// last one of the line is in an ordered map.
+/// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and
+/// removed from the front. These jobs are in `line`, a double-ended queue in which both operations
+/// cost a few instructions. A job with a lower position than the last job of `line` is in an
+/// ordered map.
 #[derive(Debug)]
 pub(super) struct WaitingJobs<T> {
     /// Jobs in the order of their positions. `None` stands for a job that was removed. The first and

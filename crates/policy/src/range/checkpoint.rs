@@ -197,6 +197,7 @@ pub fn latest(slots: &[u8]) -> Option<(u64, Checkpoint)> {
     slots.chunks(ENCODED_SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }
 
+/// The bytes of an encoded checkpoint that have not been read yet.
 struct CheckpointReader<'b>(&'b [u8]);
 
 impl<'b> CheckpointReader<'b> {

@@ -52,7 +52,8 @@ pub struct ClaimedPart {
     pub span: Range<u64>,
 }
 
-/// The bytes of a body that are present, and the claims of connections on missing bytes.
+/// The bytes of a body that are present, and the claims of connections on missing bytes. The first
+/// stream is the response to the request without a range; other connections fetch parts.
 #[derive(Clone, Debug)]
 pub struct PartTracker {
     total: u64,
@@ -63,6 +64,7 @@ pub struct PartTracker {
     next_id: usize,
 }
 
+/// The claim of a connection on the bytes from `at` (the next byte to arrive) to `end`.
 #[derive(Clone, Debug)]
 struct PartClaim {
     id: usize,

@@ -93,6 +93,7 @@ pub struct SplitPlanner {
     idle: Option<Duration>,
 }
 
+/// A sample of the first stream at the middle of its measurement window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MidWindowSample {
     at: MonotonicTime,
@@ -234,7 +235,8 @@ impl SplitPlanner {
         }
     }
 
-    /// Ends the measurement. A return to one connection is final.
+    /// Ends the measurement with the decision for `wanted` connections. A return to one connection
+    /// is final. Returns the number of connections to use.
     fn finish_measurement(&mut self, wanted: usize) -> usize {
         if wanted < 2 {
             self.most = 1;

@@ -62,6 +62,7 @@ impl fmt::Display for Host {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(Arc<OriginParts>);
 
+/// The data of an [`Origin`], which its clones share.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct OriginParts {
     scheme: Scheme,
