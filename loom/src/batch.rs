@@ -1,4 +1,5 @@
-//! The module `batch` of the engine.
+//! Sources of the engine's module `batch`, compiled against loom, so that the models can run them in
+//! every order of the threads' steps.
 
 #[path = "../../crates/engine/src/batch/memory_budget.rs"]
 mod memory_budget;
@@ -7,7 +8,8 @@ mod task_waker;
 
 mod models;
 
-/// The parts of `batch::executor` that the sources name.
+/// A stand-in for the engine's module `batch::executor`, with the only type that the sources above
+/// use.
 mod executor {
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) enum AdmissionRule {

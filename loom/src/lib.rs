@@ -18,27 +18,27 @@ mod worker_inbox;
 mod batch;
 mod inbox_model;
 
-/// The module `sync` of the engine.
+/// A stand-in for the engine's module `sync`, with loom's locks and atomics.
 mod sync {
     pub(crate) use loom::sync::{Mutex, atomic};
 }
 
-/// The module `sink` of the engine.
+/// A stand-in for the engine's module `sink`, with the only trait that the included sources use.
 mod sink {
     pub trait TransferWaker: Send + Sync {
         fn wake(&self, token: usize);
     }
 }
 
-/// mio's event loop: a flag that a waker sets, and for which the worker waits.
+/// A stand-in for `mio::Registry`: a flag that a [`Waker`] sets, and for which a worker waits.
 #[derive(Debug, Default)]
 pub struct Registry(std::sync::Arc<(loom::sync::Mutex<bool>, loom::sync::Condvar)>);
 
-/// mio's name of an event.
+/// A stand-in for `mio::Token`, which identifies the source of an event.
 #[derive(Debug)]
 pub struct Token(pub usize);
 
-/// mio's waker.
+/// A stand-in for `mio::Waker`, made of loom's types.
 #[derive(Debug)]
 pub struct Waker(std::sync::Arc<(loom::sync::Mutex<bool>, loom::sync::Condvar)>);
 
@@ -54,7 +54,7 @@ impl Registry {
 }
 
 impl Waker {
-    /// Makes a waker of this event loop.
+    /// Creates a waker that sets the flag of this registry.
     ///
     /// # Errors
     /// None.
@@ -62,7 +62,7 @@ impl Waker {
         Ok(Self(std::sync::Arc::clone(&registry.0)))
     }
 
-    /// Sets the flag.
+    /// Sets the flag of the registry, which ends a worker's wait.
     ///
     /// # Errors
     /// None.

@@ -85,6 +85,8 @@ pub type PeerScript = Vec<ScriptStep>;
 /// their connections end.
 pub struct H1Peer(ScriptedPeer<H1ScriptState>);
 
+/// The bytes received and the end of the script of each connection, and the number of calls of
+/// [`H1Peer::release`].
 #[derive(Default)]
 struct H1ScriptState {
     received: Vec<Vec<u8>>,

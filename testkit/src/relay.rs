@@ -208,6 +208,7 @@ impl LinkRatePace {
     }
 }
 
+/// The conditions under which a relay forwards the data of a connection, and the relay's timer.
 #[derive(Clone)]
 struct RelayForwarder {
     link: LinkSettings,

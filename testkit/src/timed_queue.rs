@@ -11,6 +11,7 @@ pub(crate) struct TimedQueue<T> {
     added: u64,
 }
 
+/// An item of a [`TimedQueue`], with its due time and its number in the order of arrival.
 struct TimedItem<T> {
     due: Instant,
     number: u64,

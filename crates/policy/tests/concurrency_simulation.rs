@@ -1,6 +1,6 @@
 //! Tests the adaptive limit on concurrent requests against simulated hosts, in virtual time.
 //!
-//! A host works on `bears` requests at a time, each for a round trip, and one processor sends its
+//! A host works on `capacity` requests at a time, each for a round trip, and one processor sends its
 //! responses one after the other. Further requests queue or are refused. A client with one
 //! processor reads the responses. Other programs may use either processor for a while.
 
@@ -38,17 +38,19 @@ enum ConnectionCost {
     SlowFirstRequest,
 }
 
+/// A simulated host: its capacity, its delays in nanoseconds, and its reaction to overload.
 #[derive(Clone, Copy, Debug)]
 struct SimulatedHost {
-    bears: usize,
+    /// The number of requests that the host works on at a time.
+    capacity: usize,
     overload: Overload,
     round_trip: u64,
     connection_cost: ConnectionCost,
     size: u64,
     /// A response may take longer by up to this share of the round trip.
     jitter: f64,
-    /// The mean time between two pauses of a processor; 0 for no pauses. In a pause other programs
-    /// use the processor, for half of that time on average.
+    /// The mean time between two pauses of a processor in nanoseconds; 0 for no pauses. A pause, in
+    /// which other programs use the processor, lasts half of that time on average.
     pauses: u64,
 }
 
@@ -73,9 +75,9 @@ enum SimulationEvent {
     Worked(SimulatedRequest),
     /// The host's processor has sent a response.
     Sent(SimulatedRequest),
-    /// The end of a response, or a refusal, arrives at the client.
+    /// The end of a response (`true`), or a refusal (`false`), arrives at the client.
     Ends(SimulatedRequest, bool),
-    /// The client's processor has read the response.
+    /// The client's processor has read a response (`true`) or a refusal (`false`).
     Handled(SimulatedRequest, bool),
     /// The delay before a refused request is repeated is over.
     Again,
@@ -93,13 +95,15 @@ struct SimulatedRequest {
 struct SimulationOutcome {
     /// The time at which the last response was read.
     time: u64,
-    /// The maximum number of concurrent requests beyond the host's capacity after the first second.
+    /// The maximum number, after the first second, of concurrent requests that exceed the host's
+    /// capacity.
     over: usize,
     refused: usize,
     /// The maximum number of concurrent requests.
     most: usize,
 }
 
+/// A simulation of a client and a host in virtual time.
 struct Simulation {
     host: SimulatedHost,
     rule: ConcurrencyRule,
@@ -219,11 +223,11 @@ impl Simulation {
         match event {
             SimulationEvent::Arrives(request) => {
                 if self.now > self.settles() {
-                    let over = (self.working + self.queue.len() + 1).saturating_sub(host.bears);
+                    let over = (self.working + self.queue.len() + 1).saturating_sub(host.capacity);
                     self.outcome.over = self.outcome.over.max(over);
                 }
                 match host.overload {
-                    _ if self.working < host.bears => self.work_on(request),
+                    _ if self.working < host.capacity => self.work_on(request),
                     Overload::Queue => self.queue.push_back(request),
                     Overload::Refuse => self.push(self.now, SimulationEvent::Ends(request, false)),
                     Overload::Reset => self.push(self.now + host.round_trip / 2, SimulationEvent::Ends(request, false)),
@@ -291,8 +295,8 @@ fn adaptive() -> ConcurrencyRule {
 }
 
 fn best_fixed(host: SimulatedHost, pages: usize) -> (u64, usize) {
-    // The best is what the host bears, or fewer if a processor is the limit.
-    let limits: &[usize] = match (host.bears, host.overload) {
+    // The best limit is the capacity of the host, or less if a processor is the bottleneck.
+    let limits: &[usize] = match (host.capacity, host.overload) {
         (4, Overload::Queue) => &[4, 6],
         (4, _) => &[4],
         (32, Overload::Queue) => &[28, 32, 33],
@@ -305,14 +309,14 @@ fn best_fixed(host: SimulatedHost, pages: usize) -> (u64, usize) {
 fn hosts() -> Vec<SimulatedHost> {
     let mut hosts = Vec::new();
     for overload in [Overload::Queue, Overload::Refuse, Overload::Reset, Overload::Unavailable] {
-        for bears in [4, 32, 1000] {
+        for capacity in [4, 32, 1000] {
             for round_trip in [0, MS, 20 * MS, 100 * MS] {
                 for size in [300, 50_000] {
                     for connection_cost in
                         [ConnectionCost::None, ConnectionCost::Connect, ConnectionCost::SlowFirstRequest]
                     {
                         hosts.push(SimulatedHost {
-                            bears,
+                            capacity,
                             overload,
                             round_trip,
                             connection_cost,
@@ -335,7 +339,7 @@ fn check(host: SimulatedHost, pages: usize, slower: f64, over: usize) -> Simulat
     let adaptive = Simulation::run(host, adaptive(), pages);
     let ratio = adaptive.time as f64 / best as f64;
     assert!(ratio <= slower, "{host:?}, {pages} pages: {ratio:.3} of the time with {limit}");
-    assert!(adaptive.over <= over, "{host:?}, {pages} pages: {} more than it bears", adaptive.over);
+    assert!(adaptive.over <= over, "{host:?}, {pages} pages: {} more than its capacity", adaptive.over);
     adaptive
 }
 
@@ -362,7 +366,7 @@ fn varying_response_times_do_not_lower_the_limit() {
 
 #[test]
 fn long_runs_are_as_fast_as_maximum_limit() {
-    for host in hosts().into_iter().filter(|host| host.bears == 1000) {
+    for host in hosts().into_iter().filter(|host| host.capacity == 1000) {
         let (pages, limit) = (5000, MAX_LIMIT);
         let fixed = Simulation::run(host, ConcurrencyRule::Fixed(limit), pages).time;
         let adaptive = Simulation::run(host, adaptive(), pages).time;
@@ -374,7 +378,7 @@ fn long_runs_are_as_fast_as_maximum_limit() {
 fn near_hosts_get_six_connections() {
     for work in [5_000, 20_000, 100_000, 500_000, 5 * MS] {
         let host = SimulatedHost {
-            bears: 1000,
+            capacity: 1000,
             overload: Overload::Queue,
             round_trip: 0,
             connection_cost: ConnectionCost::None,
@@ -391,7 +395,7 @@ fn near_hosts_get_six_connections() {
 fn adaptive_limit_causes_few_refusals() {
     for host in hosts().into_iter().filter(|host| host.overload != Overload::Queue) {
         let outcome = Simulation::run(host, adaptive(), 2000);
-        let expected = match host.bears {
+        let expected = match host.capacity {
             4 => 10,
             32 => 24,
             _ => 0,
@@ -400,11 +404,11 @@ fn adaptive_limit_causes_few_refusals() {
     }
 }
 
-/// Returns a host that queues requests, with processors that pause for a millisecond again and
-/// again.
-fn busy_host(bears: usize, round_trip: u64, size: u64) -> SimulatedHost {
+/// Returns a host that queues requests that exceed its capacity. The processors pause for a
+/// millisecond at random times.
+fn busy_host(capacity: usize, round_trip: u64, size: u64) -> SimulatedHost {
     let (overload, connection_cost) = (Overload::Queue, ConnectionCost::SlowFirstRequest);
-    SimulatedHost { bears, overload, round_trip, connection_cost, size, jitter: 0.0, pauses: 2 * MS }
+    SimulatedHost { capacity, overload, round_trip, connection_cost, size, jitter: 0.0, pauses: 2 * MS }
 }
 
 /// Returns the outcomes of runs in which the processors pause at different times.
@@ -420,8 +424,8 @@ fn busy_outcomes(host: SimulatedHost, limit: Option<usize>, pages: usize) -> imp
 #[test]
 fn processor_pauses_do_not_lower_the_limit() {
     for (round_trip, pages, slower) in [(MS, 5000, 1.15), (20 * MS, 1000, 1.15)] {
-        for (size, bears) in [(300, 32), (300, 1000), (50_000, 32), (50_000, 1000)] {
-            let host = busy_host(bears, round_trip, size);
+        for (size, capacity) in [(300, 32), (300, 1000), (50_000, 32), (50_000, 1000)] {
+            let host = busy_host(capacity, round_trip, size);
             let median = |limit| {
                 let mut times: Vec<u64> = busy_outcomes(host, limit, pages).map(|outcome| outcome.time).collect();
                 times.sort_unstable();
@@ -439,7 +443,7 @@ fn queues_lower_the_limit_on_busy_machines() {
         for size in [300, 50_000] {
             let host = busy_host(4, round_trip, size);
             let over = busy_outcomes(host, None, pages).filter(|outcome| outcome.over > 2).count();
-            assert!(over <= 3, "{host:?}: more requests than it bears in {over} of 59 runs");
+            assert!(over <= 3, "{host:?}: more requests than its capacity in {over} of 59 runs");
         }
     }
 }

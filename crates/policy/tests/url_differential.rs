@@ -32,12 +32,14 @@ fn reference() -> impl Strategy<Value = String> {
     string_regex("(https?:(//|///|)|/{0,3})[a-zA-Z0-9.:@%-]{0,8}(/|\\.\\./|\\./|[a-z?#;=&%2eE]){0,10}").unwrap()
 }
 
-/// To the standard `0x` is the number 0, to haul and curl a label of a name.
+/// Returns true if a label of the host is `0x`. The URL Standard reads it as the number 0, haul and
+/// curl read it as part of a name.
 fn has_empty_number(host: &str) -> bool {
     host.split('.').any(|label| label == "0x")
 }
 
-/// To haul and curl a scheme with one slash is followed by a host, to the standard by a path.
+/// Returns true if only one slash follows the scheme. haul and curl then read a host, the URL
+/// Standard reads a path.
 fn has_one_slash(text: &str) -> bool {
     text.split_once(':').is_some_and(|(_, rest)| rest.starts_with('/') && !rest.starts_with("//"))
 }

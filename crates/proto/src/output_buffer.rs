@@ -36,8 +36,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Sets whether the buffer may keep more capacity while it is empty than an idle connection
-    /// needs, because more of a body follows.
+    /// Sets whether the buffer keeps all of its capacity while it is empty, because more of a body
+    /// follows. If not, it keeps at most [`MAX_IDLE_CAPACITY`] bytes.
     pub(crate) fn keep_capacity(&mut self, keeps: bool) {
         self.keeps_capacity = keeps;
         if self.bytes.is_empty() {
@@ -51,7 +51,7 @@ impl OutputBuffer {
         }
     }
 
-    /// Counts `n` bytes that were sent without the buffer, which is empty.
+    /// Counts `n` bytes that were sent without the buffer. The buffer must be empty.
     pub(crate) fn count_direct_bytes(&mut self, n: u64) {
         debug_assert!(self.pending().is_empty(), "bytes before these wait");
         self.sent += n;

@@ -107,7 +107,7 @@ fn ends_within_a_response_are_early_ends() {
     assert!(!H3Error::MissingHead.is_early_end() && !H3Error::MissingHead.is_before_response());
 }
 
-/// Each reason has a text of its own.
+/// Checks that no two close reasons have the same text.
 #[test]
 fn close_reasons_say_who_closed() {
     let reasons = [

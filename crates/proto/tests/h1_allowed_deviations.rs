@@ -9,7 +9,8 @@ use haul_proto::h1::{
 };
 use haul_proto::time::Timestamp;
 
-/// Returns the events of one response, which do not depend on how it is cut.
+/// Returns the events of one response. Checks that a response which arrives byte by byte has the
+/// same events.
 fn response(deviations: H1Deviations, request: RequestHead<'_>, wire: &[u8], end: InputEnd) -> Vec<H1Observation> {
     let config = H1Config { deviations, ..H1Config::default() };
     let whole = feed(&mut asked(config, &[request]), wire, &[], end);

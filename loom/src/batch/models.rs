@@ -10,7 +10,7 @@ use super::memory_budget::MemoryBudget;
 use super::task_waker::{TaskWaker, WokenTasks};
 use crate::sink::TransferWaker;
 
-/// A driver that waits for room in the budget.
+/// A connection driver that waits for free memory in a memory budget.
 #[derive(Default)]
 struct WaitingDriver {
     is_woken: Mutex<bool>,
@@ -25,7 +25,8 @@ impl TransferWaker for WaitingDriver {
 }
 
 impl WaitingDriver {
-    /// Asks for room until there is some.
+    /// Waits until the budget allows request `id` to receive a byte. Returns the allowed number of
+    /// bytes.
     fn wait_for_credit(self: &Arc<Self>, budget: &MemoryBudget, id: u64) -> u64 {
         let waker: Arc<dyn TransferWaker> = Arc::clone(self) as _;
         loop {
@@ -42,7 +43,8 @@ impl WaitingDriver {
     }
 }
 
-/// Runs two drivers that wait for room in a full budget, while another thread makes room by `change`.
+/// Runs a driver for each of the requests `ids` on a full budget, and calls `change`, which must
+/// allow every driver to continue.
 fn full_budget(change: fn(&MemoryBudget), ids: &'static [u64]) {
     loom::model(move || {
         let budget = Arc::new(MemoryBudget::new(1 << 20));
@@ -79,7 +81,7 @@ fn driver_of_the_first_request_is_woken() {
     full_budget(ready, &[7]);
 }
 
-/// The list of woken tasks of a completion queue, and the notification.
+/// The woken tasks of a completion queue, and the condition variable that announces them.
 #[derive(Default)]
 struct WokenTaskQueue {
     woken: Mutex<Vec<Arc<TaskWaker<WokenTaskQueue>>>>,
@@ -104,8 +106,9 @@ impl WokenTaskQueue {
     }
 }
 
-/// Each thread changes its value and wakes the task. Once the task sees both values, it ends: a wake
-/// that comes between the removal from the list and the look at the values must not be lost.
+/// Wakes a task from two threads, each of which first adds to a shared value. Checks that the task
+/// sees both changes. A wake must not be lost if it comes after the task was removed from the list
+/// of woken tasks and before the task reads the value.
 #[test]
 fn task_sees_the_change_of_each_wake() {
     loom::model(|| {

@@ -22,6 +22,7 @@ pub(super) struct FaultyResource {
     account: Mutex<ResourceRequestHistory>,
 }
 
+/// The record of the requests for a resource and of the bodies sent for them.
 #[derive(Default)]
 struct ResourceRequestHistory {
     seen: FaultyRequestLog,

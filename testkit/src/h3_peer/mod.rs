@@ -53,6 +53,8 @@ pub struct ReceivedUniStream {
     pub bytes: Vec<u8>,
 }
 
+/// The data that a peer has received, the ends of its connections and scripts, and the number of
+/// calls of [`H3Peer::release`].
 #[derive(Default)]
 struct H3ScriptState {
     connections: usize,

@@ -7,6 +7,7 @@ use crate::rng::Rng;
 /// The largest number of writes into which one piece of a reply is split.
 const MOST_CUTS: u64 = 12;
 
+/// A hostile reply under construction, and the violations of the protocol in it so far.
 pub(super) struct ReplyDraft {
     pub(super) protocol: HostileProtocol,
     pub(super) pieces: Vec<ReplyPiece>,

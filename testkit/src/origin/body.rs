@@ -1,4 +1,4 @@
-//! The bodies of the routes' replies.
+//! The bodies of the routes' replies, which are generated while they are sent.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -23,6 +23,7 @@ pub(super) struct ReplyBody {
     trailers: Option<HeaderMap>,
 }
 
+/// The source of a reply's body: pieces in memory, or a range of a byte pattern.
 pub(super) enum RouteBodySource {
     Pieces(VecDeque<Bytes>),
     Pattern { pattern: BytePattern, from: u64, to: u64 },

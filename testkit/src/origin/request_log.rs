@@ -57,6 +57,7 @@ impl Gauge {
     }
 }
 
+/// The log of an origin's requests, and the counts of its connections and requests.
 pub(super) struct OriginRequestLog {
     keep: bool,
     connections: AtomicU64,

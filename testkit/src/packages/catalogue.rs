@@ -69,8 +69,8 @@ impl SignedGzipPackage {
     }
 }
 
-/// The part of a file (the index or a package) that a reader needs. Programs of the bench receive
-/// it as one line, `name length wanted`.
+/// The part of a file (the index or a package) that a reader needs. [`to_line`](Self::to_line)
+/// writes it as one line for the benchmark programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPackagePart {
     /// The file name of the package; empty for the index.
@@ -118,8 +118,8 @@ struct PackageCatalogueInner {
 
 /// The approximate length of the index page in bytes.
 const INDEX: usize = 2_500_000;
-/// The number N: every N-th package is read completely. A reader needs only the beginning of the
-/// others.
+/// The number N: a reader needs every N-th package completely, and only the beginning of each other
+/// package.
 const WHOLE: usize = 20;
 
 impl PackageCatalogue {

@@ -44,6 +44,7 @@ pub struct ServerCounts {
 /// counts.
 pub(super) struct PageServerCounts(Mutex<RunCounts>);
 
+/// The counts of a measurement run, and the time at which the run started.
 struct RunCounts {
     counts: ServerCounts,
     started: Instant,

@@ -20,6 +20,7 @@ pub(super) struct PagePort {
     socket: ListeningOrClosedSocket,
 }
 
+/// The socket of a port of the page server.
 enum ListeningOrClosedSocket {
     Listening(TcpListener),
     /// A bound port without a service, kept so that no other program can bind it. The stream, if

@@ -2,12 +2,12 @@
 
 use aws_lc_rs::digest;
 
-/// The length in bytes of the longest CIDR block that the job's regular expression can match: 15
-/// bytes, a slash, two digits.
+/// The length in bytes of the longest CIDR block that the benchmark's regular expression can match:
+/// 15 bytes, a slash, two digits.
 const LONGEST: usize = 18;
 
-/// The correct output of the first job: the distinct CIDR blocks of all pages, in byte order (as by
-/// `sort -u`).
+/// The correct output of the benchmark that collects CIDR blocks: the distinct CIDR blocks of all
+/// pages, in byte order (as by `sort -u`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedCidrBlocks {
     /// The CIDR blocks, one on each line. Every line ends with a line feed.

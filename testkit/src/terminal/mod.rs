@@ -31,7 +31,7 @@ use rustix::termios::Winsize;
 pub use screen::Screen;
 pub use svg::picture;
 
-/// The maximum time of each wait.
+/// The maximum time for which a test waits for the screen or for the end of the program.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that runs on a terminal.

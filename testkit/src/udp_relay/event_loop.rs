@@ -28,6 +28,7 @@ const FIRST_FLOW: usize = 3;
 /// The maximum length of a datagram in bytes.
 const LARGEST: usize = 65_535;
 
+/// The event loop of a UDP relay, with its sockets and the datagrams that wait.
 pub(super) struct RelayLoop {
     poll: Poll,
     /// A system timer for the next datagram. It is precise, while the timeouts of epoll are whole

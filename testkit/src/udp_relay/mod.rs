@@ -116,6 +116,7 @@ struct RelayControl {
     state: Mutex<RelayControlState>,
 }
 
+/// The counts of a relay, and the commands that a test has given to its thread.
 #[derive(Default)]
 struct RelayControlState {
     counts: RelayCounts,

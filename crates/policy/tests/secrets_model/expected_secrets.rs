@@ -20,6 +20,7 @@ pub(super) const NETRC: &str =
 
 const PROXY_SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
 
+/// An origin in the model. `host` is an index into [`HOSTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ModelOrigin {
     pub(super) tls: bool,

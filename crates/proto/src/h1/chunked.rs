@@ -38,6 +38,7 @@ pub(crate) enum ChunkEvent {
     End(Option<Fields>),
 }
 
+/// The part of the chunked framing that the decoder expects next.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum ChunkState {
     #[default]

@@ -112,7 +112,7 @@ struct TransferCodings {
     is_loose: bool,
 }
 
-/// The transfer codings that a response may have in addition to one `chunked`.
+/// The transfer codings that are accepted in addition to `identity` and one `chunked`.
 #[derive(Copy, Clone)]
 struct AcceptedCodings {
     /// True to accept codings other than `chunked` and `identity`.

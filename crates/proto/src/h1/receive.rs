@@ -35,6 +35,7 @@ enum ReceiveState {
     Closed,
 }
 
+/// The state of reading responses on an HTTP/1 connection.
 #[derive(Debug)]
 pub(crate) struct ResponseReceiver {
     state: ReceiveState,

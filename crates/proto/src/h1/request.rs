@@ -23,7 +23,8 @@ pub(crate) struct RequestProperties {
     missing: MissingBodyFields,
 }
 
-/// The fields that the request head needs and that the caller did not supply.
+/// The fields about the request's body (Content-Length, Transfer-Encoding, Expect) that the head
+/// needs and that the caller did not supply.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct MissingBodyFields {
     length: Option<u64>,

@@ -16,6 +16,7 @@ pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 /// line of a chunk within [`OUTPUT_LIMIT`], and the line end after the payload.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
+/// The part of a request's body that is not in the output buffer yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum UnsentBody {
     /// The request has no body, or all of its body is in the output.

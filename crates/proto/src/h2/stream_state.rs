@@ -6,6 +6,7 @@ use crate::framing::ResponseFramingContext;
 use crate::response_head::Fields;
 use crate::time::Timestamp;
 
+/// The state of a request and its response on an HTTP/2 stream.
 #[derive(Debug)]
 pub(crate) struct RequestStreamState {
     pub(crate) response_to: ResponseFramingContext,

@@ -198,7 +198,8 @@ impl H3Machine {
 
     /// Reads the next event of the QUIC stream `stream`. `input` must begin at the first byte of
     /// the stream that earlier calls did not consume; `fin` is true if `input` reaches the end of
-    /// the stream. A stream that the server opened needs no announcement.
+    /// the stream. `stream` may be a stream that the server has opened and that no earlier call has
+    /// named.
     ///
     /// Call `step` until [`H3Event::NeedInput`], when all input is consumed, or until
     /// [`H3Event::Blocked`], when the rest must be kept. An event may concern a request on another

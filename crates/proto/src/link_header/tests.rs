@@ -112,7 +112,7 @@ fn large_link_fields_take_linear_time() {
     }
 }
 
-/// Writes links in such a way that a conforming parser finds them again.
+/// Returns a Link field value with these links. Parameter values are written as quoted strings.
 fn written(links: &[(String, Vec<(String, String)>)]) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let parameter = |(name, value): &(String, String)| format!(" ;\t{name}=\"{}\"", quoted(value));

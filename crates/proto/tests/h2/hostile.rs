@@ -339,7 +339,8 @@ fn h2_heads_and_trailers_above_limits_are_refused() {
     assert_eq!(seen.last(), Some(&H2RecordedEvent::Reset(1, ResetReason::Violation(error), false)));
 }
 
-/// Only the header of the frame arrives: nothing of a block that is too large is buffered.
+/// Sends only the frame header of HEADERS. A header block that is too large is refused at once,
+/// before any of it is buffered.
 #[test]
 fn large_block_is_refused_at_its_frame_header() {
     let limits = ResponseLimits { head_bytes: 1_000, trailer_bytes: 500, ..ResponseLimits::default() };

@@ -32,7 +32,8 @@ fn head_of(request: &RequestHead<'_>) -> (String, Vec<String>) {
     text(&mut HpackDecoder::new(4096), payload)
 }
 
-/// Returns the length of the second of two equal requests with this field, encoded.
+/// Encodes two equal requests with this field. Returns the length in bytes of the second request's
+/// header block.
 fn repeated(name: &str) -> usize {
     let mut conn = H2Machine::new(H2Config::default());
     let fields = [(name, &b"bytes=0-99"[..])];

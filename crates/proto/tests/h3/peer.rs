@@ -16,9 +16,11 @@ pub(crate) const PUSH_PROMISE: u64 = 5;
 pub(crate) const GOAWAY: u64 = 7;
 pub(crate) const MAX_PUSH_ID: u64 = 13;
 
-/// The identifiers of the server's control stream, QPACK encoder stream and QPACK decoder stream.
+/// The identifier of the server's control stream.
 pub(crate) const CONTROL: u64 = 3;
+/// The identifier of the server's QPACK encoder stream.
 pub(crate) const ENCODER: u64 = 7;
+/// The identifier of the server's QPACK decoder stream.
 pub(crate) const DECODER: u64 = 11;
 
 pub(crate) fn varint(value: u64) -> Vec<u8> {

@@ -17,10 +17,11 @@ pub(crate) struct ContentChecker {
     scratch: Vec<u8>,
 }
 
+/// A content that the source may have had, and the result of comparing it so far.
 struct SourceContent {
     pattern: BytePattern,
     size: u64,
-    /// True if all bytes compared so far are a prefix of this content.
+    /// True if all bytes of haul's output so far equal the beginning of this content.
     prefix: bool,
 }
 

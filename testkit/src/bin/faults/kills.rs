@@ -91,13 +91,19 @@ impl KillTally {
 
 /// The result of one try: a command that was killed, then run again until it succeeded or failed.
 struct KillTry {
+    /// The index of the try's kind in [`KINDS`].
     kind: usize,
     killed: u64,
     connections: u64,
+    /// True if haul succeeded in the end.
     done: bool,
+    /// True if haul succeeded and all files have the right hashes.
     equal: bool,
+    /// The number of bytes that the origin sent more than once.
     twice: u64,
+    /// The largest acceptable value of `twice`.
     bound: u64,
+    /// A description of the try for the report of a failure.
     told: String,
 }
 
@@ -134,7 +140,7 @@ pub(crate) fn run_all(bench: &FaultRunner) -> Result<KillTally> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The output files of one try, each with the result of checking it.
+/// The output files of one try: for each file, its name at the origin, its fault plan and its path.
 struct KilledRunFiles<'a> {
     bench: &'a FaultRunner,
     files: Vec<(String, FaultPlan, PathBuf)>,

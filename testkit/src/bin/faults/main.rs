@@ -27,7 +27,8 @@ use testkit::http3::Http3Settings;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The settings and servers that all three parts of the runner share: rows, kills and sizes.
+/// The settings and servers that the three parts of the program share: the fault table, the kills
+/// of haul, and the body sizes.
 struct FaultRunner {
     options: options::FaultOptions,
     haul: run_haul::HaulProgram,

@@ -50,6 +50,7 @@ impl ReplyVerdict {
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
+/// The result of one run of haul against one hostile reply.
 pub(crate) struct ReplyTry {
     pub(crate) verdict: ReplyVerdict,
     pub(crate) code: Option<i32>,
