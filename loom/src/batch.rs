@@ -8,8 +8,8 @@ mod task_waker;
 
 mod models;
 
-/// A stand-in for the engine's module `batch::executor`, with the only type that the sources above
-/// use.
+/// A stand-in for the engine's module `batch::executor`, with the only type that the included
+/// sources use.
 mod executor {
     #[derive(Debug, PartialEq, Eq)]
     pub(crate) enum AdmissionRule {

@@ -150,8 +150,7 @@ impl CompletionSample {
 pub enum RefusedLoad {
     /// At most [`INITIAL_LIMIT`] requests.
     Initial,
-    /// More than [`INITIAL_LIMIT`] requests: without growth of the limit, the host might not have
-    /// refused the request.
+    /// More than [`INITIAL_LIMIT`] requests: the growth of the limit may have caused the refusal.
     Grown,
 }
 
@@ -242,10 +241,10 @@ struct Refusals {
     /// The time of the last refusal that lowered the limit. Refusals of requests that began before
     /// this time do not count again.
     last: MonotonicTime,
-    /// True if the limit, below [`INITIAL_LIMIT`], has grown by one since the last refusal.
+    /// True if the limit has grown by one since the last refusal and was below [`INITIAL_LIMIT`].
     has_grown: bool,
     /// True if the last refusal came just after the limit had grown by one: the host accepts one
-    /// request less.
+    /// concurrent request less.
     at_growth: bool,
 }
 

@@ -39,8 +39,8 @@ const MAX_DEPTH: usize = 64;
 /// The largest length in bytes of a URL path that becomes a file name.
 const MAX_PATH: usize = 3072;
 
-/// The largest length in bytes of the text after the last placeholder in a path component, such as
-/// a file extension, for which this text is kept when the component is shortened.
+/// The largest length in bytes of the text after the last placeholder in a path component (such as
+/// a file extension) that is kept when the component is shortened.
 const MAX_ENDING: usize = 32;
 
 /// The largest length in bytes of the name in a placeholder.

@@ -122,7 +122,7 @@ fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     }
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let mut clean = String::with_capacity(text.len() + 8);
-    let own_scheme = self::split_off_scheme(&text);
+    let own_scheme = self::reference_scheme(&text);
     let rest = match own_scheme {
         None => &text[..],
         Some(own) if !is_http_scheme(own) => {
@@ -137,7 +137,7 @@ fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     let is_same_scheme = own_scheme.is_some_and(|own| own.eq_ignore_ascii_case(scheme.as_str()));
     let is_relative = slashes < 2 && (own_scheme.is_none() || is_same_scheme);
     let rest = if is_relative {
-        if own_scheme.is_some() && self::split_off_scheme(rest).is_some() {
+        if own_scheme.is_some() && self::reference_scheme(rest).is_some() {
             // What follows `http:` is not another scheme.
             clean.push_str("./");
         }
@@ -171,7 +171,7 @@ fn needs_no_normalization(text: &str) -> bool {
     let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && !b"\\\"<>^`{}'".contains(&byte);
     let has_host = |rest: &str| rest.starts_with("//") && !rest.starts_with("///");
     text.bytes().all(is_plain)
-        && match split_off_scheme(text) {
+        && match reference_scheme(text) {
             None => !text.starts_with("///"),
             Some(own) => !is_http_scheme(own) || has_host(&text[own.len() + 1..]),
         }
@@ -193,7 +193,7 @@ fn is_http_scheme(scheme: &str) -> bool {
 }
 
 /// Returns the scheme of a reference; `None` if it has none.
-fn split_off_scheme(text: &str) -> Option<&str> {
+fn reference_scheme(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));

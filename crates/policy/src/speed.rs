@@ -66,7 +66,7 @@ pub struct SpeedWatch {
     paused_since: Option<MonotonicTime>,
     total: u64,
     /// The values of `clock` and `total` at the latest checks. The first entry is the start of the
-    /// span of the current average.
+    /// period over which the current average is computed.
     checks: VecDeque<(u64, u64)>,
     /// The value of `clock` since which no average has reached the limit.
     slow_since: u64,

@@ -141,8 +141,8 @@ impl UrlTemplate {
         self
     }
 
-    /// Checks that the text outside of the placeholders is valid, and determines the origin that it
-    /// contains.
+    /// Checks that the text outside of the placeholders is valid. Sets `literal_origin` if the
+    /// origin contains no placeholder.
     fn validate(&mut self) -> Result<(), TemplateError> {
         if self.has_placeholder_in(PlaceholderPosition::Scheme) {
             return Ok(());

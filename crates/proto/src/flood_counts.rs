@@ -17,7 +17,7 @@ use core::time::Duration;
 
 const COUNTING_PERIOD: Duration = Duration::from_secs(10);
 
-/// A kind of useless frames.
+/// A kind of useless frames: they cost the receiver work, but make no progress.
 pub(crate) trait Flood: Copy {
     type Error;
 

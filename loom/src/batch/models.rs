@@ -43,7 +43,7 @@ impl WaitingDriver {
     }
 }
 
-/// Runs a driver for each of the requests `ids` on a full budget, and calls `change`, which must
+/// Runs a driver for each request in `ids` on a full memory budget. Then calls `change`, which must
 /// allow every driver to continue.
 fn full_budget(change: fn(&MemoryBudget), ids: &'static [u64]) {
     loom::model(move || {

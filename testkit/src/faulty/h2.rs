@@ -65,7 +65,7 @@ pub(super) fn serve(wire: PeerStream, ahead: Vec<u8>, number: u64, shared: &Faul
     }
 }
 
-/// The end of a connection of the fault origin.
+/// The manner in which the fault origin ends a connection.
 enum FaultyConnectionEnd {
     InOrder,
     Reset,

@@ -19,9 +19,10 @@ const DEVICE: &str = "link0";
 /// packets would be lost in this queue, too.
 const DEVICE_QUEUE: &str = "10000";
 
-/// The flag for a device for IP packets, without the link layer (`IFF_TUN` in linux/if_tun.h).
+/// The flag that requests a device for IP packets without a link layer (`IFF_TUN` in
+/// linux/if_tun.h).
 const TUN: u16 = 0x0001;
-/// The flag for packets without a device header (`IFF_NO_PI`).
+/// The flag that requests packets without a device header (`IFF_NO_PI`).
 const NO_PACKET_INFORMATION: u16 = 0x1000;
 /// The length of a device name with its final zero (`IFNAMSIZ`).
 const NAME_LEN: usize = 16;

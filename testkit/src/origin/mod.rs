@@ -180,7 +180,7 @@ impl OriginBuilder {
         self
     }
 
-    /// Binds both ports and starts serving.
+    /// Binds the ports for plain HTTP and for TLS, and starts serving.
     ///
     /// # Errors
     /// If the port cannot be bound or a thread cannot be started.

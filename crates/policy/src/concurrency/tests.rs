@@ -32,8 +32,8 @@ const FIRST_SAMPLE: CompletionSample = CompletionSample {
     kind: CompletionKind::Served,
 };
 
-/// Returns the limit of a host that has grown to 16 and may grow to 50. A request that does not
-/// queue takes `base` ns.
+/// Returns a host's limit that has grown to 16 and may grow to 50. A request that does not queue
+/// takes `base` ns.
 fn grown(base: u64) -> ConcurrencyLimit {
     ConcurrencyLimit { limit: 16, base, has_jumped: true, ..ConcurrencyLimit::new(50) }
 }

@@ -108,7 +108,7 @@ impl SameSite {
     }
 }
 
-/// The attributes of a [`Cookie`]. `Debug` does not print the value.
+/// The name, value and attributes of a [`Cookie`]. `Debug` does not print the value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CookieParts {
     /// The cookie's name, which is not empty.

@@ -142,7 +142,7 @@ impl<'a> FinishedPage<'a> {
     }
 }
 
-/// The step that follows a page.
+/// The step after a page of a paginated listing: to request the next page, or to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageStep {
     /// The next page has this URL.
@@ -151,7 +151,7 @@ pub enum PageStep {
     End(ListingEnd),
 }
 
-/// The reason why a listing ended.
+/// The reason why a paginated listing ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListingEnd {

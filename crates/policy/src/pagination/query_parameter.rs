@@ -1,3 +1,5 @@
+//! The query parameter that selects a page of a paginated listing, and the number of the next page.
+
 use std::borrow::Cow;
 use std::fmt;
 

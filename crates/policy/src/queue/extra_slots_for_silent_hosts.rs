@@ -1,5 +1,5 @@
-//! Lent slots: additional slots that are granted while running jobs only wait for hosts that do not
-//! answer.
+//! Lent slots: while a running job only waits for a host that does not answer, another job may run
+//! beyond the total cap. The slot is returned when the host answers or the wait ends.
 
 use core::hash::Hash;
 

@@ -18,9 +18,9 @@ use core::ops::Range;
 /// A set of byte offsets, stored as half-open ranges in ascending order that neither overlap nor
 /// touch.
 ///
-/// The set is small in practice: one range for each connection, and one for each part that an
-/// earlier run received. A look-up is a binary search; a change moves the ranges after it. A range
-/// occupies 16 bytes.
+/// The set is small in practice: one range for each connection, and one for each part that was
+/// received by an earlier run of the program. A look-up is a binary search; a change moves the
+/// ranges after it. A range occupies 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteRangeSet {
     sorted: Vec<Range<u64>>,

@@ -87,7 +87,7 @@ pub struct SplitPlanner {
     waited: Duration,
     /// The rate of the first stream in bytes a second.
     single: u64,
-    /// The sample at the middle of the first stream's window, once that time has passed.
+    /// The sample taken at the middle of the first stream's measurement window; `None` before that.
     middle: Option<MidWindowSample>,
     /// The idle time of all cores when the present measurement began; `None` if unknown.
     idle: Option<Duration>,

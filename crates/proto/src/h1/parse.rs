@@ -190,8 +190,8 @@ fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
 /// Returns `true` if a field name is not a token but its line can be skipped: the name contains no
 /// control bytes, and no parser could take it for a field that determines the framing.
 ///
-/// A line that begins with a blank gets here only if it follows the status line, where it continues
-/// no field (RFC 9112 §2.2).
+/// This function sees a line that begins with a blank only if it follows the status line, where it
+/// continues no field (RFC 9112 §2.2).
 fn is_invalid_name(name: &[u8]) -> bool {
     !is_token(name)
         && !name.is_empty()

@@ -19,8 +19,8 @@ pub(crate) struct HostileCommand {
 pub(crate) enum HostileBodyDestination {
     Stdout,
     File(PathBuf),
-    /// Unknown, because other options of the command decide where the body is written.
-    Nowhere,
+    /// Other options of the command decide the destination of the body.
+    Unknown,
 }
 
 /// Lists of options with which haul delivers the body of a reply unchanged.
@@ -88,7 +88,7 @@ pub(crate) fn random_command(
     let prior = if protocol == HostileProtocol::Http2 { "--http2-prior-knowledge" } else { "--http1.1" };
     args.push(prior.to_owned());
     let own = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
-    let mut place = HostileBodyDestination::Nowhere;
+    let mut place = HostileBodyDestination::Unknown;
     let mut may_stall = false;
     match rng.below(12) {
         0..=5 => {
@@ -115,7 +115,7 @@ pub(crate) fn random_command(
             place = HostileBodyDestination::Stdout;
             if rng.below(3) == 0 {
                 args.extend(own(&["-p", "-U", "me:secret", "--proxy-anyauth"]));
-                place = HostileBodyDestination::Nowhere;
+                place = HostileBodyDestination::Unknown;
                 may_stall = true;
             }
         }

@@ -129,10 +129,10 @@ fn judge(
     let is_right = |body: &[u8]| match &line.place {
         HostileBodyDestination::Stdout => printed == body,
         HostileBodyDestination::File(path) => std::fs::read(path).is_ok_and(|held| held == body),
-        HostileBodyDestination::Nowhere => true,
+        HostileBodyDestination::Unknown => true,
     };
     match &reply.promise {
-        _ if matches!(line.place, HostileBodyDestination::Nowhere) => ReplyVerdict::Survived,
+        _ if matches!(line.place, HostileBodyDestination::Unknown) => ReplyVerdict::Survived,
         AllowedResult::Body(body) if code != 0 => ReplyVerdict::Refused(body.len()),
         AllowedResult::Body(body) if !is_right(body) => ReplyVerdict::WrongBytes,
         AllowedResult::Failure if code == 0 => ReplyVerdict::FalseSuccess,
