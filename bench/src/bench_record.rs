@@ -31,7 +31,7 @@ pub(crate) struct BenchRecord {
     pub(crate) host: MachineInfo,
     /// The installed programs, each with the first line that its version option prints.
     pub(crate) tools: BTreeMap<String, String>,
-    /// The seed of the site and the bodies.
+    /// The seed from which the pages of the test site and the large bodies are generated.
     pub(crate) seed: u64,
     /// True if every job was requested, in full size and with the number of rounds that the
     /// scorecard needs.
@@ -57,8 +57,8 @@ pub(crate) struct MachineInfo {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PartResult {
     pub(crate) job: String,
-    /// The name of the part; empty if the job has only one part. A point of a curve is named
-    /// `CURVE@X`.
+    /// The name of the part; empty if the job has only one part. A part that is a point of a curve
+    /// in a line chart is named `CURVE@X`.
     pub(crate) part: String,
     /// A description of the job in one line.
     pub(crate) about: String,
@@ -68,8 +68,8 @@ pub(crate) struct PartResult {
     pub(crate) rounds: usize,
     /// True if a warm-up round, which is not measured, came first.
     pub(crate) warm_up: bool,
-    /// The program whose results are shown as 1.00 if haul is compared with no other program in
-    /// this part.
+    /// The program with which the others are compared if haul has no competitor in this part. Its
+    /// results are shown as 1.00.
     pub(crate) baseline: String,
     /// The name of the program that does the minimum of work for the part. `None` without such a
     /// program.
@@ -90,8 +90,9 @@ pub(crate) struct ProgramRuns {
     pub(crate) runs: Vec<RecordedRun>,
 }
 
-/// The run of a program in one round. A run that failed or whose output was wrong has no
-/// measurements. If the output only lacks pages, the run has measurements, but they do not count.
+/// The run of a program in one round. `figures` is `None` if the run failed or its output was
+/// wrong. If pages are missing from the output, `figures` is present, but only
+/// [`MetricKind::MissingPages`] is taken from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordedRun {
     /// True if the output of the run was right, by length and SHA-256 or by another check of the

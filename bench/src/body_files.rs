@@ -16,14 +16,14 @@ use crate::output_digest::{OutputDigest, OutputDigester};
 /// The number of bytes of a body that are generated and written at a time.
 const PIECE: usize = 1 << 20;
 
-/// The large bodies of one seed, as files in one directory.
+/// Generated large bodies, stored as files in one directory. A seed determines their bytes.
 pub(crate) struct LargeBodyFiles {
     root: PathBuf,
     pattern: BytePattern,
 }
 
 impl LargeBodyFiles {
-    /// Creates the directory for the bodies of `seed` under `work`.
+    /// Creates the directory below `work` for the bodies that are generated from `seed`.
     pub(crate) fn new(work: &Path, seed: u64) -> Result<LargeBodyFiles> {
         let root = work.join(format!("bodies-{seed}"));
         fs::create_dir_all(root.join("bytes"))?;
@@ -57,7 +57,8 @@ impl LargeBodyFiles {
         Ok(print)
     }
 
-    /// Creates a sparse file of `len` bytes if it does not exist yet. No job checks its contents.
+    /// Creates a sparse file of `len` bytes as a body, if it does not exist yet. No job checks the
+    /// bytes of such a body.
     pub(crate) fn create_sparse_body(&self, len: u64) -> Result<()> {
         let file = self.root.join("bytes").join(len.to_string());
         if !file.metadata().is_ok_and(|meta| meta.len() == len) {

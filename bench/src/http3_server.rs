@@ -41,7 +41,9 @@ enum Http3ServerProcess {
 struct QuicGoProcess(Child);
 
 impl Http3Server {
-    /// Starts a server on loopback for the bodies of `bodies`. Temporary files go to `work`.
+    /// Starts a server of the large bodies `bodies` on loopback. The server is quic-go, or
+    /// testkit's server in this process if `embedded` is true or quic-go is not built. Temporary
+    /// files go to `work`.
     pub(crate) fn start(bodies: &LargeBodyFiles, seed: u64, work: &Path, embedded: bool) -> Result<Http3Server> {
         match installed_programs::find(PROGRAM).filter(|_| !embedded) {
             Some(program) => Http3Server::quic_go(Command::new(&program), "127.0.0.1", bodies, work, &program),

@@ -37,8 +37,9 @@ struct InstructionCountCase {
     /// Returns the command line for fetching this number of pages from the server. Its first word
     /// is the path of a program, or a name in PATH.
     argv: fn(&SiteServer, usize) -> Vec<String>,
-    /// The numbers of requests in the two runs that are compared. If the smaller number is 0, all
-    /// instructions of the larger run count as one request.
+    /// The numbers of requests in a short run and a long run. The difference of their instruction
+    /// counts gives the instructions of one request. If the first number is 0, only the long run is
+    /// made, and all its instructions are the result.
     requests: (usize, usize),
 }
 
@@ -80,7 +81,7 @@ const CASES: &[InstructionCountCase] = &[
     InstructionCountCase { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
 ];
 
-/// The length in bytes of the larger body that the haul command fetches.
+/// The length in bytes of the large body that the haul command fetches.
 const BODY: usize = 8 << 20;
 
 fn version(_: &SiteServer, _: usize) -> Vec<String> {
@@ -178,7 +179,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 
 impl InstructionCountCase {
     /// Returns the number of instructions of one request of the case, or of a whole run if the
-    /// smaller number of requests is 0.
+    /// first number in `requests` is 0.
     fn count(&self, server: &SiteServer, work: &std::path::Path) -> Result<u64> {
         let (few, many) = self.requests;
         let all = instructions(&(self.argv)(server, many), work)?;

@@ -57,8 +57,8 @@ pub(crate) struct BenchProgram {
     /// True if the program's output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
     /// The number of times that the program is started in one run. The results of the run are the
-    /// mean of one start. If this is above 1, `check` must be [`OutputCheck::Proof`] and `piped`
-    /// false.
+    /// means over these starts. If this is above 1, `check` must be [`OutputCheck::Proof`] and
+    /// `piped` false.
     pub(crate) times: u32,
     pub(crate) check: OutputCheck,
 }
@@ -73,8 +73,9 @@ pub(crate) enum ProgramRole {
 }
 
 impl ProgramRole {
-    /// Returns the role of the program with this name. All variants of haul have a name with
-    /// `haul`. `limit` is the name of the program with the minimum of work ([`JobPart::limit`]).
+    /// Returns the role of the program with this name. A name that contains `haul` belongs to a
+    /// variant of haul. `limit` is the name of the program with the minimum of work
+    /// ([`JobPart::limit`]).
     pub(crate) fn from_name(name: &str, limit: Option<&str>) -> ProgramRole {
         if limit == Some(name) || name.starts_with("limit") {
             ProgramRole::Limit

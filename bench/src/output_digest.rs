@@ -1,4 +1,5 @@
-//! SHA-256 of the actual and the expected output.
+//! The length and the SHA-256 digest of a program's output. The bench compares them with those of
+//! the expected output.
 
 use std::fs::File;
 use std::io::{self, Read};

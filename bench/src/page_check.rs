@@ -31,7 +31,7 @@ pub(crate) struct PageCheck {
 /// The rate limit set for a client: of sent requests, or of received bytes.
 pub(crate) struct ExpectedRate {
     pub(crate) unit: RateUnit,
-    /// The number of units per second at each server.
+    /// The expected rate at each server, in the unit `unit` per second.
     pub(crate) per_second: f64,
     pub(crate) servers: Vec<Arc<PageServer>>,
 }

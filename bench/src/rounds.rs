@@ -19,9 +19,11 @@ use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::{Result, terminal_table};
 
-/// The number of rounds that run even if the time is over, unless they take too long.
+/// The number of rounds that run even after the time limit, unless they exceed it by more than
+/// half.
 const MIN_ROUNDS: usize = 3;
-/// The time in seconds that a program may take in every round, even if others are faster.
+/// A program whose run takes no longer than this number of seconds runs in every round, even if
+/// other programs are faster.
 const LONG_RUN_SECONDS: f64 = 1.0;
 /// The longest duration of a run whose system calls are counted. strace makes a run many times
 /// slower.
@@ -40,9 +42,9 @@ pub(crate) struct RoundLimits {
 }
 
 impl RoundLimits {
-    /// Returns `true` if another round follows after `done` rounds. `each` is the time that one
-    /// round takes. The first round always runs. The first [`MIN_ROUNDS`] rounds may exceed the
-    /// available time by half.
+    /// Returns `true` if another round may begin after `done` rounds. `each` is the duration of one
+    /// round. The first round always runs. The first [`MIN_ROUNDS`] rounds may exceed the time
+    /// limit by half.
     fn allows_another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < MIN_ROUNDS { until + until.duration_since(start) / 2 } else { until };
@@ -99,13 +101,13 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     }
     let mut warm = !warm_up;
     let mut each = Duration::ZERO;
-    let mut rests = vec![false; bench_programs.len()];
+    let mut skipped = vec![false; bench_programs.len()];
     while time.allows_another(sheet.rounds, each, start, Instant::now()) {
-        let took = round(bench, &bench_programs, &mut proofs, &rests, warm.then_some(&mut sheet.entries))?;
+        let took = round(bench, &bench_programs, &mut proofs, &skipped, warm.then_some(&mut sheet.entries))?;
         if warm && time.until.is_some() {
-            rests = programs_to_skip(&sheet);
+            skipped = programs_to_skip(&sheet);
         }
-        each = took.iter().zip(&rests).filter(|(_, rests)| !**rests).map(|(took, _)| *took).sum();
+        each = took.iter().zip(&skipped).filter(|(_, skipped)| !**skipped).map(|(took, _)| *took).sum();
         sheet.rounds += usize::from(warm);
         warm = true;
     }
@@ -123,19 +125,20 @@ pub(crate) fn run(bench: &JobEnvironment, card: JobPart, time: RoundLimits) -> R
     Ok(sheet)
 }
 
-/// Runs each program once, except those for which `rests` is true. Returns the time that each
-/// program took. Stores the results in `entries`; without `entries`, the round is not recorded.
+/// Runs each program once, except those whose entry in `skipped` is true. Returns the time that
+/// each program took. Stores the results in `entries`; without `entries`, the round is not
+/// recorded.
 fn round(
     bench: &JobEnvironment,
     bench_programs: &[BenchProgram],
     proofs: &mut [Result<(), String>],
-    rests: &[bool],
+    skipped: &[bool],
     mut entries: Option<&mut Vec<ProgramRuns>>,
 ) -> Result<Vec<Duration>> {
     let mut took = Vec::new();
     for (at, (bench_program, proof)) in bench_programs.iter().zip(proofs).enumerate() {
         let began = Instant::now();
-        if !rests[at] {
+        if !skipped[at] {
             let ran = match proof {
                 Ok(()) => measure_program(bench, bench_program)?,
                 Err(why) => Err(why.clone()),
@@ -152,9 +155,9 @@ fn round(
     Ok(took)
 }
 
-/// Returns `true` for each program that runs only one round if time is short: it takes twice as
-/// long as the fastest competitor of haul, and longer than [`LONG_RUN_SECONDS`]. The first program
-/// and the limit run in every round.
+/// Returns `true` for each program that skips all rounds after its first. It takes more than twice
+/// as long as the fastest competitor of haul, and longer than [`LONG_RUN_SECONDS`]. The first
+/// program and the limit program run in every round.
 fn programs_to_skip(sheet: &PartResult) -> Vec<bool> {
     let wall = |entry: &ProgramRuns| entry.median(MetricKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);

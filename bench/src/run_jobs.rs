@@ -16,8 +16,8 @@ use crate::{Result, installed_programs, machine_info, terminal_table};
 
 /// The name that selects all jobs.
 pub(crate) const ALL: &str = "all";
-/// The default time limit for all jobs together. `scripts/bench.sh` passes a lower limit if less of
-/// its own time remains.
+/// The default time limit for all jobs together. `scripts/bench.sh` sets a lower limit if less is
+/// left of the time limit of the script.
 const TIME_BUDGET: Duration = Duration::from_secs(24 * 60);
 
 /// The approximate time in seconds that some jobs need. Each of the other jobs needs about

@@ -43,8 +43,9 @@ enum ServerProcess {
 struct NginxProcess(Child);
 
 impl SiteServer {
-    /// Starts a server for the files under `root`, which are the files of `site`. Temporary files
-    /// go to `work`.
+    /// Starts a server for the files under `root`, which are the files of `site`. The server is
+    /// nginx, or testkit's servers in this process if `embedded` is true or nginx is not installed.
+    /// Temporary files go to `work`.
     pub(crate) fn start(site: &GeneratedSite, root: &Path, work: &Path, embedded: bool) -> Result<SiteServer> {
         match installed_programs::find("nginx").filter(|_| !embedded) {
             Some(program) => {

@@ -19,7 +19,7 @@ struct SimulatedCluster {
     tasks: usize,
     /// The number of URLs per second that a task fetches.
     task_rate: f64,
-    /// The time in which a large host permits all of its URLs, in seconds.
+    /// The shortest time, in seconds, in which a large host allows all its URLs to be fetched.
     host_time: f64,
     /// The lowest request rate that a host permits, in requests per second.
     least_host_rate: f64,

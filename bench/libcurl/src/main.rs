@@ -39,7 +39,7 @@ easyget [options] URL...: GET by libcurl
 /// The size of the receive buffer in bytes, as the curl command sets it (CURLOPT_BUFFERSIZE). The
 /// library's default is 16 KiB.
 const RECEIVE: usize = 100 << 10;
-/// The longest time to wait for events on sockets if libcurl sets no earlier timer.
+/// The longest time to wait for socket events in one call, if libcurl sets no earlier timer.
 const WAIT: Duration = Duration::from_secs(1);
 
 struct TransferArguments {

@@ -30,7 +30,7 @@ const HAUL: &str = "haul";
 const CURL_Z: &str = "curl -Z";
 /// The option with which each client prints the length of each page.
 const WRITE_OUT_SIZE: &str = r"-w '%{size_download}\n'";
-/// The fixed numbers of connections.
+/// The programs with a fixed number of connections: the name and the number of each.
 const FIXED_CONNECTIONS: [(&str, usize); 7] = [
     ("fixed at 1", 1),
     ("fixed at 2", 2),
@@ -40,29 +40,31 @@ const FIXED_CONNECTIONS: [(&str, usize); 7] = [
     ("fixed at 20", 20),
     ("fixed at 50", 50),
 ];
-/// The round-trip times, in milliseconds.
+/// The round-trip times to the servers, in milliseconds.
 const ROUND_TRIPS: [u64; 4] = [0, 1, 20, 100];
 const LENGTHS: [usize; 2] = [300, 50_000];
-/// The maximum numbers of concurrent requests that the servers allow.
+/// The numbers of concurrent requests that the servers serve without delay or refusal.
 const SERVER_CAPACITIES: [usize; 3] = [4, 32, 1_000];
 const PAGES: usize = 500;
-/// The number of pages for a server at a round trip of 1 ms. With 500 pages, the run would be
-/// shorter than the noise.
+/// The number of pages for a server at a round trip of 1 ms. With only [`PAGES`] pages, the run
+/// would be too short to be measured well.
 const PAGES_NEARBY: usize = 5_000;
 /// The number of pages for a server at a round trip of 0 ms.
 const PAGES_WITHOUT_DELAY: usize = 30_000;
-/// The number of concurrent requests by which haul may exceed the server's limit.
+/// The number of concurrent requests by which haul may exceed the server's capacity.
 const OVERLOAD_MARGIN: usize = 2;
-/// The maximum time of a program, unless `--slow` is given.
+/// The longest expected duration of a run with a fixed number of connections. A program that would
+/// take longer is left out, unless `--slow` is given.
 const MAX_TIME: Duration = Duration::from_secs(15);
-/// The options for a server that answers with 503. With the default of 3 retries, pages would be
-/// missing.
+/// The haul options for a server that answers with 503 above its capacity. With the default of 3
+/// retries, pages would be missing.
 const RETRIES: &str = " --retry 20 --retry-delay 1";
 
-/// A combination of parameters: a server, and the pages that clients fetch from it.
+/// A combination of parameters that is measured: a server (its round trip, its capacity, and its
+/// treatment of requests above the capacity), and the length of its pages.
 struct AdaptiveServerParameters {
     overload: OverloadPolicy,
-    bears: usize,
+    capacity: usize,
     len: usize,
     round_trip: Duration,
 }
@@ -71,11 +73,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let mut cards = Vec::new();
     for len in LENGTHS {
         for overload in [OverloadPolicy::Queue, OverloadPolicy::Unavailable] {
-            for bears in SERVER_CAPACITIES {
+            for capacity in SERVER_CAPACITIES {
                 for milliseconds in ROUND_TRIPS {
                     let point = AdaptiveServerParameters {
                         overload,
-                        bears,
+                        capacity,
                         len,
                         round_trip: Duration::from_millis(milliseconds),
                     };
@@ -91,22 +93,23 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 
 impl AdaptiveServerParameters {
     /// Returns true if this combination is measured. A server that refuses requests is measured
-    /// only with a low limit, a long round trip and the first page length; the other combinations
-    /// show nothing new.
+    /// only with a small capacity, a round trip of at least 20 ms and the shorter pages; other
+    /// combinations show nothing new.
     fn is_measured(&self, bench: &JobEnvironment) -> bool {
-        let is_quick = self.round_trip == Duration::from_millis(1) && self.bears == 4;
+        let is_quick = self.round_trip == Duration::from_millis(1) && self.capacity == 4;
         let refuses = self.overload == OverloadPolicy::Unavailable;
-        let meets = self.round_trip >= Duration::from_millis(20) && self.bears < 1_000 && self.len == LENGTHS[0];
+        let meets = self.round_trip >= Duration::from_millis(20) && self.capacity < 1_000 && self.len == LENGTHS[0];
         if bench.options.smoke { is_quick && !refuses } else { meets || !refuses }
     }
 
-    /// Returns the minimum time for this number of pages with this number of connections.
+    /// Returns the least possible time for fetching this number of pages over this number of
+    /// connections.
     fn least_time(&self, pages: usize, connections: usize) -> Duration {
-        self.round_trip * u32::try_from(pages.div_ceil(connections.min(self.bears))).unwrap_or(u32::MAX)
+        self.round_trip * u32::try_from(pages.div_ceil(connections.min(self.capacity))).unwrap_or(u32::MAX)
     }
 
     fn new_part(&self, bench: &JobEnvironment) -> Result<JobPart> {
-        let timing = PageTiming::remote(self.round_trip, self.bears, self.overload);
+        let timing = PageTiming::remote(self.round_trip, self.capacity, self.overload);
         let server = Arc::new(PageServer::start(vec![PortBehavior::Pages(timing)], None)?);
         let milliseconds = self.round_trip.as_millis();
         let pages = bench.count(match milliseconds {
@@ -116,7 +119,7 @@ impl AdaptiveServerParameters {
         });
         let kind = if self.overload == OverloadPolicy::Queue { "queue" } else { "refuse" };
         // Leaked on purpose: the names of all other parts are static, too.
-        let part: &'static str = format!("{kind}-{}-{}@{milliseconds}", self.bears, self.len).leak();
+        let part: &'static str = format!("{kind}-{}-{}@{milliseconds}", self.capacity, self.len).leak();
         let paths: Vec<String> = (0..pages).map(|page| format!("/{}/{page}", self.len)).collect();
         let urls = || paths.iter().map(|path| format!("http://127.0.0.1:{}{path}", server.port(0)));
         let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
@@ -148,7 +151,7 @@ impl AdaptiveServerParameters {
         let mut goals = vec![PartGoal::ratio_to_best_peer(MetricKind::Wall, HAUL, 1.2)];
         goals.push(PartGoal::ratio(MetricKind::Wall, HAUL, CURL_Z, 1.0));
         if self.least_time(pages, 50) > Duration::from_secs(1) {
-            goals.push(PartGoal::at_most(MetricKind::PeakRequests, HAUL, (self.bears + OVERLOAD_MARGIN) as f64));
+            goals.push(PartGoal::at_most(MetricKind::PeakRequests, HAUL, (self.capacity + OVERLOAD_MARGIN) as f64));
         }
         Ok(JobPart {
             part,
@@ -162,7 +165,7 @@ impl AdaptiveServerParameters {
             calls: false,
             server: format!(
                 "testkit's page server, {milliseconds} ms round trip, {} requests at a time, others {}",
-                self.bears,
+                self.capacity,
                 if refuses { "get 503" } else { "wait" }
             ),
             unit: WorkPerRun::Requests(pages),

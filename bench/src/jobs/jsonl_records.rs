@@ -19,8 +19,8 @@ const CURL: &str = "curl -Z -w %{json}, jq";
 const FIELDS: &str =
     r#"| sed -E 's/^\{"url":("[^"]*").*"status":([0-9]+).*,"body":(".*")\}$/{"url":\1,"status":\2,"body":\3}/' | sort"#;
 
-/// A shell command that reads the bodies, each a line in a file, and then the facts about the
-/// transfers, and joins them. (jq's `INDEX` would take time that grows with the square of the
+/// A shell command that joins curl's facts about the transfers with the bodies in `pages/`, each of
+/// which is a file of one line. (jq's `INDEX` would take time that grows with the square of the
 /// number of bodies.)
 const JOIN: &str = "jq -Rc '{file: input_filename, body: (. + \"\\n\")}' pages/* | jq -cn --slurpfile facts facts \
     '(reduce inputs as $one ({}; .[$one.file] = $one.body)) as $bodies | $facts[] | {url, status: .http_code, body: \

@@ -296,7 +296,7 @@ fn h2load(requests: usize, what: &str, all: OutputDigest) -> BenchProgram {
 }
 
 /// Returns a shell command that runs `fetch`, which writes pages to files in parallel, and then
-/// prints the files in the order of the list.
+/// prints these files in the order of the names in the file `names`.
 fn pages_in_order(fetch: &str) -> String {
     format!("rm -rf pages && mkdir pages && {fetch} && cd pages && xargs cat < ../names && cd .. && rm -r pages")
 }

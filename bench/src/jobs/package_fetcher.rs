@@ -31,11 +31,12 @@ pub(super) const JOB: BenchJob = BenchJob {
 const RTT: Duration = Duration::from_millis(20);
 const PACKAGES: usize = 70;
 
-/// A part of the job: how the mirror is reached.
+/// A part of the job: the connection to the mirror (with or without TLS, with or without a delayed
+/// handshake), and the goal.
 struct MirrorAccessPart {
     part: &'static str,
     tls: bool,
-    /// True if the TCP handshake takes a round trip.
+    /// True if the TCP handshake takes a simulated round trip.
     far: bool,
     /// The maximum wall time, as a fraction of curl's.
     goal: f64,

@@ -41,7 +41,8 @@ const CLIENTS: [LanguageClient; 8] = [
     ("Mojo", "mojo", "Mojo::UserAgent"),
 ];
 
-/// The connection classes that `search.pl` supports.
+/// The connection classes of Search::Elasticsearch that `search.pl` supports: displayed name, class
+/// and module.
 const CONNECTIONS: [LanguageClient; 5] = [
     (HAUL, "Haul", "Search::Elasticsearch"),
     (LWP, "LWP", "Search::Elasticsearch::Cxn::LWP"),

@@ -23,7 +23,7 @@ pub(super) const JOB: BenchJob = BenchJob {
 
 const HAUL: &str = "haul";
 const ASYNC: &str = "haul, async";
-/// The displayed name of haul's synchronous call in an asyncio task.
+/// The displayed name of the client that makes a synchronous call of haul in each asyncio task.
 const TASK: &str = "haul, task";
 const ADAPTER: &str = "requests, haul";
 const REQUESTS: &str = "requests";

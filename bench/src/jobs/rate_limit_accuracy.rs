@@ -30,7 +30,7 @@ const FETCH_MANY: &str = "haul, fetch_many";
 const MAX_DIFFERENCE: f64 = 5.0;
 /// The approximate duration of a run in seconds.
 const SECONDS: usize = 10;
-/// The host of all pages, as the server sees it.
+/// The host in the URLs of all pages.
 const HOST: &str = "127.0.0.1";
 
 /// A rate limit, and the pages that are fetched under it.
@@ -112,7 +112,7 @@ impl RateLimit {
         })
     }
 
-    /// The number of pages of each server in one run.
+    /// Returns the number of pages of each server in one run.
     fn pages(&self, bench: &JobEnvironment) -> usize {
         if bench.options.smoke {
             return 4;
@@ -123,7 +123,8 @@ impl RateLimit {
         }
     }
 
-    /// Returns the value of the option or argument. A rate of requests has a unit in the option.
+    /// Returns the rate as the value of the option or argument. If it is a rate of requests, the
+    /// unit `per_second`, such as `/s`, follows the number.
     fn value(&self, per_second: &str) -> String {
         let per_second = if self.unit == RateUnit::Requests { per_second } else { "" };
         format!("{}{per_second}", self.per_second)
@@ -159,8 +160,8 @@ impl RateLimit {
         Ok(shell_program(PARALLEL, line, self.check(&paths, servers)))
     }
 
-    /// Creates the benchmark program with two stages. With one server, each stage has half of the
-    /// requests; with two, each stage has its own server.
+    /// Creates the benchmark program in which haul runs two stages (`--then`). With one server,
+    /// each stage has half of the requests; with two, each stage has its own server.
     fn stages(&self, bench: &JobEnvironment, servers: &[Arc<PageServer>]) -> Result<BenchProgram> {
         let [first, last] = [servers.first(), servers.last()].map(|server| server.map_or(0, |server| server.port(0)));
         let shared = self.unit == RateUnit::Requests && servers.len() == 1;

@@ -22,8 +22,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(vec![new_part(bench, "changed", changed, served)?, new_part(bench, "unchanged", unchanged, wall)?])
 }
 
-/// Makes a part of the job in which each round fetches all pages to files, and then fetches the
-/// pages that have changed on the next day.
+/// Makes a part of the job with two programs. In each round, the first fetches all pages to files;
+/// the second fetches the pages again on the next day, when some of them have changed.
 fn new_part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goal: PartGoal) -> Result<JobPart> {
     let (host, pages, changing) = (site.addr, site.pages(), site.changing());
     bench.write_lines(name, (0..pages).map(|number| format!("http://{host}/{number}")))?;

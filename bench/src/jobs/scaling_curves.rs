@@ -20,11 +20,11 @@ use crate::server::SiteServer;
 pub(super) const JOB: BenchJob =
     BenchJob { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
-/// The values of the curve over the number of pages. If the site has fewer pages, they are
-/// repeated.
+/// The points of the curve over the number of pages: name and number. If the site has fewer pages,
+/// its pages are fetched repeatedly.
 const PAGES: [(&str, usize); 4] =
     [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
-/// The values of the curve over the number of bytes of one body.
+/// The points of the curve over the length of one body: name and length in bytes.
 const BODY: [(&str, u64); 8] = [
     ("body@1000", 1_000),
     ("body@10000", 10_000),
@@ -46,8 +46,8 @@ const REPLIES: usize = 10_000;
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
-/// The values of the curve over the cores on which the client may run. The server may use all
-/// cores.
+/// The points of the curve over the cores on which the client may run: name and list of cores. The
+/// server may use all cores.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
 
 const HAUL: &str = "haul";

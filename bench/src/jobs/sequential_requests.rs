@@ -1,7 +1,7 @@
 //! Code that the jobs `perl` and `python` share. A program in the language sends requests one at a
-//! time with different clients. Its arguments are `WAY HOST PORT PATH COUNT [FORM]`, where WAY is
-//! the name of a client. The C program of the job `c-requests` shows the lower limit of the CPU
-//! time.
+//! time with different clients. Its arguments are `CLIENT HOST PORT PATH COUNT [FORM]`, where
+//! CLIENT is the name of a client. The C program of the job `c-requests` shows the lower limit of
+//! the CPU time.
 
 use std::process::{Command, Stdio};
 

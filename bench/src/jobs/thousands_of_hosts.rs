@@ -55,10 +55,10 @@ const LONG: Duration = Duration::from_secs(5);
 /// The file name of the configuration of the system's resolver, for clients in a namespace.
 const RESOLV_CONF: &str = "resolv.conf";
 
-/// The values of the curve over the number of hosts.
+/// The points of the curve over the number of hosts: name and number.
 const HOSTS: [(&str, usize); 4] =
     [("hosts@100", 100), ("hosts@1000", 1_000), ("hosts@5000", 5_000), ("hosts@20000", 20_000)];
-/// The values of the curve over the share of broken hosts, in percent.
+/// The points of the curve over the share of broken hosts: name and share in percent.
 const DEAD: [(&str, usize); 5] = [("dead@0", 0), ("dead@10", 10), ("dead@20", 20), ("dead@30", 30), ("dead@40", 40)];
 const DEAD_HOSTS: usize = 1_000;
 
@@ -73,12 +73,12 @@ struct ManyHostsWorkload {
     limit: Duration,
 }
 
-/// The order of the URLs in the list, and their number.
+/// The order of the URLs in the list. The field is the number of URLs.
 #[derive(Clone, Copy)]
 enum UrlOrder {
     Shuffled(usize),
     InTurn(usize),
-    /// The URLs of broken hosts come first.
+    /// The URLs of broken hosts come before those of good hosts.
     BrokenFirst(usize),
 }
 
@@ -126,8 +126,9 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     Ok(cards)
 }
 
-/// Makes the part of the job to which the goals apply. haul runs with as many concurrent requests
-/// as its competitors, with retries, and with its defaults.
+/// Makes the part of the job to which the goals apply. haul runs in three variants: with as many
+/// concurrent requests as its competitors, with the same number and retries, and with its default
+/// number.
 fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let parallel = format!("--parallel-max {PARALLEL}");
@@ -237,8 +238,8 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part of the job that compares the memory for a million URLs of a hundred thousand hosts
-/// with the memory for a tenth of both.
+/// Makes a part of the job that compares haul's memory for 1,000,000 URLs of 100,000 hosts with its
+/// memory for 100,000 URLs of 10,000 hosts.
 fn memory_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = ManyHostsWorkload {
         part: "memory",
@@ -332,8 +333,8 @@ impl HostNetworkWithLists {
         }))
     }
 
-    /// Makes the benchmark program for a command that may exit with an error for some URLs, but not
-    /// otherwise.
+    /// Makes the benchmark program for a command whose exit code may report failed URLs. An exit
+    /// code of 100 or more, as after a signal, is a failure of the program.
     fn command(&self, name: &'static str, line: &str) -> BenchProgram {
         shell_program(name, format!("{line}; [ $? -lt 100 ]"), self.check())
     }

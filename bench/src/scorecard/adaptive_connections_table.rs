@@ -44,7 +44,8 @@ fn row(sheet: &PartResult) -> Vec<String> {
     ]
 }
 
-/// Returns the fixed number of connections with the shortest wall time.
+/// Returns the runs of the program that has the shortest wall time among those with a fixed number
+/// of connections.
 fn best_fixed(sheet: &PartResult) -> Option<&ProgramRuns> {
     let fixed = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer && entry.name != CURL_Z);
     let ranked = fixed.filter_map(|entry| Some((entry.median(MetricKind::Wall)?, entry)));

@@ -18,11 +18,11 @@ pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-/// The smallest ratio that is drawn. For a smaller ratio, the larger value is a time limit instead
-/// of work, and the ratio would be displayed as 0.00.
+/// The smallest ratio that is drawn. A smaller ratio would be displayed as 0.00. It occurs only if
+/// the larger of the two results is a time limit and not a measure of work.
 pub(super) const LEAST_RATIO: f64 = 0.005;
 
-/// The result of drawing a chart. It is an error only if the chart has no size.
+/// The result of drawing a chart. Drawing fails only if the width or height of the chart is zero.
 pub(super) type DrawResult<T> = Result<T, Box<dyn Error>>;
 
 /// Returns a text style with this height in pixels. The text is vertically centred at its anchor

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub(super) struct GoalCauses(BTreeMap<String, Vec<String>>);
 
 impl GoalCauses {
-    /// Parses the text of the file. Text before the first heading is for its editors, and is
-    /// ignored.
+    /// Parses the text of `bench/causes.md`, which has a section for each goal. Text before the
+    /// first heading is a note for the editors of the file, and is ignored.
     pub(super) fn read(text: &str) -> GoalCauses {
         let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for section in format!("\n{text}").split("\n## ").skip(1) {

@@ -259,11 +259,11 @@ fn panel(
     Ok(())
 }
 
-/// The colour and the marker of a line.
+/// The program that a line of a chart shows. It determines the colour and the marker of the line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChartLineOwner {
     Haul,
-    /// The competitor of haul with this number.
+    /// A competitor of haul. The number is its index in [`PEERS`].
     Peer(usize),
     /// The second variant of haul in the chart.
     Other,

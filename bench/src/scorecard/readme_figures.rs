@@ -43,7 +43,8 @@ fn site(record: &BenchRecord) -> Option<String> {
     Some(wrap_text(&text) + "\n")
 }
 
-/// The rows of the table: a description, the part, and the program.
+/// The rows of the table of jobs: a description, the part of a job, and haul's program in that
+/// part.
 const ROWS: [(&str, &str, &str); 13] = [
     ("Thousands of pages, the whole job", "site", "haul"),
     ("Fetching alone", "fetch", "haul --unordered"),

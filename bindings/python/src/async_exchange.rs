@@ -100,6 +100,7 @@ pub(crate) struct Upload {
     exception: BodySourceException,
 }
 
+/// The state of an [`Upload`] that the program's task and the sender share.
 struct UploadState {
     piece: Option<Vec<u8>>,
     end: Option<io::Result<()>>,

@@ -322,7 +322,8 @@ pub(crate) fn split_url(url: &str) -> PyResult<UrlParts> {
     Ok((target.scheme().as_str(), target.host_text().to_owned(), target.port(), target.userinfo()))
 }
 
-/// Returns the shard of a URL, from 0 to `count` - 1. A text that is not a URL is in shard 0.
+/// Returns the number of the shard to which the URL's host belongs, from 0 to `count` - 1. A text
+/// that is not a URL is in shard 0.
 #[pyfunction]
 pub(crate) fn shard(url: &str, count: i64) -> PyResult<u32> {
     let count = u32::try_from(count).ok().and_then(NonZeroU32::new);

@@ -16,7 +16,7 @@ use pyo3::types::PyBytesMethods;
 use crate::error::{FailurePhase, to_exception};
 use crate::received_response::ReceivedResponse;
 
-/// The state of one listing.
+/// The state of a paginated listing that the program fetches page by page.
 #[pyclass(frozen, name = "Listing", module = "haul._haul")]
 pub(crate) struct PyListing {
     listing: Mutex<Listing>,
@@ -28,8 +28,8 @@ impl PyListing {
     }
 }
 
-/// Returns the settings for finding the next page of a listing. Raises ValueError if they are
-/// invalid.
+/// Returns the settings for finding the next page of a paginated listing. Raises ValueError if they
+/// are invalid.
 fn pagination(link: bool, css: Option<&str>, json: Option<&str>, query: Option<&str>) -> PyResult<Pagination> {
     let pagination = match (link, css, json, query) {
         (true, None, None, None) => Ok(Pagination::by_link()),

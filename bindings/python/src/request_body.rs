@@ -27,7 +27,7 @@ use crate::async_exchange::Upload;
 use crate::error::{FailurePhase, to_exception};
 use crate::python_text::TextOrBytes;
 
-/// The beginning of the message for a body that is longer than its `Content-Length`.
+/// The beginning of the error message for a body that is longer than its `Content-Length`.
 pub(crate) const LONGER_BODY: &str = "request body is longer than its announced length of";
 
 /// The exception that the program's code raised while it produced a body.

@@ -6,7 +6,7 @@ use haul::{Error, ErrorKind, Target};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A compiled query for values of pages.
+/// A compiled query that extracts values from pages.
 #[pyclass(frozen, name = "PageQuery", module = "haul._haul")]
 pub(crate) struct PyPageQuery {
     pub(crate) query: PageQuery,

@@ -243,7 +243,7 @@ typedef struct haul_response haul_response;
 // Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You
 // have to free `response`; haul_response_error says whether the request failed. The function may
 // add requests. If it returns a value other than 0, haul_batch_run stops with
-// HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
+// HAUL_STATUS_INTERRUPTED; haul_batch_next returns the remaining requests.
 typedef int (*haul_done_fn)(void *context, void *user, haul_response *response);
 
 // Bytes owned by someone else; not terminated by NUL.
@@ -270,9 +270,9 @@ typedef size_t (*haul_read_fn)(void *user, char *buffer, size_t len);
 // success.
 typedef int (*haul_rewind_fn)(void *user);
 
-// The plain part of a reply. All pointers point into the haul_response of the same call, and are
-// valid until it is used for another call or freed. If you supplied memory for the body, `body`
-// points into that memory.
+// A reply as a plain struct: status, header fields, body. All pointers point into the
+// haul_response of the same call, and are valid until it is used for another call or freed. If you
+// supplied memory for the body, `body` points into that memory.
 typedef struct {
   // The status code; 0 if there was no reply.
   uint16_t status;
@@ -347,7 +347,7 @@ typedef struct {
   haul_slice url;
   // Header fields of this request. Several fields with the same name are all sent. They replace
   // fields of that name that the client or haul would send. A field whose value has `data` NULL
-  // is not sent, and only removes those.
+  // is not sent; it only removes the fields of that name that the client or haul would send.
   const haul_header *headers;
   // Number of header fields.
   size_t header_count;
@@ -466,9 +466,9 @@ haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_ho
 // Sets the order in which replies are returned; `order` is a haul_order.
 haul_status haul_batch_set_order(haul_batch *batch, int order);
 
-// Sets the memory for bodies in bytes, of requests in progress and of replies that were not taken
-// yet. When it is used up, haul stops reading from the servers; one body may exceed it. Default 64
-// MiB.
+// Sets the maximum number of bytes of bodies in memory, over the requests in progress and the
+// finished requests that were not returned yet. When it is reached, haul stops reading from the
+// servers; one body may exceed it. Default 64 MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
 // Sets the maximum number of requests that are started per second, in all and to one host. 0, the
@@ -490,13 +490,13 @@ haul_status haul_batch_add(haul_batch *batch, const haul_request *request, void 
 // Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
 // at all). `response` receives a new response, which the caller frees; haul_response_error says
 // whether the request failed. `response` is NULL if no request finished in time, or if all were
-// taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
+// returned before. `user` (may be NULL) receives the pointer given to haul_batch_add.
 haul_status haul_batch_next(haul_batch *batch, int64_t timeout_ms, haul_response **response, void **user);
 
 // Waits for all requests and calls `done` for each, in this thread.
 haul_status haul_batch_run(haul_batch *batch, haul_done_fn done, void *context);
 
-// Returns the number of requests that were added and whose replies were not taken yet.
+// Returns the number of requests that were added and not returned yet.
 size_t haul_batch_pending(const haul_batch *batch);
 
 // Returns a descriptor for poll, epoll and event loops. It is readable while haul_batch_next has
@@ -505,9 +505,9 @@ size_t haul_batch_pending(const haul_batch *batch);
 int haul_batch_fd(const haul_batch *batch);
 
 // Sends the request and waits for the whole reply. `response` holds the reply. `reply` (may be
-// NULL) receives its plain part, even if the call fails after the head has arrived. No thread is
-// started; on an open connection, a small request takes three system calls. Callbacks may make
-// other calls with this client, but not with this response.
+// NULL) receives its status, header fields and body as a plain struct, even if the call fails
+// after the head has arrived. No thread is started; on an open connection, a small request takes
+// three system calls. Callbacks may make other calls with this client, but not with this response.
 haul_status haul_client_call(haul_client *client, const haul_call *call, haul_response *response, haul_reply *reply);
 
 // Sends a request and waits for the whole reply. `response` receives a new response, which the
@@ -808,7 +808,8 @@ haul_response *haul_response_new(void);
 // Frees a response. If its body was not read to its end, its connection is closed.
 void haul_response_free(haul_response *response);
 
-// Copies the plain part of a reply into `reply`. Fields without a value are empty.
+// Copies the status, the header fields and the body of a response into `reply`. Fields without a
+// value are empty.
 haul_status haul_response_reply(const haul_response *response, haul_reply *reply);
 
 // Returns the status code; 0 if there was no reply.

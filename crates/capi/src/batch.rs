@@ -66,7 +66,7 @@ pub struct haul_batch {
 /// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You
 /// have to free `response`; haul_response_error says whether the request failed. The function may
 /// add requests. If it returns a value other than 0, haul_batch_run stops with
-/// HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
+/// HAUL_STATUS_INTERRUPTED; haul_batch_next returns the remaining requests.
 pub type haul_done_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, user: *mut c_void, response: *mut haul_response) -> c_int>;
 
@@ -159,9 +159,9 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
     })
 }
 
-/// Sets the memory for bodies in bytes, of requests in progress and of replies that were not taken
-/// yet. When it is used up, haul stops reading from the servers; one body may exceed it. Default 64
-/// MiB.
+/// Sets the maximum number of bytes of bodies in memory, over the requests in progress and the
+/// finished requests that were not returned yet. When it is reached, haul stops reading from the
+/// servers; one body may exceed it. Default 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
     catch_panic(|| {
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn haul_batch_add(
 /// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
 /// at all). `response` receives a new response, which the caller frees; haul_response_error says
 /// whether the request failed. `response` is NULL if no request finished in time, or if all were
-/// taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
+/// returned before. `user` (may be NULL) receives the pointer given to haul_batch_add.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_next(
     batch: *mut haul_batch,
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn haul_batch_run(
     })
 }
 
-/// Returns the number of requests that were added and whose replies were not taken yet.
+/// Returns the number of requests that were added and not returned yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
     // SAFETY: the header's contract.

@@ -60,7 +60,7 @@ pub struct haul_call {
     pub url: haul_slice,
     /// Header fields of this request. Several fields with the same name are all sent. They replace
     /// fields of that name that the client or haul would send. A field whose value has `data` NULL
-    /// is not sent, and only removes those.
+    /// is not sent; it only removes the fields of that name that the client or haul would send.
     pub headers: *const haul_header,
     /// Number of header fields.
     pub header_count: usize,
@@ -135,9 +135,9 @@ impl Default for haul_call {
 const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE | HAUL_CALL_HTTP_1_0;
 
 /// Sends the request and waits for the whole reply. `response` holds the reply. `reply` (may be
-/// NULL) receives its plain part, even if the call fails after the head has arrived. No thread is
-/// started; on an open connection, a small request takes three system calls. Callbacks may make
-/// other calls with this client, but not with this response.
+/// NULL) receives its status, header fields and body as a plain struct, even if the call fails
+/// after the head has arrived. No thread is started; on an open connection, a small request takes
+/// three system calls. Callbacks may make other calls with this client, but not with this response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_call(
     client: *mut haul_client,

@@ -29,7 +29,7 @@ pub struct haul_slice {
 }
 
 impl haul_slice {
-    /// The slice without data: its pointer is NULL.
+    /// The slice that stands for no value: its pointer is NULL.
     pub const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
     /// Returns a slice with the address and the length of `bytes`.
@@ -74,7 +74,8 @@ pub struct haul_header {
     pub value: haul_slice,
 }
 
-/// Converts a pointer that must not be NULL. `what` names the argument in the error message.
+/// Converts a pointer that must not be NULL to a reference. `what` names the argument in the error
+/// message.
 ///
 /// # Safety
 /// `pointer` is NULL or points to an object that is valid and not changed by others during `'a`.
@@ -86,7 +87,8 @@ pub unsafe fn required_object<'a, T>(pointer: *const T, what: &str) -> Result<&'
     unsafe { pointer.as_ref() }.ok_or_else(|| null_argument_failure(what))
 }
 
-/// Converts a string that must not be NULL. `what` names the argument in the error message.
+/// Converts a C string that must not be NULL to a `str`. `what` names the argument in the error
+/// message.
 ///
 /// # Safety
 /// `pointer` is NULL or points to bytes that end with NUL and stay unchanged during `'a`.
@@ -98,7 +100,7 @@ pub unsafe fn required_text<'a>(pointer: *const c_char, what: &str) -> Result<&'
     unsafe { optional_text(pointer, what) }?.ok_or_else(|| null_argument_failure(what))
 }
 
-/// Converts an optional string. NULL becomes `None`.
+/// Converts an optional C string to a `str`. NULL becomes `None`.
 ///
 /// # Safety
 /// The rules of [`required_text`].

@@ -33,7 +33,7 @@ pub struct haul_client {
     shared: RwLock<EngineWithOptions>,
 }
 
-/// The state of a client. Each request uses its own clone.
+/// The engine's client, and the default request options. Each request uses its own clone.
 #[derive(Clone)]
 pub(crate) struct EngineWithOptions {
     /// The HTTP engine with its connections, DNS answers and TLS sessions.
@@ -43,7 +43,7 @@ pub(crate) struct EngineWithOptions {
 }
 
 impl haul_client {
-    /// Returns a copy of the client's state for a new request.
+    /// Returns a copy of the engine's client and the default options, for a new request.
     pub(crate) fn shared(&self) -> EngineWithOptions {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

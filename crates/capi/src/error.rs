@@ -115,7 +115,7 @@ pub struct haul_error {
     is_tls: bool,
 }
 
-/// The error of a failed function, before `guard` stores it for C.
+/// The error of a failed function, before `catch_panic` stores it as the thread's last error.
 #[derive(Debug)]
 pub struct CallFailure(Box<haul_error>);
 

@@ -87,6 +87,7 @@ impl BorrowedBytes {
     }
 }
 
+/// Reads the caller's memory as a stream, for the engine.
 struct BorrowedReader {
     bytes: BorrowedBytes,
     at: usize,

@@ -48,9 +48,9 @@ struct RedirectReply {
     headers: Vec<haul_header>,
 }
 
-/// The plain part of a reply. All pointers point into the haul_response of the same call, and are
-/// valid until it is used for another call or freed. If you supplied memory for the body, `body`
-/// points into that memory.
+/// A reply as a plain struct: status, header fields, body. All pointers point into the
+/// haul_response of the same call, and are valid until it is used for another call or freed. If you
+/// supplied memory for the body, `body` points into that memory.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_reply {
@@ -102,7 +102,7 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
-    /// The facts of the transfer that brought the reply.
+    /// Returns the facts of the transfer that received the reply; `None` if there are none.
     pub(crate) fn facts(&self) -> Option<&TransferFacts> {
         self.facts.as_deref()
     }
@@ -233,7 +233,8 @@ pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
     catch_panic_or((), || drop(response));
 }
 
-/// Copies the plain part of a reply into `reply`. Fields without a value are empty.
+/// Copies the status, the header fields and the body of a response into `reply`. Fields without a
+/// value are empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
     catch_panic(|| {

@@ -1,4 +1,5 @@
-//! URLs and the secrets in requests, for bindings that follow redirects themselves.
+//! Functions for bindings that follow redirects themselves: one resolves a URL reference, and one
+//! says whether a request field is a secret.
 //!
 //! ```
 //! use haul_c::error::haul_status;

@@ -10,15 +10,15 @@ use std::process::{Command, Stdio};
 use common::{BuildDirectory, crate_dir};
 use testkit::origin::Origin;
 
-/// Returns two arguments of the C program: the distance between two refused allocations, and the
-/// distance between two cases.
+/// Returns two arguments of the C program: the step between the numbers of the allocations that are
+/// refused, and the step between the numbers of the cases that run. A step of 1 leaves out none.
 fn extent() -> [String; 2] {
     let is_whole = std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all");
     (if is_whole { ["1", "1"] } else { ["19", "5"] }).map(str::to_owned)
 }
 
-/// Compiles and runs the C program for the kind of refusal `what`. The program prints its own
-/// failures.
+/// Compiles and runs the C program. `what` names what the system refuses: `descriptors` or
+/// allocations. The program prints its own failures.
 fn torture(directory: &BuildDirectory, what: &str, preload: Option<&str>) {
     let origin = Origin::builder().http2(100).start().unwrap();
     let ca = directory.path("ca.pem");

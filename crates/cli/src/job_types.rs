@@ -1,4 +1,4 @@
-//! The types of jobs (`--job`) that also exist in builds without the feature `job`.
+//! The Rust types for `--job` that also exist in builds without the feature `job`.
 
 use std::io;
 use std::path::PathBuf;

@@ -47,8 +47,9 @@ pub(super) struct DeliveredPrefix {
     pub(super) of: Validator,
 }
 
-/// A sink that passes the body of a response on to an output. It records the content's length and
-/// validator, and the number of written bytes, in `noted`.
+/// A sink that passes the body of a response on to an output. It stores the length and the
+/// validator of the content and the number of written bytes, so that the caller can read them after
+/// the transfer.
 pub(super) struct TrackingSink {
     pub(super) sink: BlockingOutputSink,
     pub(super) noted: Arc<Mutex<(LengthAndValidator, u64)>>,

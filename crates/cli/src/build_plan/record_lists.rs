@@ -9,8 +9,9 @@ use crate::plan::{HeaderArg, RecordInputArgs, UploadArg, UrlSource, UrlSources};
 use crate::record_input::RecordInputFormat;
 use crate::usage_error::UsageError;
 
-/// Moves the URLs of the command line out of the group, so that only its input files remain.
-/// Returns `None` if the input files contain plain URLs and not records.
+/// Returns the settings of the group's record lists (`--jsonl-in`, `--csv-in`), and moves the URLs
+/// of the command line from the group to them. Returns `None` if each line of the input files is a
+/// URL.
 pub(super) fn take_record_args(
     group: &mut ParsedUrlGroup,
     warnings: &mut Vec<String>,
@@ -65,8 +66,8 @@ pub(super) fn take_record_args(
 }
 
 /// Returns true if the first stage has a query or content that is sent only to the origins of URLs
-/// on the command line. This excludes data with a placeholder for a column, which are sent to every
-/// origin.
+/// on the command line. Data with a placeholder for a column do not count, because they are sent to
+/// every origin.
 fn has_bound_content(group: &ParsedUrlGroup, format: RecordInputFormat) -> bool {
     let request = &group.stages[0].request;
     let is_bound = |options: &[ParsedDataOption]| {

@@ -50,7 +50,8 @@ const HAUL_OPTIONS: &[&str] = &[
     "with-url",
 ];
 
-/// The options that haul accepts without an effect, each with the reason that the page gives.
+/// The options that haul accepts without an effect, each with the reason that `docs/curl-compat.md`
+/// gives.
 const IGNORED_OPTIONS: &[(&str, &str)] = &[
     ("append", "concerns FTP only"),
     ("crlf", "meant for FTP and SMTP; content is sent unchanged, where curl 8.22 makes CRLF of LF over HTTP, too"),
@@ -148,8 +149,8 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the page's text for an option of curl, which begins with `refused`, `no effect`,
-/// `differs` or `works`.
+/// Returns the text about an option of curl in `docs/curl-compat.md`. It begins with `refused`, `no
+/// effect`, `differs` or `works`.
 fn status_of_option(name: &str) -> String {
     if let Some(why) = unsupported::refusal_reason(name.as_bytes()) {
         return format!("refused: {why}");
@@ -205,7 +206,7 @@ mod tests {
     }
 
     /// Runs `curl --help all`, if curl is installed. The test fails if the installed curl is newer
-    /// and has options that the page does not list.
+    /// and has options that `docs/curl-compat.md` does not list.
     #[test]
     fn compat_page_has_every_option_of_installed_curl() {
         let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };

@@ -11,7 +11,7 @@ pub(super) trait FlagDefinition {
     /// loader would relocate a constant at each start.
     fn spec(&self) -> FlagSpec;
 
-    /// Returns the long name of the flag, for a search.
+    /// Returns the long name of the flag, by which the sorted flags are searched.
     fn long(&self) -> &'static str {
         self.spec().long
     }

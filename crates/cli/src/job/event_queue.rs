@@ -38,7 +38,7 @@ struct JobEventQueueState {
     is_closed: bool,
 }
 
-/// The state of the writer thread.
+/// The activity of the writer thread, or the event for which it waits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum WriterThreadWait {
     /// The writer thread handles events.

@@ -1,4 +1,4 @@
-//! The errors of a job's file.
+//! Makes the engine's errors from errors of SQLite and of system calls on a job's file.
 
 use std::path::Path;
 

@@ -113,7 +113,8 @@ impl JobFile {
     }
 
     /// Turns on the write-ahead log for the file of a new job. The file stores this setting.
-    /// Syncing is off, because the log needs no sync before it is reused from its beginning.
+    /// SQLite's own syncing stays off: the log must be synced only before it is restarted from its
+    /// beginning.
     fn begin_log(&self) -> Result<()> {
         let begin = || {
             self.connection.execute_batch("PRAGMA synchronous = OFF")?;

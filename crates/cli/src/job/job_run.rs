@@ -49,7 +49,8 @@ pub(crate) struct JobRun {
     conditional_stages: Vec<bool>,
 }
 
-/// The parts of a job's run that are needed only at its beginning and at its end.
+/// The job's file, its settings and the two threads that write and sync it. A run uses them only at
+/// its beginning and at its end.
 struct JobFileAndThreads {
     file: Option<JobFile>,
     settings: JobSettings,
@@ -249,7 +250,8 @@ impl JobRun {
     }
 
     /// Prepares the output of the run: the file of `-o` that all transfers share, or standard
-    /// output. Removes an incomplete record at the end, which an earlier run may have left.
+    /// output. Removes the output after the last committed record, which an interrupted run may
+    /// have left.
     pub(crate) fn open_output(&self, file: Option<(&Path, Option<u32>)>) -> Result<JobOutput> {
         let state = self.lock();
         let settings = &state.settings;

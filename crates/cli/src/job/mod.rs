@@ -46,7 +46,8 @@ pub use command::{is_called, run};
 pub(crate) use job_run::{JobOutput, JobRun};
 pub(crate) use url_cursor::UrlCursor;
 
-/// Returns true if a command line of haul may contain `--job`: if one of its words begins with it.
+/// Returns true if a word of haul's command line is `--job` or begins with `--job=`, so that the
+/// command line may belong to a job.
 #[must_use]
 pub fn has_job_option(words: &[OsString]) -> bool {
     words.iter().any(|word| {

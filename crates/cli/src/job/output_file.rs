@@ -54,7 +54,8 @@ impl EarlierOutput {
     }
 }
 
-/// Prepares standard output. Truncates a regular file to the end of the last recorded record.
+/// Prepares standard output. If it is a regular file, truncates it to the end of the output that
+/// earlier runs of the job have committed.
 pub(super) fn standard_output(earlier: EarlierOutput) -> Result<PreparedOutput> {
     let fd = std::io::stdout().as_fd().try_clone_to_owned();
     let file = File::from(fd.map_err(|error| output_error("standard output", error))?);
@@ -89,8 +90,8 @@ pub(super) fn named_file(path: &Path, mode: Option<u32>, earlier: EarlierOutput)
 }
 
 /// Prepares a regular file for the output of a run. If earlier runs of the job wrote to this file,
-/// truncates it to the end of the last recorded record. In any other file, the output begins at the
-/// end of the file if `appends` is true, and else at its current position.
+/// truncates it to the end of the output that these runs have committed. In any other file, the
+/// output begins at the end of the file if `appends` is true, and else at its current position.
 fn prepare(
     mut file: File,
     identity: JobOutputIdentity,

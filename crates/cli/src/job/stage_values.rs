@@ -209,8 +209,8 @@ impl JobRun {
     }
 }
 
-/// The unfinished transfers of a stage or, in a refresh, the transfers that it must still request.
-/// They are read from the job in batches.
+/// The unfinished transfers of a stage, which are read from the job in batches. In a run with
+/// `--refresh`, these are the transfers that this run has not requested yet.
 struct UnfinishedRows {
     connection: Result<Connection>,
     path: PathBuf,
@@ -224,7 +224,9 @@ struct UnfinishedRows {
     is_conditional: bool,
 }
 
-/// An unfinished transfer, as stored in the job.
+/// An unfinished transfer of a later stage, which the run must still request: its number in the
+/// stage, and the extracted value from which its URL is made. `known` has the validators of an
+/// earlier fetch, if there was one.
 struct UnfinishedRow {
     number: u64,
     value: Vec<u8>,

@@ -166,9 +166,9 @@ pub(super) fn continued_command_line(stored: &[GivenOption], given: &[GivenOptio
     Ok(arguments)
 }
 
-/// Makes the file names in those options of a run absolute whose values a job does not store. This
-/// is necessary because the run changes to the job's directory. The stored file names are relative
-/// to that directory.
+/// Makes file names absolute in the options whose values a job does not store, such as `--stderr`.
+/// This is necessary because the run changes to the job's directory, to which the stored file names
+/// are relative.
 ///
 /// # Errors
 /// The working directory is unknown.

@@ -63,6 +63,7 @@ impl DurableState {
 #[derive(Default)]
 pub(super) struct SyncTargets(Mutex<FileSystemsToSync>);
 
+/// The output file of a run, and the file systems on which its other files are stored.
 #[derive(Default)]
 struct FileSystemsToSync {
     output: Option<Arc<OwnedFd>>,

@@ -55,8 +55,8 @@ impl UrlCursor {
         })
     }
 
-    /// Reads a batch of rows, from the URL with the index `from` on. Reads only rows whose URLs
-    /// need no request or a conditional one.
+    /// Reads a batch of rows, from the URL with the index `from` on. URLs that this run must
+    /// request without a condition are left out.
     fn read(&self, from: u64) -> DatabaseResult<VecDeque<(u64, Option<EarlierFetch>)>> {
         let ends = params![from as i64, FIRST_LATER_STAGE_ID, ROWS_PER_READ, self.refresh.map(|round| round as i64)];
         let select = "SELECT id, state <> 'again' AND refresh_round IS ?4, etag, last_modified, size, file FROM url \

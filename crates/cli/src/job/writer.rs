@@ -216,8 +216,8 @@ pub(super) struct UncommittedJobEvents {
     output_begin: Option<u64>,
 }
 
-/// A row whose output has been passed on, but not necessarily written: its page's values, and the
-/// position `end` at which its output ends.
+/// A finished transfer whose output has been passed on, but may not be written yet: its row, the
+/// extracted values of its page, and the position `end` at which its output ends.
 struct UnwrittenRow {
     row: Option<Box<UrlRow>>,
     values: Vec<StageValues>,
@@ -231,7 +231,7 @@ enum JobFileChange {
     Values(StageValues),
 }
 
-/// The prepared SQL statements for the entries of a batch.
+/// The prepared SQL statements, one for each kind of [`JobFileChange`].
 struct JobFileStatements<'c> {
     url: CachedStatement<'c>,
     queued: CachedStatement<'c>,
@@ -259,7 +259,8 @@ impl JobFileStatements<'_> {
 }
 
 impl JobFileChange {
-    /// Returns the file of the entry; `None` if it is not a URL or has no file.
+    /// Returns the output file of the URL whose row changes. Returns `None` if the URL has no file,
+    /// or if the change concerns no row of a finished URL.
     fn file(&self) -> Option<&Path> {
         match self {
             JobFileChange::Url(row) => row.file(),
@@ -309,7 +310,8 @@ impl UncommittedJobEvents {
         None
     }
 
-    /// Moves the rows whose output is written from `passed` to the batch.
+    /// Removes the rows whose output is now written from `passed`, and adds them to the batch for
+    /// the next commit.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(UnwrittenRow { row, values, end }) = self.passed.pop_front() else { return };

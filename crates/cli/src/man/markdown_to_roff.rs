@@ -38,7 +38,7 @@ pub(super) fn to_roff(guide: &str) -> String {
     text.replace(".PP\n.SH", ".SH").replace(".PP\n.SS", ".SS").trim_end_matches(".PP\n").to_owned()
 }
 
-/// Appends a paragraph or a list item, in roff, to the page, and clears it.
+/// Appends a paragraph or a list item, in roff, to `text`. Clears `paragraph`.
 fn end_paragraph(paragraph: &mut String, text: &mut String) {
     let (request, words) = match paragraph.split_once('\n') {
         Some((request, words)) => (format!("{request}\n"), words),

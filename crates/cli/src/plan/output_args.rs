@@ -1,4 +1,5 @@
-//! The destinations of bodies, and the treatment of files that exist.
+//! The destinations of bodies, and the treatment of files that exist (`--no-clobber`,
+//! `--skip-existing`).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -8,9 +8,9 @@ use crate::record_input::RecordInputFormat;
 pub struct RecordInputArgs {
     /// The format of the lines.
     pub format: RecordInputFormat,
-    /// The URLs of the command line. For JSON lines it is at most one, to which the URLs of the
-    /// records are relative. For CSV they are templates with the names of columns. Only the origins
-    /// of these URLs may receive the credentials of the command line.
+    /// The URLs of the command line. With JSON lines there is at most one, to which the URLs of the
+    /// records are relative. With CSV, these URLs are templates with the names of columns. Only the
+    /// origins of these URLs may receive the credentials of the command line.
     pub urls: Vec<String>,
     /// `--allow-body-files`: a record may name a file that is sent.
     pub allow_body_files: bool,

@@ -16,8 +16,8 @@ pub struct RequestArgs {
     pub method: String,
     /// True if the method comes from `-X`. Redirects then do not change it.
     pub custom_method: bool,
-    /// For `--follow` with `-X`: true if the method without `-X` would be POST, and redirects
-    /// therefore treat the given method as POST. `None` for all other options.
+    /// Only for `--follow` with `-X`: true if redirects treat the method of `-X` as POST, because
+    /// the method would be POST without `-X`. `None` in all other cases.
     pub is_post: Option<bool>,
     /// `-I`: prints the header fields; the response has no body.
     pub head: bool,

@@ -27,7 +27,7 @@ const DEFAULT_CONNECTIONS: usize = 6;
 /// The transfer settings of a stage: limits, retries, connections and TLS.
 #[derive(Clone, Debug)]
 pub struct TransferArgs {
-    /// The settings that the engine has in the same form: `--fail`, `--fail-with-body`, the
+    /// The settings that are stored as options of the engine: `--fail`, `--fail-with-body`, the
     /// redirects and retries, `--limit-rate`, `--max-filesize`, `--path-as-is`, `-4` and `-6`,
     /// `--connect-to`, `--connect-timeout`, the socket options, `-0`, `--http0.9`, `--raw`,
     /// `--ignore-content-length` and `--expect100-timeout`. All other fields of this struct keep
@@ -209,7 +209,7 @@ pub enum HttpVersion {
 /// The TLS settings for a server or an https proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsArgs {
-    /// The settings that the engine has in the same form: `-k`, `--cacert`, `--capath`,
+    /// The settings that are stored as TLS options of the engine: `-k`, `--cacert`, `--capath`,
     /// `--crlfile`, `--ciphers`, `--tls13-ciphers`, `--curves`, `--no-sessionid` and the TLS
     /// versions. All other fields of this struct keep their defaults and are ignored.
     pub options: TlsOptions,

@@ -39,6 +39,7 @@ pub enum PlaceholderEncoding {
     Plain,
 }
 
+/// A part of a [`ValueTemplate`]: fixed text, or a placeholder for an extracted value or a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ValueTemplatePart {
     Text(Vec<u8>),

@@ -69,6 +69,7 @@ pub fn serve(listener: OwnedFd, place: AgentSocketPath, idle: Duration) -> io::R
     AgentServer::new(listener, place, idle, work)?.run()
 }
 
+/// The state of a running agent, which one thread handles in an event loop.
 struct AgentServer {
     poll: Poll,
     listener: Option<UnixListener>,

@@ -217,6 +217,7 @@ struct ChecksumLine<'a> {
     sum: SupportedOrMd5Digest,
 }
 
+/// A digest of a line of a checksum list. MD5 sums are recognised, but not accepted.
 #[derive(Debug)]
 enum SupportedOrMd5Digest {
     Known(ExpectedDigest),

@@ -61,6 +61,7 @@ pub(super) fn print(path: &Path, arguments: &JobCommandArguments) -> Result<()> 
     }
 }
 
+/// The error that ends the printing of a job's URLs.
 enum JobListError {
     Database(rusqlite::Error),
     Output(std::io::Error),

@@ -108,9 +108,9 @@ fn has_page_value(operation: &UrlGroup, name: &OsStr) -> bool {
     !operation.in_place && operation.stages.len() > 1 && placeholders(name.as_bytes()).next().is_some()
 }
 
-/// Returns the path of an output file, changed if it is blocked: by a file (of this run or on the
-/// disk) that has the name of one of its directories, or by a directory that has its name. Only
-/// paths that URLs choose are changed.
+/// Returns the path of an output file. The path is changed if one of its directories has the name
+/// of a file (of this run or on the disk), or if it is the path of an existing directory. Only a
+/// path that a URL chooses is changed.
 pub(crate) fn avoid_blocked_path(
     operation: &UrlGroup,
     names: &ReservedOutputNames,
@@ -247,8 +247,9 @@ pub(crate) fn claims_name(
     }
 }
 
-/// Returns true if all URLs with this output are written to `path` with the same options, and no URL
-/// reserves the name: a device that `-o` names without a placeholder, such as `/dev/null`.
+/// Returns true if all URLs with this output write to `path` with the same options and need not
+/// reserve it. This is the case for a device that `-o` names without a placeholder, such as
+/// `/dev/null`.
 pub(crate) fn is_common_output(
     operation: &UrlGroup,
     names: &ReservedOutputNames,

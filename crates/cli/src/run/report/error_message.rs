@@ -279,7 +279,7 @@ pub(crate) fn verify_result(outcome: &TransferOutcome, of_proxy: bool) -> u32 {
 }
 
 /// Returns the description of the peer that did not answer, for an error message: the server, or
-/// the proxy on the path to it.
+/// the proxy on the path to it. `said` is the engine's text for the error, which names the peer.
 fn peer_description(said: &str, target: &Target, is_proxy: bool) -> String {
     let (host, port) = (target.host_text(), target.port());
     let said = said.strip_prefix("failed to connect to ").unwrap_or_default();

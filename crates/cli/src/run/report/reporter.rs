@@ -519,8 +519,8 @@ impl FleetReporter {
         Self { reporter: Arc::clone(reporter), numbers, has_file, first_transfer }
     }
 
-    /// Reports the end of a transfer, with the number that curl gives it when it begins. Returns
-    /// the text of `-w`.
+    /// Reports the end of a transfer, under the number that curl assigns to a transfer at its
+    /// start. Returns the text of `-w` for standard output.
     fn report(&self, job: &FleetJob, report: &TransferReport<'_>) -> Option<Vec<u8>> {
         let reporter = self.reporter_of(job);
         let ended = reporter.before.transfers.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The limit on open files in a run of many URLs.
+//! Raises the soft limit on open files, for a run of many URLs.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 

@@ -113,7 +113,7 @@ impl EventLog {
 }
 
 /// Writes the line for the start of the run, all lines of the queue, and a progress line each
-/// second. Returns at the end of the queue, or when the watcher has closed the output.
+/// second. Returns at the end of the queue, or when the reader of the output has closed it.
 fn write_all(
     mut output: EventOutput,
     queue: &Receiver<Option<Vec<u8>>>,

@@ -83,7 +83,8 @@ pub(crate) struct ProgressReporter {
     colors: MessageColors,
     /// The [`OutputBesideProgress`] of the current URL group.
     output: AtomicU8,
-    /// The number of body bytes written since [`ProgressState::measured`] began.
+    /// The number of body bytes that were written since the current measurement of the transfer
+    /// rate began.
     bytes: AtomicU64,
     display: Mutex<ProgressState>,
     /// Wakes the thread that draws, at the end of the run.

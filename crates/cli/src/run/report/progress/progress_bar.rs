@@ -29,6 +29,7 @@ pub(crate) struct ProgressBar {
     owes_line: bool,
 }
 
+/// The number of bytes that the output already has, and the total length of the body.
 #[derive(Clone, Copy, Debug)]
 struct BarFill {
     has: u64,
