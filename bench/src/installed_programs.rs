@@ -26,9 +26,9 @@ pub(crate) fn built_haul_path() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies the haul program to the directory of its competitors, which are copies too. A copied
-/// program starts a tenth of a millisecond faster than the linker's output file, because the page
-/// cache holds the latter in single pages.
+/// Copies the haul program to the directory of the compared programs. The copy starts a tenth of a
+/// millisecond faster than the file that the linker wrote, because the page cache holds the
+/// linker's file in single pages.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built_programs_directory().join("haul");
     let _ = fs::remove_file(&installed);

@@ -184,7 +184,8 @@ pub(crate) enum MetricKind {
     /// The user and system CPU time of all processes of the program.
     #[serde(rename = "cpu_s")]
     Cpu,
-    /// The CPU time of the client, without that of the program that reads from the client's pipe.
+    /// The CPU time of the client, without the CPU time of the program that reads the client's
+    /// output from a pipe.
     #[serde(rename = "client_cpu_s")]
     Client,
     #[serde(rename = "rss_kib")]

@@ -131,8 +131,8 @@ pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Re
     run_within(bench, argv, out, LIMIT)
 }
 
-/// Runs `argv` in the job's working directory, and kills it after `limit`. Returns the measured
-/// cost, or a message that says why the command failed.
+/// Runs `argv` in the job's working directory, and kills it if it runs longer than `limit`. Returns
+/// the measured cost, or a message that says why the command failed.
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
@@ -224,8 +224,8 @@ pub(crate) fn measure_in_this_process(run: &MeasuredCommand) -> Result<ExitCode>
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs the client once, and kills it after `limit`. Returns the client's exit status and the
-/// resources that it used.
+/// Runs the client once, and kills it if it runs longer than `limit`. Returns the client's exit
+/// status and the resources that it used.
 fn run_client(client: &mut Command, limit: Duration) -> Result<(ExitStatus, ProcessUsage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);

@@ -73,8 +73,8 @@ pub(crate) enum ExpectedPages {
     /// The output consists of the pages themselves, in any order. Each page is one line that names
     /// its URL.
     Pages(RequiredAndOptionalPages),
-    /// The output has a line with the length of each page. This is for clients that intermix pages
-    /// of several kilobytes in their output.
+    /// The output has a line with the length of each page. This format is for clients that would
+    /// mix the bytes of several long pages in their output.
     Lengths { count: usize, len: usize },
 }
 
@@ -83,8 +83,8 @@ pub(crate) enum ExpectedPages {
 pub(crate) struct RequiredAndOptionalPages {
     /// The keys of the pages that a client must fetch.
     pub(crate) healthy: HashSet<u64>,
-    /// The keys of pages that a client may or may not fetch. An example is a host whose name is
-    /// looked up too slowly for its first URL, but in time for its next URL.
+    /// The keys of pages that a client may fetch but need not fetch, for example pages of a host
+    /// whose name may be looked up too late.
     pub(crate) optional: HashSet<u64>,
 }
 

@@ -47,8 +47,8 @@ pub(crate) struct ServedReplies {
 }
 
 impl VersionedSite {
-    /// Starts a site with this number of pages. Each day, one page in `period` changes; without
-    /// `period`, no page changes.
+    /// Starts a site with this number of pages. Each day, one of `period` pages changes; `None`
+    /// means that no page ever changes.
     pub(crate) fn start(pages: u64, period: Option<u64>) -> io::Result<VersionedSite> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let addr = listener.local_addr()?;

@@ -13,7 +13,7 @@ use crate::output_digest::OutputDigest;
 
 const RTT: Duration = Duration::from_millis(50);
 
-/// The end of a shell command that prints only the items that the server has received, sorted.
+/// The end of a shell command that keeps only the items in the server's replies, sorted.
 const RECEIVED: &str = "| grep -oE 'item=[0-9]+' | sort";
 
 /// The text of the item with this number.
@@ -21,7 +21,7 @@ pub(super) fn item(number: usize) -> String {
     format!("item={number}")
 }
 
-/// A list of items, and a server that runs until the job is finished.
+/// A list of numbered items, and a server that receives them and runs until the job is finished.
 pub(super) struct ItemEchoServer {
     /// The URL that echoes the content of requests.
     pub(super) url: String,
@@ -44,8 +44,8 @@ impl ItemEchoServer {
         Ok(ItemEchoServer { url, server: format!("embedded origin, behind a relay of {} ms", RTT.as_millis()), digest })
     }
 
-    /// Creates the benchmark program for the shell command `null`. The command `proof` sends the
-    /// same requests, and prints what the server echoes.
+    /// Creates the benchmark program for the shell command `null`, which is measured. The shell
+    /// command `proof` checks it once: it sends the same requests, and prints the server's replies.
     pub(super) fn bench_program(&self, name: &'static str, null: &str, proof: &str) -> BenchProgram {
         shell_program(
             name,

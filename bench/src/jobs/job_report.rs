@@ -53,7 +53,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     }])
 }
 
-/// Creates a `--job` of this many URLs: fetches one URL, then adds the rows of the other URLs.
+/// Creates the file of a `--job` with this many URLs. haul fetches one URL, and an SQL statement
+/// adds the rows of the other URLs.
 fn make_job(bench: &JobEnvironment, urls: usize) -> Result<()> {
     let origin = Origin::builder().record(false).start()?;
     let haul = bench.program("haul").ok_or("haul is not installed")?;

@@ -81,8 +81,9 @@ fn loads(module: &str) -> Command {
     perl
 }
 
-/// Creates the parts in which Search::Elasticsearch reads and writes documents in turn. HTTP::Tiny
-/// waits for an acknowledgement in each write, so its part has fewer of them.
+/// Creates the parts in which Search::Elasticsearch alternately writes and reads documents.
+/// HTTP::Tiny waits for an acknowledgement in each write, so it has a separate part with fewer
+/// documents.
 fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let connections = installed(&CONNECTIONS, loads);
     if !connections.iter().any(|(name, ..)| *name == HAUL) {
@@ -125,7 +126,7 @@ fn search(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
 }
 
 /// Creates the part of the job that fetches all pages of the site, six at a time. HTTP::Haul uses
-/// its method `each`, and each of the other clients its own method for many URLs.
+/// its method `each`; each of the other clients uses the method that it has for many URLs.
 fn pages(bench: &mut JobEnvironment, clients: &[LanguageClient]) -> Result<JobPart> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

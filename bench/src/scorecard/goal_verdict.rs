@@ -94,8 +94,8 @@ impl GoalVerdict {
     }
 }
 
-/// Returns the result in each round and the maximum that the goal allows, both in the unit of the
-/// bound.
+/// Returns the result of each round and the maximum that the goal allows, both in the unit of the
+/// goal.
 fn figures(
     sheet: &PartResult,
     haul: &ProgramRuns,

@@ -145,8 +145,8 @@ fn curve_series(curve: &ScalingCurve, record: &BenchRecord, what: MetricKind) ->
     lines
 }
 
-/// An axis with its own choice of marks. The axes of the crate `plotters` would have a mark at 1.2
-/// cores.
+/// An axis with explicit positions of its marks. (The axes of the crate `plotters` would have a
+/// mark at 1.2 cores.)
 struct ChartAxis {
     range: Range<f64>,
     by_factors: bool,

@@ -5,8 +5,8 @@ use crate::Result;
 use crate::bench_record::BenchRecord;
 use crate::job_part::MetricKind;
 
-/// Returns the README with the figures of these results. A generated text stays unchanged if the
-/// results lack a job on which it depends.
+/// Returns the README with the figures of these results. A generated passage stays unchanged if the
+/// results lack a job that it needs.
 pub(super) fn fill_readme(readme: &str, record: &BenchRecord) -> Result<String> {
     let mut text = readme.to_owned();
     for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {

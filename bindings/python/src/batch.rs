@@ -44,7 +44,7 @@ pub(crate) struct PendingBatchRequest {
     pub(crate) method: Option<Cow<'static, str>>,
 }
 
-/// Requests in progress. Dropping the batch cancels them.
+/// A batch of requests in progress. Dropping the batch cancels them.
 #[pyclass(frozen, name = "Batch", module = "haul._haul")]
 pub(crate) struct PyBatch {
     pub(crate) batch: haul::batch::Batch,
@@ -63,7 +63,7 @@ impl PyBatch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes and returns the data of a request that were kept until its end.
+    /// Removes and returns the data that were kept for a request until its end.
     #[cfg(feature = "arrow")]
     pub(crate) fn take_pending(&self, id: u64) -> Option<PendingBatchRequest> {
         self.pending().remove(&id)

@@ -31,17 +31,18 @@ impl StopFlag {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Returns the interrupt function that checks signals and this flag. The flag is checked again
-    /// after a signal handler, which may have set it.
+    /// Returns the function that the engine calls during a wait, to learn whether to end it. The
+    /// function checks signals and this flag. It checks the flag again after a signal handler,
+    /// which may have set the flag.
     pub(crate) fn or_signals(&self) -> InterruptCallback {
         let stop = self.clone();
         InterruptCallback::new(move || stop.is_set() || run_signal_handlers() || stop.is_set())
     }
 }
 
-/// Returns the interrupt function that runs Python's signal handlers while a call waits. Python
-/// runs them only in its main thread. If a handler raises an exception, such as
-/// `KeyboardInterrupt`, the call ends and raises it.
+/// Returns the function that the engine calls during a wait. The function runs Python's signal
+/// handlers, which Python allows only in its main thread. If a handler raises an exception, such as
+/// `KeyboardInterrupt`, the waiting call ends and raises it.
 pub(crate) fn signals() -> InterruptCallback {
     InterruptCallback::new(run_signal_handlers)
 }

@@ -101,9 +101,9 @@ fn unreadable(error: io::Error) -> Error {
     Error::with_source(ErrorKind::Read, "the content to send cannot be read", error)
 }
 
-/// Creates a body from a seekable file. Each time, the body is sent from the file position at the
-/// time of this call. Returns `None` if the object has no `read`, `seek` or `tell`, or if one of
-/// these fails: such a file can be read only once.
+/// Creates a body from a seekable file. Each attempt to send the body begins at the file position
+/// at the time of this call. Returns `None` if the object has no `read`, `seek` or `tell`, or if
+/// one of these fails: such a file can be read only once.
 fn rewindable(
     given: &Bound<'_, PyAny>,
     remaining: Option<RemainingLength>,

@@ -32,8 +32,9 @@ use crate::python_text::latin1_or_utf8;
 /// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
 
-/// A rule for connecting elsewhere: a host and a port, and the host and port to connect to instead.
-/// `None` stands for any port, or for the same port.
+/// A rule for connecting elsewhere: the host and the port of a URL, and the host and the port to
+/// connect to instead. `None` as the first port stands for any port; as the second port, for the
+/// port of the URL.
 type ConnectTo = (String, Option<u16>, String, Option<u16>);
 
 /// The proxy for http URLs, the proxy for https URLs, and the value of `no_proxy`.
@@ -194,8 +195,8 @@ impl SharedOptions {
     }
 }
 
-/// Returns the cache of HTTP/3 endpoints that all sessions of this process share. It also has the
-/// endpoints where HTTP/3 failed.
+/// Returns the cache of HTTP/3 endpoints that all sessions of this process share. The cache also
+/// contains the endpoints where HTTP/3 failed.
 fn http3_cache() -> Http3Cache {
     static CACHE: OnceLock<Http3Cache> = OnceLock::new();
     CACHE.get_or_init(Http3Cache::new).clone()

@@ -412,7 +412,7 @@ impl StreamedBody {
         }
     }
 
-    /// Returns whether the body has ended or was closed.
+    /// Returns whether the program has read the body to its end, or has closed it.
     #[getter]
     fn ended(&self) -> bool {
         self.stop.is_set() || self.is_over.load(Ordering::Acquire)

@@ -777,8 +777,8 @@ void haul_request_free(haul_request *request);
 // or haul would send. A NULL value removes them.
 haul_status haul_request_set_header(haul_request *request, const char *name, const char *value);
 
-// Adds a header to the headers of the same name in this request. The first one replaces those that
-// the client or haul would send.
+// Adds a header to the headers of the same name in this request. The first header of a name
+// replaces the headers of that name that the client or haul would send.
 haul_status haul_request_add_header(haul_request *request, const char *name, const char *value);
 
 // Sets the time limit for the whole request, in milliseconds; 0: the client's setting.

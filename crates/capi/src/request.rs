@@ -224,8 +224,8 @@ pub unsafe extern "C" fn haul_request_set_header(
     }
 }
 
-/// Adds a header to the headers of the same name in this request. The first one replaces those that
-/// the client or haul would send.
+/// Adds a header to the headers of the same name in this request. The first header of a name
+/// replaces the headers of that name that the client or haul would send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_header(
     request: *mut haul_request,

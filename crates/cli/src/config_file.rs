@@ -37,7 +37,7 @@ const BUFFER_SIZE: usize = 64 * 1024;
 /// One option of a config file, with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigFileEntry<'a> {
-    /// The option as the line has it, with or without dashes.
+    /// The option as it is written in the line, with or without dashes.
     pub option: &'a [u8],
     /// The value of the option, without its quotes and with its escapes decoded; `None` if the line
     /// has no value.

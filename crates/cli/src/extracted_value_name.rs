@@ -20,7 +20,8 @@
 pub struct ValueName(String);
 
 impl ValueName {
-    /// Splits an expression into its name, if it has one, and the text after the name.
+    /// Splits `NAME=EXPRESSION` into the name and the expression. Returns `None` and the whole text
+    /// if the text has no name.
     pub fn split(expression: &str) -> (Option<ValueName>, &str) {
         let Some((name, rest)) = expression.split_once('=') else { return (None, expression) };
         let is_start = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
@@ -36,8 +37,8 @@ impl ValueName {
         &self.0
     }
 
-    /// Splits all expressions of a stage into names and expressions. Returns the names, in the
-    /// order of the expressions, or no names if no expression has one.
+    /// Removes the names from all expressions of a stage (`NAME=EXPRESSION`). Returns the names, in
+    /// the order of the expressions, or no names if no expression has one.
     ///
     /// # Errors
     /// Some expressions have a name and others have none, or two have the same name. The text names

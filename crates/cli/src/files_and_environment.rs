@@ -35,8 +35,8 @@ pub trait FilesAndEnvironment {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
     /// Opens a config file; `-` is standard input. A reader of standard input consumes no byte
-    /// after the last line that it returned, so that an option can read the rest as content. The
-    /// default implementation calls [`FilesAndEnvironment::open`].
+    /// after the last line that it returned, so that an option can read the remaining input as
+    /// request content. The default implementation calls [`FilesAndEnvironment::open`].
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open(path)
     }

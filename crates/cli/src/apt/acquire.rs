@@ -308,8 +308,8 @@ impl AptAcquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic_authorization()))
     }
 
-    /// Returns the boolean item `name` of apt's configuration for this file's method and host. An
-    /// item that is not set counts as true.
+    /// Returns the boolean item `name` of apt's configuration for this file's apt method and host.
+    /// An item that is not set counts as true.
     fn is_enabled(&self, wanted: &AptRequestedFile<'_>, name: &str) -> bool {
         self.config.is_enabled(wanted.method, name, wanted.target.host_text(), true)
     }

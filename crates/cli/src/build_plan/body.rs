@@ -23,8 +23,8 @@ const MIN_STREAMED_SIZE: u64 = 1 << 20;
 
 impl PlanBuilder<'_> {
     /// Returns the request body that `-d` and similar options describe. If `form` is given, the
-    /// options may contain placeholders: `form` is their syntax, and the encoding in which their
-    /// values are inserted.
+    /// options may contain placeholders: `form` contains the syntax of the placeholders, and the
+    /// encoding in which values replace them.
     pub(super) fn request_body(
         &mut self,
         data: Vec<ParsedDataOption>,

@@ -106,9 +106,9 @@ fn check_continued(group: &ParsedUrlGroup, stage: &ParsedStage, persona: Program
     Ok(())
 }
 
-/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. With the curl
-/// persona, the latter fails when the URL's turn comes (exit code 3). Warns about a key without a
-/// certificate.
+/// Refuses `--preproxy` if `--proxy` is a SOCKS proxy, and `--http3-only` with a proxy. With the
+/// curl persona, `--http3-only` with a proxy is not refused here: the transfer fails with exit code
+/// 3. Warns about a key without a certificate.
 fn check_connection(
     stage: &ParsedStage,
     persona: ProgramPersona,

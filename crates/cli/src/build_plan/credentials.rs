@@ -197,8 +197,8 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// Converts the error of an invalid proxy argument to a usage error. Its exit code is 5 or 7.
-/// (Other usage errors have 2. curl parses the proxy only when it connects.)
+/// Converts the error of an invalid proxy argument to a usage error with exit code 5 or 7. (The
+/// exit code of other usage errors is 2. curl parses the proxy only when it connects.)
 pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyParseError) -> UsageErrorReason {
     UsageErrorReason::Proxy { code: error.exit_code(), text: error.to_string() }
 }

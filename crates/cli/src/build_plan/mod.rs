@@ -49,7 +49,7 @@ use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 use crate::write_out::WriteOut;
 
 /// Converts a parsed command line to a plan. If [`ParsedArgs::info`] is set, the caller must print
-/// that text (such as `--help`) and not call this function.
+/// the requested text (such as that of `--help`) instead of calling this function.
 pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Result<RunPlan, UsageError> {
     job_restrictions::check(&parsed)?;
     // curl says them as it reads, and so before it reads of a -s.

@@ -14,7 +14,7 @@ use crate::usage_error::UsageError;
 /// A condition under which an option is refused, the name of the option, and the reason.
 type RefusedCombination<'a> = (bool, &'a str, &'a str);
 
-/// Returns the pagination settings of a stage; `None` if the stage fetches no listing.
+/// Returns the pagination settings of a stage; `None` if the stage fetches no paginated listing.
 pub(super) fn pagination(stage: &ParsedStage) -> Result<Option<Pagination>, UsageError> {
     let given = &stage.pagination;
     let Some(option) = first_given_option(given) else {
@@ -90,7 +90,7 @@ fn first_given_option(given: &ParsedPagination) -> Option<&'static str> {
 }
 
 /// Refuses options that apply to a single response, such as `--range`, in a group that fetches
-/// listings.
+/// paginated listings.
 pub(super) fn check(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     if !group.stages.iter().any(|stage| stage.pagination.is_given()) {
         return Ok(());
@@ -111,8 +111,8 @@ pub(super) fn check(group: &ParsedUrlGroup) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses an `-o` file name without the placeholder `{page}`, because each page of a listing would
-/// overwrite the previous one.
+/// Refuses an `-o` file name without the placeholder `{page}`, because each page of a paginated
+/// listing would overwrite the previous one.
 pub(super) fn check_outputs(operation: &UrlGroup) -> Result<(), UsageError> {
     let last = operation.stages.len() - 1;
     let is_lone = |name: &OsStr| !name.as_bytes().windows(PAGE_PLACEHOLDER.len()).any(|text| text == PAGE_PLACEHOLDER);

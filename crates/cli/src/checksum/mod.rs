@@ -100,8 +100,8 @@ impl fmt::Display for ChecksumAlgorithm {
     }
 }
 
-/// The digest that a response body must have, with its algorithm. Its length is right for the
-/// algorithm.
+/// The digest that a response body must have, with its algorithm. The digest has the length that
+/// belongs to the algorithm.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExpectedDigest {
     algorithm: ChecksumAlgorithm,

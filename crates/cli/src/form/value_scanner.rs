@@ -88,8 +88,8 @@ fn trim_blanks_end(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Returns true if the text begins with a parameter of `-F`, such as `filename=`. Any other
-/// parameter is one of the media type.
+/// Returns true if `text` begins with a parameter of `-F`, such as `filename=`. Any other parameter
+/// belongs to the media type.
 fn is_parameter_of_option(text: &[u8]) -> bool {
     let mut words = FormValueScanner::new(text);
     [&b"type="[..], b"filename=", b"headers=", b"encoder="].iter().any(|name| words.skip_blanks_and_prefix(name))

@@ -69,7 +69,7 @@ pub struct FetchOnlyArgs {
     pub stays: bool,
     /// `-d`: uses no proxy.
     pub direct: bool,
-    /// `-T`: the maximum time without any received byte. `None` without the option.
+    /// `-T`: the maximum time without any received byte. `None` sets no limit.
     pub timeout: Option<Duration>,
     /// `-a`, `-w`: the time to wait before a failed transfer is retried; `None` if it is not
     /// retried.

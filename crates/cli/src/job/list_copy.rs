@@ -85,8 +85,8 @@ impl ListCopier {
         }
     }
 
-    /// Reads the lines that earlier runs have copied, and compares them with the copy. Returns the
-    /// line number of the next line.
+    /// Reads that part of the list which earlier runs have copied, and compares it with the copy.
+    /// Returns the number of the line after this part.
     fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {

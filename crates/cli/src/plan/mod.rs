@@ -164,7 +164,8 @@ pub struct GlobalArgs {
     pub summary: Option<bool>,
     /// `--job`: the file with the state of the run; `None` if the run has no job.
     pub job: Option<JobArgs>,
-    /// `--refresh`: requests the URLs of the job again, on the condition that they have changed.
+    /// `--refresh`: requests the URLs of the job again, and transfers only content that has
+    /// changed.
     pub refresh: bool,
     /// `--agent`: the agent that sends the requests it supports. `None` if no agent is used.
     pub agent: Option<AgentOptionValues>,
@@ -430,7 +431,8 @@ pub struct StageArgs {
     /// `--extract-bytes`: applies the expressions of `--extract` to the bytes of bodies instead of
     /// their text.
     pub extract_bytes: bool,
-    /// `--paginate` and similar options: each URL of the stage is the first page of a listing.
+    /// `--paginate` and similar options: each URL of the stage is the first page of a paginated
+    /// listing.
     pub pagination: Option<Pagination>,
     /// `--unique`: prints each extracted value once.
     pub unique: bool,

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// The placeholder for the number of a listing's page in the name of an output file.
+/// The placeholder for the page number of a paginated listing in the name of an output file.
 pub const PAGE_PLACEHOLDER: &[u8] = b"{page}";
 
 /// The destination of bodies, or of the text extracted from them.

@@ -57,8 +57,8 @@ pub struct RequestArgs {
     pub query: Option<String>,
     /// `-r`: the value of `Range` without `bytes=`.
     pub range: Option<String>,
-    /// `-C`: requests the rest of the content and appends it to the output. Always `None` if
-    /// `range` is set, if `fields` contains `Range`, or if the stage extracts values.
+    /// `-C`: the offset at which a download or upload resumes. Always `None` if `range` is set, if
+    /// `fields` contains `Range`, or if the stage extracts values.
     pub continue_at: Option<ContinueAt>,
 }
 

@@ -14,8 +14,8 @@ use haul_policy::queue::HostId;
 
 use super::call::AgentCall;
 
-/// The transfers of the agent that its worker thread has not begun, and all calls that have not
-/// ended.
+/// The queue of transfers that the agent's worker thread has not begun, with a table of all calls
+/// that have not ended.
 #[derive(Default)]
 pub(super) struct TransferQueue {
     state: Mutex<TransferQueueState>,

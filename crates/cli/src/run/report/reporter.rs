@@ -317,8 +317,8 @@ impl UrlGroupReporter {
         Some(RecordedTransfer { report, persona: self.persona, records, file, id: None, extracts, names, is_shown })
     }
 
-    /// Prints the record of a transfer that does not run in a fleet. Does nothing if the group
-    /// prints no records.
+    /// Prints the record of a transfer that does not run in the engine's fleet, which runs
+    /// transfers in parallel. Does nothing if the group prints no records.
     pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: RecordContent) -> Result<()> {
         match self.json_line(report, None, content).map(|(text, _)| text) {
             Some(WholeOrPiecewiseText::Whole(text)) => self.print(Some(text)),
@@ -512,8 +512,8 @@ impl RetryObserver for UrlGroupReporter {
 }
 
 impl FleetReporter {
-    /// Creates the reporter of all transfers of a fleet. `reporter` is the reporter of its URL
-    /// group.
+    /// Creates the reporter of all transfers of the engine's fleet, which runs transfers in
+    /// parallel. `reporter` is the reporter of the URL group.
     pub(crate) fn new(reporter: &Arc<UrlGroupReporter>, numbers: UrlNumbers, has_file: bool) -> Self {
         let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
         Self { reporter: Arc::clone(reporter), numbers, has_file, first_transfer }
@@ -528,7 +528,7 @@ impl FleetReporter {
         reporter.report_numbered(report, number)
     }
 
-    /// Returns the facts about a finished transfer of the fleet, for its report.
+    /// Returns the facts about a finished transfer, for its report.
     fn report_of<'t>(&'t self, job: &'t FleetJob, outcome: &'t TransferOutcome) -> TransferReport<'t> {
         let file = match &job.destination {
             BodyDestination::File { path, .. } => Some(path.as_path()),
@@ -619,6 +619,6 @@ pub(crate) struct FleetReporter {
     /// True if all response bodies are written to one file. The text of `-w` for each transfer is
     /// then printed on standard output as soon as the transfer ends.
     has_file: bool,
-    /// The number of transfers of the run before the first transfer of the fleet.
+    /// The number of transfers of the run that began before the first transfer of the fleet.
     first_transfer: u64,
 }

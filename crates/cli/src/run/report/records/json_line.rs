@@ -64,7 +64,8 @@ impl RecordedTransfer<'_> {
     /// failed.
     ///
     /// # Errors
-    /// The values cannot be arranged in rows, or rows to compare need too much memory.
+    /// The values cannot be arranged in rows, or the rows need more memory than `--sort` and
+    /// `--unique` may use.
     pub(crate) fn rows(
         &self,
         content: RecordContent,
@@ -112,7 +113,8 @@ impl RecordedTransfer<'_> {
         record_line(text, self.content(content))
     }
 
-    /// Returns the content member of the line: the values, or the body. Omits an incomplete body.
+    /// Returns the last member of the JSON line: the extracted values, or the body. Omits an
+    /// incomplete body.
     fn content(&self, content: RecordContent) -> JsonlLineContent {
         if !content.is_complete {
             return JsonlLineContent::Nothing;

@@ -64,7 +64,8 @@ pub(super) fn record_line(start: Vec<u8>, content: JsonlLineContent) -> WholeOrP
 }
 
 impl JsonlLinePieces {
-    /// Appends the name of the content's member and the opening of its value, such as a bracket.
+    /// Appends the key of the line's last member (the values or the body) and the opening of its
+    /// value, such as a bracket.
     fn append_opening(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
             JsonlLineContent::Nothing => b"",
@@ -75,7 +76,7 @@ impl JsonlLinePieces {
         });
     }
 
-    /// Appends the next piece of the content. Returns false at the end of the content.
+    /// Appends the next piece of the values or the body. Returns false at their end.
     fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
         let at = self.at;
         match &mut self.content {
@@ -125,7 +126,7 @@ impl JsonlLinePieces {
         }
     }
 
-    /// Appends the closing of the content's value and the end of the line.
+    /// Appends the closing of the last member's value, such as a bracket, and the end of the line.
     fn append_closing(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
             JsonlLineContent::Nothing => b"}\n",
