@@ -58,6 +58,7 @@ pub(crate) enum OutputReader {
 
 impl OutputReader {
     /// Parses an argument of `bench --measure`: `to`, `times=NUMBER`, `cat` or `watch=FILE`.
+    /// Returns `None` for any other text.
     pub(crate) fn parse(word: &str) -> Option<OutputReader> {
         match word.split_once('=').unwrap_or((word, "")) {
             ("to", "") => Some(OutputReader::None { times: 1 }),

@@ -15,7 +15,8 @@ use testkit::page_server::{PageServer, PageTiming, PortBehavior};
 use crate::Result;
 use crate::jobs::home;
 
-/// The delay after which the slow port answers.
+/// The delay of each reply from the second of the page server's two ports. The first port replies
+/// at once.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// Runs `bench engines [--python FILE] [ARGUMENT...]`. The arguments are passed to the Python

@@ -155,9 +155,9 @@ fn round(
     Ok(took)
 }
 
-/// Returns `true` for each program that skips all rounds after its first. It takes more than twice
-/// as long as the fastest competitor of haul, and longer than [`LONG_RUN_SECONDS`]. The first
-/// program and the limit program run in every round.
+/// Returns for each program whether it skips all rounds after its first. This is true if the
+/// program takes more than twice as long as the fastest competitor of haul, and longer than
+/// [`LONG_RUN_SECONDS`]. The first program and the limit program run in every round.
 fn programs_to_skip(sheet: &PartResult) -> Vec<bool> {
     let wall = |entry: &ProgramRuns| entry.median(MetricKind::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 const UNWINDER: &str = "libgcc_eh.a";
-/// The first glibc that reads packed relocations.
+/// The first version of glibc whose dynamic loader reads packed relocations (DT_RELR).
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
 fn main() {
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Returns the version of this system's glibc.
+/// Returns the version of this system's glibc; `None` if it is unknown.
 fn glibc_version() -> Option<(u32, u32)> {
     let answer = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(answer.stdout).ok()?;

@@ -45,7 +45,7 @@ fn row(sheet: &PartResult) -> Vec<String> {
 }
 
 /// Returns the runs of the program that has the shortest wall time among those with a fixed number
-/// of connections.
+/// of connections; `None` if no such program has a right result.
 fn best_fixed(sheet: &PartResult) -> Option<&ProgramRuns> {
     let fixed = sheet.entries.iter().filter(|entry| entry.role == ProgramRole::Peer && entry.name != CURL_Z);
     let ranked = fixed.filter_map(|entry| Some((entry.median(MetricKind::Wall)?, entry)));

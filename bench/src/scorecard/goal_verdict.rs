@@ -95,7 +95,7 @@ impl GoalVerdict {
 }
 
 /// Returns the result of each round and the maximum that the goal allows, both in the unit of the
-/// goal.
+/// goal. Returns `None` if a result is missing, or if the part has no results in this unit.
 fn figures(
     sheet: &PartResult,
     haul: &ProgramRuns,

@@ -198,7 +198,8 @@ struct UploadPieces {
 }
 
 impl UploadPieces {
-    /// Returns the next piece of the body if the program has supplied one.
+    /// Returns the next piece of the body if the program has supplied one, and `None` after the end
+    /// of the body.
     fn poll_piece(&mut self, context: &Context<'_>) -> Poll<Option<io::Result<Vec<u8>>>> {
         let mut state = lock(&self.state);
         if let Some(piece) = state.piece.take() {

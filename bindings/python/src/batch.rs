@@ -40,7 +40,7 @@ pub(crate) struct PendingBatchRequest {
     url: String,
     cookie: Option<Vec<u8>>,
     exception: BodySourceException,
-    /// The method of the request, if the program may read the request's record.
+    /// The method of the request; `None` if the program may not read the request's record.
     pub(crate) method: Option<Cow<'static, str>>,
 }
 
@@ -63,7 +63,8 @@ impl PyBatch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes and returns the data that were kept for a request until its end.
+    /// Removes and returns the data that were kept for a request until its end; `None` if there are
+    /// none.
     #[cfg(feature = "arrow")]
     pub(crate) fn take_pending(&self, id: u64) -> Option<PendingBatchRequest> {
         self.pending().remove(&id)
@@ -92,8 +93,8 @@ impl PyBatch {
     }
 }
 
-/// Returns the interval between requests for a rate of `per_second`. `name` is the argument's name
-/// for the error message.
+/// Returns the interval between requests for a rate of `per_second`; `None` without a rate. `name`
+/// is the argument's name for the error message.
 fn interval(per_second: Option<f64>, name: &str) -> PyResult<Option<Duration>> {
     let of = |rate: f64| {
         positive(

@@ -80,7 +80,8 @@ impl BytesObject {
         true
     }
 
-    /// Receives at most `most` bytes from a socket by one system call, and appends them.
+    /// Receives at most `most` bytes from a socket by one system call, and appends them. Returns
+    /// `None`, without a system call, if the object is full.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 {

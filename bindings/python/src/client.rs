@@ -204,7 +204,7 @@ fn cookie_field(target: &Target, jar: Option<&PyJar>, given: Option<&str>) -> Op
 }
 
 /// Converts the outcome of a transfer into a response, or into the exception to raise. `method` is
-/// the method of the request if the program may read its record.
+/// the method of the request; `None` if the program may not read the request's record.
 pub(crate) fn response_of(
     py: Python<'_>,
     outcome: TransferOutcome,

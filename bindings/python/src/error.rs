@@ -42,8 +42,9 @@ impl FailurePhase {
     }
 }
 
-/// Creates the exception for an error of the engine. Its `kind` is the name of the `ErrorKind`, or
-/// `TlsRefused` if a TLS 1.3 server refuses the client's certificate after the handshake.
+/// Creates the exception for an error of the engine. The exception's attribute `kind` is the name
+/// of the `ErrorKind`, or `TlsRefused` if a TLS 1.3 server refuses the client's certificate after
+/// the handshake.
 pub(crate) fn to_exception(error: &Error, phase: FailurePhase) -> PyErr {
     let kind = match error.kind() {
         ErrorKind::Receive if error.is_tls() => "TlsRefused".to_owned(),
@@ -68,8 +69,8 @@ pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED_INTERRUPT.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
-/// Removes and returns the exception that a signal handler raised, if it is the cause of this
-/// error.
+/// Removes and returns the exception that a signal handler raised. Returns `None` if this error has
+/// another cause.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED_INTERRUPT.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)

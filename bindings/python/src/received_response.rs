@@ -178,12 +178,14 @@ impl ReceivedResponse {
         self.trailers.iter().map(|(name, value)| (name.as_str(), from_latin1(py, value))).collect()
     }
 
-    /// Returns the first value of the field with this name, ignoring case.
+    /// Returns the first value of the field with this name, ignoring case; `None` if there is no
+    /// such field.
     fn get<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyString>> {
         self.head.get(name).map(|value| from_latin1(py, value))
     }
 
-    /// Returns all values of the field with this name, joined with commas (RFC 9110 section 5.3).
+    /// Returns all values of the field with this name, joined with commas (RFC 9110 section 5.3);
+    /// `None` if there is no such field.
     fn joined<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyString>> {
         let values: Vec<&[u8]> = self.head.get_all(name).collect();
         (!values.is_empty()).then(|| from_latin1(py, &values.join(&b", "[..])))
@@ -194,8 +196,8 @@ impl ReceivedResponse {
         self.head.get(name).is_some()
     }
 
-    /// Returns the Location of a redirect. UTF-8 is unchanged; other bytes beyond ASCII are
-    /// percent-encoded.
+    /// Returns the Location of a redirect; `None` if the response does not redirect. UTF-8 is
+    /// unchanged; other bytes beyond ASCII are percent-encoded.
     fn location<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         let location =
             self.head.get("location").filter(|_| matches!(self.head.status(), 301 | 302 | 303 | 307 | 308))?;
@@ -237,19 +239,20 @@ impl ReceivedResponse {
         self.facts.connects == 0
     }
 
-    /// Returns the server's address and port.
+    /// Returns the server's address and port; `None` if they are unknown.
     #[getter]
     fn peer(&self) -> Option<Address> {
         self.facts.peer.map(address)
     }
 
-    /// Returns the program's own address and port.
+    /// Returns the program's own address and port; `None` if they are unknown.
     #[getter]
     fn local(&self) -> Option<Address> {
         self.facts.local.map(address)
     }
 
-    /// Returns the id of the connection, which is unique in this process.
+    /// Returns the id of the connection, which is unique in this process; `None` if there was no
+    /// connection.
     #[getter]
     fn connection(&self) -> Option<u64> {
         self.facts.connection

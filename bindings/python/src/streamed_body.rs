@@ -101,7 +101,7 @@ impl Wake for ThreadWaker {
 
 /// The slot that holds the reader between two reads.
 struct ReaderSlot {
-    /// `None` during a read, and after the body was closed.
+    /// The reader of the body; `None` during a read, and after the body was closed.
     reader: Option<StreamedBodyReader>,
     /// The thread that is reading, and has taken the reader out; `None` if no thread is reading.
     taken_by: Option<ThreadId>,
@@ -110,9 +110,9 @@ struct ReaderSlot {
 /// The reader that receives and decodes the body, and buffers the bytes that the program has not
 /// read.
 struct StreamedBodyReader {
-    /// `None` after the end of the body.
+    /// The response that is being received; `None` after the end of the body.
     response: Option<BodySource>,
-    /// The facts about the transfer, as of the end of the body.
+    /// The facts about the transfer, as of the end of the body; `None` before the end.
     last_facts: Option<ConnectionAndTimingFacts>,
     /// The trailer fields after the body.
     trailers: Vec<TrailerField>,
@@ -123,7 +123,8 @@ struct StreamedBodyReader {
     ended: bool,
     /// True after the first read with decoding.
     has_decoded: bool,
-    /// The failure that ended the body early. Further reads report it again.
+    /// The failure that ended the body early; `None` without a failure. Further reads report it
+    /// again.
     failure: Option<RepeatableError>,
     /// The stop flag of the [`StreamedBody`].
     stop: StopFlag,
@@ -453,7 +454,7 @@ fn into_python(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_,
 }
 
 impl StreamedBodyReader {
-    /// Returns the waker of a polled response.
+    /// Returns the waker of a polled response; `None` for any other response.
     fn waker(&self) -> Option<Waker> {
         match &self.response {
             Some(BodySource::Polled(_, waker)) => Some(waker.clone()),
@@ -461,7 +462,8 @@ impl StreamedBodyReader {
         }
     }
 
-    /// Replaces the waker of a polled response, and returns the previous one.
+    /// Replaces the waker of a polled response, and returns the previous one. Does nothing, and
+    /// returns `None`, for any other response.
     fn replace_waker(&mut self, new: impl FnOnce() -> Waker) -> Option<Waker> {
         match &mut self.response {
             Some(BodySource::Polled(_, waker)) => Some(std::mem::replace(waker, new())),

@@ -90,7 +90,7 @@ pub enum ConfigFileError {
 pub struct ConfigFileReader<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The offset in `buffer` of the first byte that belongs to no returned entry.
+    /// The offset in `buffer` of the first byte after the options that were already returned.
     start: usize,
     end: usize,
     at_end: bool,

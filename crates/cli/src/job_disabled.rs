@@ -26,7 +26,7 @@ pub fn is_called(_words: &[OsString]) -> bool {
     false
 }
 
-/// Returns the exit code of a `haul job` command, which does not exist in this build.
+/// Returns the exit code for a wrong setting. Not called, because [`is_called`] returns false.
 #[must_use]
 pub fn run(_words: &[OsString]) -> u8 {
     ErrorKind::Setup.exit_code()

@@ -79,7 +79,7 @@ pub fn own_program() -> io::Result<PathBuf> {
 
 /// Returns the path of the running executable, from which the agent is started. OpenBSD does not
 /// report the path of a process, so the program is searched for in `PATH`, as a shell does. The
-/// agent receives the path from its caller, because its first argument is not a file name.
+/// agent does not call this function, but receives the path from its caller.
 ///
 /// # Errors
 /// `NotFound` if no directory of `PATH` has the program.

@@ -42,7 +42,8 @@ impl AptConfig {
 
     /// Returns the value of a configuration item of an apt method, such as `timeout` of `https`. An
     /// item for this host takes precedence over an item for all hosts. For `tor+https`, the items
-    /// of `tor+https`, `tor`, `https` and `http` are tried in this order.
+    /// of `tor+https`, `tor`, `https` and `http` are tried in this order. Returns `None` if none of
+    /// them is set.
     #[must_use]
     pub fn get(&self, method: &str, name: &str, host: &str) -> Option<&str> {
         let ways: [fn(&str, &str, &str) -> String; 3] = [

@@ -31,7 +31,7 @@ impl PlanBuilder<'_> {
     }
 
     /// Parses the date of `-z`, and inserts its header field before the fields of `-H`. An invalid
-    /// date causes a warning, and the request is then unconditional.
+    /// date causes a warning, and `None` is returned, so that the request is unconditional.
     pub(super) fn time_cond(
         &mut self,
         text: Option<String>,

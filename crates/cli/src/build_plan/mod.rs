@@ -83,7 +83,7 @@ struct PlanBuilder<'f> {
     parallel_groups: bool,
     record_output: Option<RecordOutputFormat>,
     with_url: bool,
-    /// The proxies of the environment; `None` before the first group.
+    /// The proxies that the environment names, which are read once; `None` before they are read.
     proxy_environment: Option<ProxyEnvironment>,
     /// The proxy options of the previous stage, as given and as converted; `None` before the first
     /// stage.

@@ -28,7 +28,7 @@ pub(super) fn section(stage: &StageArgs, target: &haul::Target) -> DiagnosisSect
     section
 }
 
-/// Returns the proxy for a URL, without user and password.
+/// Returns the proxy for a URL, without user and password; `None` if no proxy is used.
 pub(super) fn proxy(stage: &StageArgs, target: &haul::Target) -> Option<String> {
     let given = stage.proxy.no_proxy.as_ref();
     match &stage.proxy.choice {

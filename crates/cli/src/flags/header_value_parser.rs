@@ -49,7 +49,8 @@ pub(crate) fn parse(text: &[u8], persona: ProgramPersona) -> Result<Option<Heade
     })
 }
 
-/// Parses a header field as curl does: only the blanks after the colon are removed.
+/// Parses a header field as curl does: only the blanks after the colon are removed. Returns `None`
+/// if the text is not a header field.
 fn parse_verbatim(text: &[u8]) -> Option<HeaderArg> {
     let name = |name: &[u8]| String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty());
     match text.iter().position(|&byte| byte == b':') {

@@ -1,7 +1,8 @@
 //! The letters of the flags, such as `m` for `-m`.
 
-/// Returns the long name of the flag with this letter. Asking each flag for its letter would take most
-/// of the time of a short command line. A test compares the letters with those of the flags.
+/// Returns the long name of the flag with this letter; `None` if no flag has the letter. Asking
+/// each flag for its letter would take most of the time of a short command line. A test compares
+/// the letters with those of the flags.
 pub(super) fn long_name(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'#' => "progress-bar",

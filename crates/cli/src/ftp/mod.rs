@@ -85,8 +85,8 @@ impl FtpProgram {
     }
 }
 
-/// Returns the program and its arguments if the command line calls haul as ftp(1) or fetch(1). The
-/// first of `words` is the program's name.
+/// Returns the program and its arguments if the command line calls haul as ftp(1) or fetch(1), and
+/// `None` otherwise. The first of `words` is the program's name.
 #[must_use]
 pub fn called_program(words: &[OsString]) -> Option<(FtpProgram, Vec<OsString>)> {
     if let Some(program) = FtpProgram::from_word(Path::new(words.first()?).file_name()?) {

@@ -22,7 +22,7 @@ use crate::program_persona::VERSION;
 use crate::program_persona::{CURL_VERSION, ProgramPersona};
 use crate::usage_error::{ArgPosition, UsageError, UsageErrorReason, printable};
 
-/// The features that `--version` lists. They are the features of curl that haul can have, with
+/// The features that `--version` can list: those features of curl that some build of haul has, with
 /// curl's names and in curl's order.
 const FEATURES: &str = "alt-svc AsynchDNS brotli ECH GSS-API HSTS HTTP2 HTTP3 HTTPS-proxy IDN IPv6 Kerberos Largefile \
                         libz PSL SPNEGO SSL threadsafe UnixSockets zstd";

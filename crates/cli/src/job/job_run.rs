@@ -340,7 +340,8 @@ impl JobRun {
 
     /// Ends the run, after everything is committed and synced. Returns `exit_code` or, if that is
     /// 0, the exit code of the job's first failed URL, which may have failed in an earlier run.
-    /// Also returns the results of a refresh as a text for the user.
+    /// Also returns the results of a refresh as a text for the user; `None` if this run did not
+    /// refresh.
     pub(crate) fn end(&self, exit_code: u8) -> Result<(u8, Option<String>)> {
         let mut state = self.lock();
         self.send(JobEvent::End { exit_code });

@@ -69,7 +69,8 @@ impl PageValues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a value. If the collected values are long enough for a row, removes and returns them.
+    /// Adds a value. If the collected values are long enough for a row, removes and returns them;
+    /// otherwise returns `None`.
     fn add(&self, stage: usize, is_printed: bool, value: &[u8]) -> Option<StageValues> {
         let mut pages = self.lock();
         let place = pages.iter().position(|page| page.stage == stage && page.is_printed == is_printed);
@@ -176,7 +177,7 @@ impl JobRun {
     }
 
     /// Calls `each` with the file and the URL of each finished transfer of a later stage, so that
-    /// no other transfer uses that file name. If `has_first` is true, also calls it for transfers
+    /// the caller can reserve the file's name. If `has_first` is true, also calls it for transfers
     /// of the first stage. Does nothing in a refresh, because its transfers reserve their file
     /// names themselves.
     pub(crate) fn finished_files(

@@ -82,7 +82,7 @@ pub(super) fn has_only_job_option(given: &[GivenOption]) -> bool {
 }
 
 /// Returns the first option whose value cannot be stored, with the reason: it is not UTF-8, or it
-/// is a URL with credentials.
+/// is a URL with credentials. Returns `None` if all values can be stored.
 pub(super) fn first_unstorable(command: &[GivenOption]) -> Option<(&GivenOption, &'static str)> {
     command.iter().find_map(|option| {
         let value = option.value.as_deref()?;

@@ -164,9 +164,9 @@ impl TransferArgs {
         }
     }
 
-    /// Returns the limit on the time without progress. The curl persona has no limit by default. A
-    /// single request has no limit while it waits for the response head, because a server may need
-    /// long to compute the response.
+    /// Returns the limit on the time without progress; `None` is no limit. The curl persona has no
+    /// limit by default. A single request has no limit while it waits for the response head,
+    /// because a server may need long to compute the response.
     pub fn stall_limit(&self, persona: ProgramPersona, size: RunSize) -> Option<StallLimit> {
         let default = match size {
             _ if persona.is_curl() => Duration::ZERO,

@@ -69,7 +69,7 @@ pub(super) fn is_null(value: &RawValue) -> bool {
     value.get() == "null"
 }
 
-/// Returns the text of a JSON string.
+/// Returns the text of a JSON string, or a message for the user if the value is not a string.
 pub(super) fn string_text(value: &RawValue) -> Result<String, String> {
     let text = value.get();
     serde_json::from_str(text).map_err(|_| match kind_name(text) {
@@ -79,7 +79,8 @@ pub(super) fn string_text(value: &RawValue) -> Result<String, String> {
     })
 }
 
-/// Returns the text of a JSON string, or the spelling of a number, `true` or `false`.
+/// Returns the text of a JSON string, or the spelling of a number, `true` or `false`. Returns a
+/// message for the user if the value is a list, an object or `null`.
 pub(super) fn scalar_text(value: &RawValue) -> Result<String, String> {
     match kind_name(value.get()) {
         "a string" => string_text(value),
@@ -88,7 +89,8 @@ pub(super) fn scalar_text(value: &RawValue) -> Result<String, String> {
     }
 }
 
-/// Returns the texts of a JSON list of scalars, or of one scalar. Returns an empty list for `null`.
+/// Returns the texts of a JSON list of scalars, or of one scalar. Returns an empty list for `null`,
+/// and a message for the user for any other value.
 pub(super) fn scalar_texts(value: &RawValue) -> Result<Vec<String>, String> {
     match kind_name(value.get()) {
         "null" => Ok(Vec::new()),

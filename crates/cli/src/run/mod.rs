@@ -340,7 +340,8 @@ fn open_archive(global: &GlobalArgs, job: Option<&JobRun>) -> haul::Result<Optio
     Ok(Some(archive))
 }
 
-/// Returns an error if `--warc` is given, because this build has no archives.
+/// Returns an error if `--warc` is given, because this build has no archives. Returns `None` if
+/// not.
 #[cfg(not(feature = "warc"))]
 fn open_archive(global: &GlobalArgs, _job: Option<&JobRun>) -> haul::Result<Option<Arc<dyn ExchangeRecorder>>> {
     match &global.warc.path {

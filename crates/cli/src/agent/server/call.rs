@@ -171,9 +171,9 @@ impl AgentCall {
         }
     }
 
-    /// Sends a message (frame) to the caller. Disconnects the caller if the socket's buffer is
-    /// full. The messages are few and small, so that this happens only if the caller does not read
-    /// them.
+    /// Sends a message (frame) to the caller, and returns whether it was sent. Disconnects the
+    /// caller if the socket's buffer is full. The messages are few and small, so that this happens
+    /// only if the caller does not read them.
     fn send(&self, frame: &[u8]) -> bool {
         let sent = (&*self.socket).write_all(frame).is_ok();
         if !sent {

@@ -185,17 +185,20 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Returns the limit of `--rate-host`, which all URL groups of the run share.
+    /// Returns the limit of `--rate-host`, which all URL groups of the run share; `None` without
+    /// the option.
     pub(crate) fn host_start_rate(&self) -> Option<&HostStartRate> {
         self.before.host_pace.as_ref()
     }
 
-    /// Returns the limit of `--limit-rate-total`, which all URL groups of the run share.
+    /// Returns the limit of `--limit-rate-total`, which all URL groups of the run share; `None`
+    /// without the option.
     pub(crate) fn limit_rate_total(&self) -> Option<&TotalRateLimit> {
         self.before.limit_rate_total.as_ref()
     }
 
-    /// Returns the limit of `--rate`, which all URL groups of the run share.
+    /// Returns the limit of `--rate`, which all URL groups of the run share; `None` without the
+    /// option.
     pub(crate) fn start_rate(&self) -> Option<&StartRate> {
         self.before.pace.as_ref()
     }
@@ -271,8 +274,8 @@ impl UrlGroupReporter {
         self.write_out_text(report, transfer)
     }
 
-    /// Returns the JSON line of a transfer, if the group prints such lines, and the checksum of the
-    /// transfer's file.
+    /// Returns the JSON line of a transfer, and the checksum of the transfer's file if it is known.
+    /// Returns `None` if the group prints no such lines.
     fn json_line(
         &self,
         report: &TransferReport<'_>,

@@ -159,8 +159,8 @@ impl TransferObserver for Tracer {
         matches!(self.args.form, TraceFormat::Ascii | TraceFormat::Hex)
     }
 
-    /// Returns the error of a write to the file of `-D`, which fails the transfer. An error of the
-    /// trace file does not fail the transfer.
+    /// Returns the error of a write to the file of `-D`; `None` if there was none. The error fails
+    /// the transfer. An error of the trace file does not fail the transfer.
     fn failure(&self) -> Option<Error> {
         self.heads.as_ref()?.failure()
     }

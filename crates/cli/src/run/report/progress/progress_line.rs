@@ -74,7 +74,8 @@ pub(super) struct ManyUrlFigures {
     /// The number of transfers that wait for a retry, and the time until the first of these
     /// retries; `None` if no transfer waits.
     pub(super) pauses: Option<(usize, Duration)>,
-    /// The host with the longest mean duration of its transfers.
+    /// The host with the longest mean duration of its transfers, and that duration; `None` with
+    /// fewer than two hosts.
     pub(super) slowest: Option<(String, Duration)>,
 }
 

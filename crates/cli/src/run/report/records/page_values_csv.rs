@@ -109,7 +109,7 @@ impl PageValuesCsv {
         }
     }
 
-    /// Returns the next row without its line feed.
+    /// Returns the next row without its line feed; `None` after the last row.
     fn next_row(&mut self) -> Option<Vec<u8>> {
         let number = self.next;
         if number == self.count {
