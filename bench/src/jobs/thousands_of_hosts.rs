@@ -83,7 +83,7 @@ enum UrlOrder {
 }
 
 impl ManyHostsWorkload {
-    /// Creates a load with [`URLS_A_HOST`] URLs of each host, in random order.
+    /// Creates a workload with [`URLS_A_HOST`] URLs of each host, in random order.
     fn shuffled(part: &'static str, hosts: usize, shares: FaultShares, limit: Duration) -> ManyHostsWorkload {
         let mix = HostMix::Shares(shares);
         let urls = UrlOrder::Shuffled(URLS_A_HOST * hosts);
@@ -150,7 +150,7 @@ fn main_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobP
     run.new_part(bench, entries, goals, 3)
 }
 
-/// Makes a part of the job with a smaller load and broken hosts.
+/// Makes a part of the job with a smaller workload and broken hosts.
 fn broken_hosts_part(bench: &mut JobEnvironment, load: ManyHostsWorkload) -> Result<JobPart> {
     let run = HostNetworkWithLists::start(bench, load)?;
     let mut entries =
@@ -301,7 +301,7 @@ impl HostNetworkWithLists {
         Ok(HostNetworkWithLists { load, network, list, config, urls })
     }
 
-    /// Makes a load with the URLs of those hosts for which `has` returns true.
+    /// Makes a workload with the URLs of those hosts for which `has` returns true.
     fn only(&self, bench: &JobEnvironment, name: &str, has: impl Fn(usize) -> bool) -> Result<HostNetworkWithLists> {
         let hosts = self.load.hosts;
         let urls = self.urls.iter().enumerate().filter(|(index, _)| has(index % hosts));

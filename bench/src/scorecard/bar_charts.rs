@@ -93,8 +93,8 @@ fn panel(area: &BarArea<'_>, sheet: &PartResult, top: i32) -> DrawResult<()> {
     Ok(())
 }
 
-/// Returns the kind of CPU time to compare. It is the CPU time of the client alone if the program
-/// that reads its output was measured, too.
+/// Returns the kind of CPU time to compare. It is the CPU time of the client alone if the measured
+/// time also includes the program that reads the client's output.
 fn cpu_of(sheet: &PartResult) -> MetricKind {
     if sheet.entries.iter().any(|entry| entry.median(MetricKind::Client).is_some()) {
         MetricKind::Client

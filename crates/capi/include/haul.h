@@ -986,7 +986,7 @@ haul_slice haul_response_certificate(const haul_response *response, size_t index
 haul_status haul_client_set_tls_versions(haul_client *client, int min, int max);
 
 // Sets the trusted certificates, which replace the system's, as PEM text of `len` bytes, which is
-// copied. NULL: none.
+// copied. NULL removes this setting.
 haul_status haul_client_set_ca_pem(haul_client *client, const char *pem, size_t len);
 
 // Sets the client certificate, its intermediates and its key as PEM text of `len` bytes, which is

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, 
 }
 
 /// Sets the trusted certificates, which replace the system's, as PEM text of `len` bytes, which is
-/// copied. NULL: none.
+/// copied. NULL removes this setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_pem(
     client: *mut haul_client,

@@ -41,7 +41,8 @@ pub(super) struct ContentColumns {
 /// The approximate number of bytes that a row takes without its body, values and header fields.
 const FIXED_BYTES: u64 = 512;
 
-/// Returns empty columns.
+/// Returns the columns of an empty table. `content` selects the columns that are computed from
+/// bodies.
 pub(super) fn columns(content: &ContentColumns) -> Vec<Column> {
     let error = || vec![Column::int32("code"), Column::text("name"), Column::text("message")];
     let failed = [error(), vec![Column::float64("pause")]].into_iter().flatten().collect();

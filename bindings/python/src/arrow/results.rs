@@ -29,8 +29,9 @@ use crate::value_extraction::PyPageQuery;
 const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 const ARRAY_CAPSULE: &CStr = c"arrow_array";
 
-/// The maximum number of bytes in the rows of a table. The offsets of text columns have 32 bits. A
-/// row may exceed this maximum by a response head, which is shorter than the remaining range.
+/// The maximum number of bytes in the rows of a table. The 32-bit offsets of text columns allow 2
+/// GiB. A row may exceed this maximum by a response head, which is much shorter than the
+/// difference.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Results of requests, in columns. Each row is one result. The rows are in the order of the

@@ -78,8 +78,9 @@ pub fn own_program() -> io::Result<PathBuf> {
 }
 
 /// Returns the path of the running executable, from which the agent is started. OpenBSD does not
-/// report the path of a process, so the program is searched for in `PATH`, as a shell does. The
-/// agent does not call this function, but receives the path from its caller.
+/// report the path of a process, so the program is searched for in `PATH`, as a shell does. In the
+/// agent's process, whose name (`argv[0]`) is not a file name, the caller's name of the program is
+/// an argument.
 ///
 /// # Errors
 /// `NotFound` if no directory of `PATH` has the program.

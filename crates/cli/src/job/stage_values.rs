@@ -60,7 +60,7 @@ impl StageValues {
     }
 }
 
-/// The values of each stage that were extracted since its last page was passed on.
+/// The extracted values of those pages whose output has not been passed on yet, for each stage.
 #[derive(Default)]
 pub(super) struct PageValues(Mutex<Vec<StageValues>>);
 
