@@ -79,8 +79,8 @@ impl std::fmt::Debug for RequestArgs {
 }
 
 impl RequestArgs {
-    /// Returns true if two requests have the same settings, whatever their content is. Both have
-    /// content, or neither has.
+    /// Returns true if two requests have equal settings except the content. If only one of them has
+    /// content, returns false.
     pub fn is_equal_except_body(&self, other: &Self) -> bool {
         let Self {
             method,

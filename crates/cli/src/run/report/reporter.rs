@@ -46,7 +46,7 @@ const LONG_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct UrlGroupReporter {
     persona: ProgramPersona,
     shows_errors: bool,
-    /// The traces of the stages; empty if no stage has one.
+    /// The trace of each stage; an empty list if no stage is traced.
     traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<ProgressReporter>,
     operation: Arc<UrlGroup>,

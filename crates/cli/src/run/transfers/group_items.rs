@@ -31,8 +31,8 @@ pub(crate) struct GroupItems {
     numbers: UrlNumbers,
     /// The remaining items of the current group, or of the last group that could be opened.
     current: Option<UrlItems>,
-    /// The last request options that other groups may share, without content, with the group for
-    /// which they were made.
+    /// The last request options that later groups may share, and the group for which they were
+    /// made. The options do not contain the group's content.
     shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 
