@@ -19,7 +19,8 @@ use std::{
 
 use crate::{Error, ErrorKind, Result};
 
-/// The number of runs on disk that one merge combines. It also limits the number of open files.
+/// The number of sorted runs (files) that one merge combines. It also limits the number of open
+/// files.
 const RUNS_PER_MERGE: usize = 16;
 const BUFFER: usize = 64 * 1024;
 
@@ -28,7 +29,7 @@ const BUFFER: usize = 64 * 1024;
 pub(super) struct SpilledRuns {
     dir: PathBuf,
     unique: bool,
-    /// The runs on disk. The runs of the highest levels come first.
+    /// The sorted runs on disk. The runs that went through the most merges come first.
     runs: Vec<SpilledRun>,
 }
 
@@ -67,8 +68,8 @@ impl SpilledRuns {
         Ok(())
     }
 
-    /// Removes and returns the last `RUNS_PER_MERGE` runs on disk, if they all have the same level
-    /// and so must be merged. Returns `None` otherwise.
+    /// Removes and returns the last `RUNS_PER_MERGE` runs on disk, if all of them have gone through
+    /// the same number of merges and so must be merged now. Returns `None` otherwise.
     fn full_level(&mut self) -> Option<Vec<SpilledRun>> {
         let from = self.runs.len().checked_sub(RUNS_PER_MERGE)?;
         (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))

@@ -104,8 +104,9 @@ fn expressions() -> impl Strategy<Value = String> {
     prop::collection::vec(tree, 1..4).prop_map(|parts| parts.concat())
 }
 
-/// Generates regular expressions that are sequences of simple runs, such as `a[ab]+1`. The
-/// extractor matches some of these without an automaton.
+/// Generates regular expressions that are sequences of characters and character classes, each with
+/// an optional repetition, such as `a[ab]+1`. The extractor matches some of these without an
+/// automaton.
 fn sequences() -> impl Strategy<Value = String> {
     let class = prop::sample::select(vec![
         "a",
@@ -291,7 +292,8 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
 }
 
 /// Passes the values through a [`Distinct`] with a budget of `memory` bytes. Returns two lists: the
-/// values that were new at once, and the deferred values that were returned at the end.
+/// values that it recognized as new immediately, and the deferred values that its `finish`
+/// returned.
 fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());

@@ -68,11 +68,11 @@ pub(super) struct DispatchState {
     queue: JobQueue<QueuedJob>,
     running: Slab<Box<DispatchedJob>>,
     source: Option<Box<dyn ItemSource>>,
-    /// For each stage, the values that the stage passes on only at its end. `None` before the
-    /// stage's end, and once all values are used.
+    /// For each stage, the values that the stage passes to the next stage only when the stage ends.
+    /// `None` before the stage ends, and after the next stage has taken all of these values.
     final_values: Vec<Option<StageEndValues>>,
-    /// The transfers that earlier runs did not finish, with the index of their stage. The last
-    /// stage comes last.
+    /// The transfers that earlier runs of the program did not finish, with the index of their
+    /// stage. The transfers of the last stage come last.
     unfinished: Vec<(usize, Box<dyn UnfinishedTransferIterator>)>,
     /// The number of new transfers in the queue, for each stage.
     waiting: Vec<usize>,
@@ -84,7 +84,8 @@ pub(super) struct DispatchState {
     /// stage may have to wait.
     full: Vec<bool>,
     numbers: Vec<u64>,
-    /// The first origin in the input that the user wrote.
+    /// The origin of the first input URL that the user wrote (and did not take from somebody else's
+    /// list).
     first_origin: Option<Origin>,
     /// The origin of the previous URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
@@ -97,11 +98,12 @@ pub(super) struct DispatchState {
     max_retrying: usize,
     /// The number of waiting transfers above which a stage accepts no more values.
     max_backlog: usize,
-    /// The time since which slots have been free although no waiting transfer may start.
+    /// The time since which the limit on concurrent transfers has allowed another transfer, while
+    /// the rules for each host allow none of the waiting transfers.
     held_since: Option<Instant>,
     /// The number of bytes of memory that the requests of the new jobs in the queue take.
     kept: usize,
-    /// The URLs that repeated stages have already met; `None` without repeated stages.
+    /// The URLs that repeated stages have already queued; `None` without repeated stages.
     known_urls: Option<KnownUrls>,
 }
 
@@ -390,15 +392,16 @@ impl Dispatcher {
         }
     }
 
-    /// Returns the time when the start rate limits allow a retry that has kept its host slot. If
-    /// they allow the retry now, counts the retry as a start and returns `None`.
+    /// Returns the time when the start rate limits allow the retry of a transfer that has kept its
+    /// host slot (the permit for one transfer to the host) during the pause. If they allow the
+    /// retry now, counts it as a start and returns `None`.
     pub(super) fn retry_wait(&self, host: HostId, now: Instant) -> Option<Instant> {
         self.limits.retry_wait(&mut self.lock().queue, host, now)
     }
 
-    /// Returns the permission to start a transfer, which also says which transfer may exceed the
-    /// limits. Returns `None` if the queue is empty, or if the
-    /// [`progress_rule`](super::progress_rule) lets no transfer start.
+    /// Returns the permission to start a transfer. The permission also names the transfer, if any,
+    /// that may start beyond the limits on concurrent transfers. Returns `None` if the queue is
+    /// empty, or if the [`progress_rule`](super::progress_rule) lets no transfer start.
     fn start_permission(&self, state: &DispatchState, view: &DispatcherStages<'_>) -> Option<StartPermission> {
         let last = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
         let first = state.queue.first_seq()?;
@@ -493,8 +496,9 @@ impl DispatchState {
         }
     }
 
-    /// Records that no transfer may start. Returns the time at which more of the input is read,
-    /// since a transfer later in the input may be able to start. Returns `None` if no more is read.
+    /// Records that no transfer may start. Returns the time at which the dispatcher reads further
+    /// items from the input, since a transfer later in the input may be able to start. Returns
+    /// `None` if it reads no further items.
     fn reads_further_at(&mut self, now: Instant) -> Option<Instant> {
         if !self.queue.has_free_slot() {
             self.held_since = None;
@@ -536,8 +540,8 @@ impl DispatchState {
         self.running.remove(key)
     }
 
-    /// Records that a job of this stage has been reported, and that its slot in the stage's window
-    /// is finished.
+    /// Records that a job of this stage has been reported, and that its slot in the stage's output
+    /// queue is finished.
     pub(super) fn on_job_reported(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
     }

@@ -29,7 +29,7 @@ use crate::sink::memory::MemorySink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 use crate::{Error, ErrorKind, Result};
 
-/// The limits and contents of records.
+/// The limits and the contents of the records that a stage outputs, one for each transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordOptions {
     /// The maximum size of a record's content in bytes: of its body, or of its values. A transfer

@@ -329,8 +329,9 @@ impl StageSink for NextStageSink {
         Ok(if self.dispatch.accepts_values(self.number) { OutputReadiness::Free } else { OutputReadiness::Full })
     }
 
-    /// Returns true: a page that waited for a later stage would hold a connection that the later
-    /// stage may need, while the values extracted from it are small.
+    /// Returns true. Otherwise, a page of this stage would wait until the next stage has room, and
+    /// would meanwhile hold a connection that the next stage may need. The values extracted from a
+    /// page are small, so they can wait in memory.
     fn accepts_out_of_order(&self) -> bool {
         true
     }

@@ -26,17 +26,17 @@ pub trait StageValueStore: Send + Sync {
     /// index of its stage, which is not the first.
     fn on_skipped(&self, stage: usize, number: u64);
 
-    /// Records a value that a stage keeps until its end.
+    /// Records a value that a stage stores now and passes on only when the stage ends.
     fn on_kept(&self, stage: usize, value: &[u8]);
 
     /// Records a value that the last stage has output and must not output again.
     fn on_printed(&self, stage: usize, value: &[u8]);
 
-    /// Passes the values that earlier runs recorded for a stage to the callback `value`, in the
-    /// order in which they were recorded.
+    /// Passes the values that earlier runs of the program recorded for a stage to the callback
+    /// `value`, in the order in which they were recorded.
     ///
     /// # Errors
-    /// The memory cannot be read.
+    /// The store cannot be read.
     fn recall_values(
         &self,
         stage: usize,
@@ -58,7 +58,7 @@ pub trait StageValueStore: Send + Sync {
 pub enum StageValueKind {
     /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
     Queued,
-    /// Values that a stage keeps until its end ([`StageValueStore::on_kept`]).
+    /// Values that a stage stores and passes on only when it ends ([`StageValueStore::on_kept`]).
     Kept,
     /// Values that the last stage has output ([`StageValueStore::on_printed`]).
     Printed,
@@ -70,11 +70,11 @@ pub trait UnfinishedTransferIterator: Send {
     /// Returns the next transfer; `None` if there are no more.
     ///
     /// # Errors
-    /// The memory cannot be read.
+    /// The store cannot be read.
     fn next_transfer(&mut self) -> Result<Option<RecalledTransfer>>;
 }
 
-/// A transfer that an earlier run queued.
+/// A transfer that an earlier run of the program queued.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecalledTransfer {
     /// The number of the transfer within its stage.

@@ -31,8 +31,8 @@ pub struct StartRate {
 }
 
 impl StartRate {
-    /// Makes a limit of one start per interval, on average: starts that are late by less than 100
-    /// ms do not lower the rate.
+    /// Makes a limit of one start per interval, on average. If a start is less than 100 ms late,
+    /// the next start may follow earlier, so that the average rate is kept.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, schedule: Arc::default() }

@@ -30,8 +30,8 @@ pub(crate) struct DescriptorBudget {
 }
 
 impl DescriptorBudget {
-    /// Makes the next use read the descriptor limit of the process again, because it may have
-    /// changed.
+    /// Makes the next check of the budget read the process's descriptor limit again, because that
+    /// limit may have changed.
     pub(crate) fn reread_limit(&self) {
         self.limit.store(0, Ordering::Relaxed);
     }

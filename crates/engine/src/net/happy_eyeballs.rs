@@ -177,7 +177,7 @@ pub struct ConnectRace {
     keepalive: Option<TcpKeepalive>,
     bind: LocalBinding,
     unix: Option<UnixSocketAddress>,
-    /// The time of the next attempt to connect to `unix`.
+    /// The time of the next attempt to connect to the Unix socket `unix`.
     unix_retry: Instant,
     failure: Option<(SocketAddr, io::Error)>,
     /// True if `failure` is an error of binding the local address.
@@ -186,6 +186,7 @@ pub struct ConnectRace {
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
+/// A connection attempt in progress.
 #[derive(Debug)]
 struct ConnectAttempt {
     socket: Socket,
@@ -404,11 +405,14 @@ pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
     addresses.iter().map(|&address| SocketAddr::new(address, port)).collect()
 }
 
+/// The result of a `connect(2)` call that did not fail.
 enum ConnectAttemptStart {
     Connected,
+    /// The call is still in progress.
     Started,
 }
 
+/// The system call with which a connection attempt failed.
 enum ConnectAttemptFailure {
     Bind(io::Error),
     Connect(io::Error),

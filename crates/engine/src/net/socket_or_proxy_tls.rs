@@ -79,18 +79,20 @@ impl TlsLayer {
     }
 }
 
-/// The byte stream below the stream's own TLS layer: a socket, or a tunnel through an https proxy.
+/// The byte stream below the TLS layer with the origin: a socket, or a tunnel through an https
+/// proxy.
 #[derive(Debug)]
 pub(super) struct SocketOrProxyTls {
     pub(super) socket: Socket,
-    /// The bytes of the tunnel that were received together with a proxy's response, and the number
-    /// of them that were already read.
+    /// The first bytes from inside the tunnel, which were received together with the proxy's
+    /// response to CONNECT, and the number of them that were already read.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<ProxyTls>>,
     /// True if the last receive read the socket until it was empty.
     is_drained: bool,
 }
 
+/// The TLS connection to an https proxy, and the tunnel through that proxy.
 #[derive(Debug)]
 struct ProxyTls {
     secured: TlsLayer,
@@ -108,12 +110,13 @@ struct ProxyTls {
     over: Option<ProxyTlsInputEnd>,
 }
 
+/// The reason why the input from an https proxy ended.
 #[derive(Debug)]
 enum ProxyTlsInputEnd {
-    /// The input has ended. `is_said` is true if a `close_notify` or the end of the tunnel's stream
-    /// announced the end, and false if the connection was only closed.
+    /// The input has ended. `is_announced` is true if a `close_notify` or the end of the tunnel's
+    /// stream announced the end, and false if the connection was only closed.
     Ended {
-        is_said: bool,
+        is_announced: bool,
     },
     Broken(String),
 }
@@ -169,7 +172,9 @@ impl SocketOrProxyTls {
 
     /// Returns true if the peer of the outer layer announced the end of the stream.
     pub(super) fn ended_properly(&self) -> bool {
-        self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(ProxyTlsInputEnd::Ended { is_said: true })))
+        self.outer
+            .as_ref()
+            .is_some_and(|outer| matches!(outer.over, Some(ProxyTlsInputEnd::Ended { is_announced: true })))
     }
 
     /// Returns true if a tunnel accepts no output before the proxy extends its flow-control window.
@@ -288,7 +293,7 @@ impl ProxyTls {
             self.sealed = 0..self.sealed.len();
             match socket.recv(&mut self.wire[self.sealed.end..])? {
                 // The stream inside must decide whether that was the end or a truncation.
-                0 => self.over = Some(ProxyTlsInputEnd::Ended { is_said: false }),
+                0 => self.over = Some(ProxyTlsInputEnd::Ended { is_announced: false }),
                 n => self.sealed.end += n,
             }
             *is_drained = self.sealed.end < self.wire.len();
@@ -331,7 +336,7 @@ impl ProxyTls {
                 self.opened = 0..0;
                 return false;
             }
-            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsInputEnd::Ended { is_said: true }),
+            Ok(TunnelEvent::End) => self.over = Some(ProxyTlsInputEnd::Ended { is_announced: true }),
             Err(error) => self.over = Some(ProxyTlsInputEnd::Broken(error.to_string())),
         }
         true
@@ -355,7 +360,7 @@ impl ProxyTls {
                     TlsStreamState::Open => true,
                     TlsStreamState::NeedMore => has_any,
                     TlsStreamState::PeerClosed => {
-                        self.over = Some(ProxyTlsInputEnd::Ended { is_said: true });
+                        self.over = Some(ProxyTlsInputEnd::Ended { is_announced: true });
                         true
                     }
                 }

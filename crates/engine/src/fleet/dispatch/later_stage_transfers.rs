@@ -17,22 +17,22 @@ use crate::{Error, ErrorKind, Result};
 
 /// The stage and the output position of a transfer that is made from a value.
 pub(super) struct StageOutputPosition<'a> {
-    /// The index of the transfer's stage.
+    /// The index of the stage in the fleet, counted from 0.
     pub(super) number: usize,
     pub(super) stage: &'a FleetStage,
     pub(super) window: &'a OrderedWindow,
     pub(super) order: Arc<[u64]>,
 }
 
-/// The saved request of a transfer that an earlier run queued.
+/// The saved request of a transfer that an earlier run of the program queued.
 pub(super) struct EarlierRunRequest {
     fields: Vec<(String, Vec<u8>)>,
     replaces_file: bool,
 }
 
 impl EarlierRunRequest {
-    /// Applies the saved settings to the destination of the transfer. Returns the settings of its
-    /// request, if there are any.
+    /// Applies the saved settings to the destination of the transfer's body. Returns the settings
+    /// of the transfer's request; `None` if no settings of the request were saved.
     fn apply(self, destination: &mut BodyDestination) -> Option<Box<PerItemRequestOptions>> {
         if let BodyDestination::File { options, .. } = destination
             && self.replaces_file
@@ -58,7 +58,7 @@ impl Dispatcher {
         self.add_value(&mut self.lock(), StageOutputPosition { number, stage, window, order }, value, None);
     }
 
-    /// Adds a transfer that an earlier run queued. The transfer keeps its number.
+    /// Adds a transfer that an earlier run of the program queued. The transfer keeps its number.
     pub(super) fn add_unfinished(
         &self,
         state: &mut DispatchState,
@@ -76,7 +76,7 @@ impl Dispatcher {
     }
 
     /// Adds the transfer that a stage makes from a value. `recalled` is the transfer's saved
-    /// request if an earlier run queued the transfer.
+    /// request if an earlier run of the program queued the transfer.
     pub(super) fn add_value(
         &self,
         state: &mut DispatchState,

@@ -14,7 +14,8 @@ use crate::ignore_poison::IgnorePoison;
 use crate::pagination::Listing;
 use crate::{Error, ErrorKind, Result};
 
-/// A paginated listing, which its pages share.
+/// A paginated listing: a sequence of pages, each linked from the previous page. The transfers of
+/// all its pages share this value.
 pub(in crate::fleet) struct FleetListing {
     progress: Mutex<Listing>,
     /// The origin of the URL of the first page.
@@ -23,8 +24,8 @@ pub(in crate::fleet) struct FleetListing {
     value: Option<Box<[u8]>>,
     /// The request settings of the listing that differ from the settings of its stage.
     request: Option<Box<PerItemRequestOptions>>,
-    /// The destinations of the pages after the first; `None` if a value mapper chooses them, or if
-    /// all pages go to the output.
+    /// The destinations of the bodies of the pages after the first. `None` if a value mapper
+    /// chooses these destinations, or if all pages are written to the fleet's output.
     destinations: Option<Arc<dyn PageDestination>>,
 }
 
@@ -61,7 +62,7 @@ impl FleetListing {
 }
 
 impl DispatchedJob {
-    /// Makes the job the first page of a listing if its stage has listings. Returns the job as
+    /// If the stage is paginated, makes the job the first page of a new listing. Returns the job as
     /// invalid if the listing cannot begin.
     pub(super) fn in_listing(
         mut self: Box<Self>,

@@ -17,8 +17,9 @@ pub(in crate::fleet) enum QueuedJob {
     Retry(usize),
 }
 
-/// A job from the queue to its report. It stays in one box, because moving it from the queue to the
-/// jobs in progress and on to the finished jobs would copy some hundred bytes each time.
+/// A job of a fleet, from the time when it is queued until it is reported. It stays in one box,
+/// because moving it from the queue to the jobs in progress and on to the finished jobs would copy
+/// some hundred bytes each time.
 pub(in crate::fleet) struct DispatchedJob {
     pub(in crate::fleet) job: FleetJob,
     /// The target of the request; `None` once the job has started.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{OrderedWindow, OrderedWindowState};
 use crate::fleet::output_observer::{OutputObserver, OutputProgress};
 
-/// The data for reports to the observer that all content of a transfer has been passed to the sink.
+/// Reports to an observer when all content of a transfer has been passed to the sink.
 pub(super) struct DeliveryReporter {
     observer: Arc<dyn OutputObserver>,
     output: Arc<OutputProgress>,
@@ -14,9 +14,9 @@ pub(super) struct DeliveryReporter {
 }
 
 impl OrderedWindow {
-    /// Makes the window report two facts to the observer: that all content of a transfer has been
-    /// passed to the sink, and the number of written output bytes. `stage` is the index of the
-    /// window's stage.
+    /// Makes the window report to `observer` when all content of a transfer has been passed to the
+    /// sink, and how many output bytes have been written. `stage` is the index of the window's
+    /// stage.
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,

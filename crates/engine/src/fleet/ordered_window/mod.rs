@@ -87,8 +87,8 @@ pub(super) trait StageSink: Send {
         false
     }
 
-    /// Ends the content. `tail` contains the values that the previous sink passes on only at its
-    /// end. Returns the values of `tail` that this sink did not output.
+    /// Ends the content of this sink. `tail` contains the values that the previous stage passes on
+    /// only when it ends. Returns the values of `tail` that this sink did not output.
     ///
     /// # Errors
     /// The errors of [`StageSink::write_bytes`].
@@ -102,7 +102,8 @@ const SLOT_COST: usize = 256;
 /// The number that stands for "no slot" in atomic fields.
 const NO_SLOT: u64 = u64::MAX;
 
-/// The ordered window of a stage, through which bodies pass to the stage's sink.
+/// The output queue of a stage. It passes bodies to the stage's sink in the required order, and
+/// limits the memory for bodies that wait for their turn.
 pub(super) struct OrderedWindow {
     order: DeliveryOrder,
     budget: usize,
@@ -254,8 +255,9 @@ impl OrderedWindow {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Ends the stage, when no slot will receive more content. See [`StageSink::finish`]. If the
-    /// run was interrupted, first completes the record that was output in part.
+    /// Ends the stage. The caller makes sure that no slot will receive more content. See
+    /// [`StageSink::finish`]. If the program was interrupted, first completes the record that was
+    /// output in part.
     ///
     /// # Errors
     /// The error of the sink.
@@ -529,8 +531,8 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the waiting transfers that may continue. `moved` is true if a slot was removed from
-    /// the window.
+    /// Wakes the waiting transfers that may continue. `moved` is true if a slot was just removed
+    /// from the window, so that another slot may get exclusive use of the sink.
     fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;

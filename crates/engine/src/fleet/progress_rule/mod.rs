@@ -61,8 +61,8 @@ mod tests;
 
 use crate::sink::descriptor_writer::OutputReadiness;
 
-/// The head of the queue when the dispatcher looks for a transfer to start. Transfers are
-/// identified by their priority in the queue
+/// The beginning of the dispatcher's queue, from which the dispatcher decides whether a transfer
+/// may start. Transfers are identified by their priority in the queue
 /// ([`Dispatcher::priority`](super::dispatch::Dispatcher::priority)).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueHead {
@@ -77,7 +77,7 @@ pub(super) struct QueueHead {
     /// or the transfer with exclusive use of the sink. If several stages have such a transfer, this
     /// is the transfer of the last of these stages. `None` if no stage has such a transfer.
     pub(super) awaited: Option<u64>,
-    /// True if the last stage with outstanding transfers has a full queue, and none of its
+    /// True if the last stage with unfinished transfers has a full queue, but none of that stage's
     /// transfers has started.
     pub(super) is_last_stuck: bool,
 }
@@ -94,8 +94,9 @@ pub(super) struct StartPermission {
 }
 
 impl QueueHead {
-    /// Returns the permission to start a transfer. Returns `None` if no transfer may start, because
-    /// the window is full and the first transfer in the queue is neither awaited nor a retry.
+    /// Returns the permission to start a transfer. Returns `None` if no transfer may start: the
+    /// window is full, the first transfer in the queue is no retry, and no other transfer waits for
+    /// it.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.awaited.or(stuck);

@@ -26,14 +26,14 @@ use crate::sink::TransferWaker;
 use crate::sink::extracted_values::ExtractedValues;
 use crate::time_conversions;
 
-/// The output of the model: its content, and whether its reader has stopped reading.
+/// The output of the simulated fleet: its content, and whether its reader has stopped reading.
 #[derive(Default)]
 struct ModelOutput {
     content: Vec<u8>,
     is_full: bool,
 }
 
-/// The sink of the model's last stage, which writes to the output of the model.
+/// The sink of the simulated fleet's last stage, which writes to a [`ModelOutput`].
 #[derive(Clone, Default)]
 struct OutputModelSink(Arc<Mutex<ModelOutput>>);
 
@@ -68,7 +68,7 @@ impl TransferWaker for WokenTransfers {
     }
 }
 
-/// A transfer of the model that has started.
+/// A simulated transfer that has started.
 struct ModelTransfer {
     host: HostId,
     key: usize,
@@ -82,9 +82,11 @@ struct ModelTransfer {
     is_blocked: bool,
 }
 
+/// A random fleet. The dispatcher, the windows and the stage sinks are real; the transfers, the
+/// hosts and the reader of the output are simulated.
 struct FleetModel {
     rng: Rng,
-    /// The random choices about listings.
+    /// The random number generator for the choices about listings.
     pages: Rng,
     dispatch: Arc<Dispatcher>,
     windows: Vec<Arc<OrderedWindow>>,
@@ -160,7 +162,7 @@ impl FleetModel {
         (model, order)
     }
 
-    /// Starts a transfer. Returns false if no transfer may start.
+    /// Starts a simulated transfer. Returns false if no transfer may start.
     fn start(&mut self) -> bool {
         let view = DispatcherStages { windows: &self.windows, stages: &self.stages };
         let Some((host, job)) = self.dispatch.next(self.now, &view).unwrap() else { return false };
@@ -180,8 +182,8 @@ impl FleetModel {
         true
     }
 
-    /// Makes a transfer deliver a piece, restart or finish. Returns false if the transfer is
-    /// blocked.
+    /// Makes a simulated transfer deliver a piece of its page, restart or finish. Returns false if
+    /// the transfer is blocked.
     fn advance(&mut self, index: usize) -> bool {
         let ModelTransfer { key, stage, slot, size, sent, is_blocked, host } = self.transfers[index];
         let window = Arc::clone(&self.windows[stage]);

@@ -101,8 +101,9 @@ impl FleetRun {
         true
     }
 
-    /// Returns the job. Returns it as an error if its file must be hashed for its record first.
-    /// `algorithm` is the algorithm of the record's checksum.
+    /// Returns `Ok` with the job if its record needs no checksum of a file. Otherwise, opens the
+    /// file and returns `Err` with the job, whose file must be hashed first. `algorithm` is the
+    /// algorithm of the checksum.
     fn split_off_unhashed(finished: FinishedJob, algorithm: HashAlgorithm) -> Result<FinishedJob, Box<UnhashedJob>> {
         let BodyDestination::File { path, .. } = &finished.dispatched.job.destination else { return Ok(finished) };
         let (None, Ok(())) = (&finished.content.file_checksum, &finished.outcome.result) else {

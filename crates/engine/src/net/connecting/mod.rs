@@ -86,29 +86,26 @@ pub(crate) struct Connecting {
     is_quic_alone: bool,
 }
 
+/// The phase of making a connection.
 enum ConnectPhase {
+    /// The names on the route are being looked up.
     Resolving,
-    Racing {
-        race: Box<ConnectRace>,
-        stages: RemainingStages,
-    },
-    Staging {
-        wire: Box<ConnectStageIo>,
-        stages: RemainingStages,
-    },
+    /// Connections to the addresses of the first host on the route are being attempted.
+    Racing { race: Box<ConnectRace>, stages: RemainingStages },
+    /// The TCP connection is open. The remaining exchanges (proxy, TLS) run one after the other.
+    Staging { wire: Box<ConnectStageIo>, stages: RemainingStages },
     /// Only QUIC is tried, either during its head start or because it is the only allowed protocol.
     /// TCP starts at the time `tcp_starts`, or never if `tcp_starts` is `None`.
     #[cfg(feature = "http3")]
-    QuicFirst {
-        route: Box<ResolvedRoute>,
-        tcp_starts: Option<Instant>,
-    },
+    QuicFirst { route: Box<ResolvedRoute>, tcp_starts: Option<Instant> },
     /// TCP has failed with this error, and QUIC is still in progress.
     #[cfg(feature = "http3")]
     TcpFailed(Error),
+    /// The connection is open, or making it has failed.
     Over,
 }
 
+/// The exchanges with proxies and TLS peers that must still be completed, the next one first.
 type RemainingStages = VecDeque<Box<dyn ConnectionStage>>;
 
 /// The result of [`Connecting::step`]: the progress of making the connection.
@@ -150,7 +147,7 @@ pub(crate) struct ConnectContext<'a> {
     pub(crate) tls: &'a TlsContexts,
     /// A receive buffer, used only while [`Connecting::needs_buffer`] returns true.
     pub(crate) buffer: &'a mut [u8],
-    /// The parts of the client that a QUIC connection uses.
+    /// The client's receive buffers and shared receive memory, for a QUIC connection.
     #[cfg(feature = "http3")]
     pub(crate) quic: QuicReceiveMemory<'a>,
     /// Looks up a name. Returns `None` while the lookup is pending.

@@ -31,9 +31,11 @@ pub(super) struct ResolvedRoute {
     pub(super) asked: Vec<Option<IpAddr>>,
 }
 
+/// The addresses of the first host on the route.
 #[derive(Debug)]
 enum FirstHopAddresses {
     Addresses(Vec<SocketAddr>),
+    /// A Unix socket.
     Local(UnixSocketAddress),
 }
 

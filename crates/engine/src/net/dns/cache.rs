@@ -16,6 +16,7 @@ use super::overrides::DnsOverrides;
 /// names is dropped. A name takes about 200 bytes.
 pub(super) const MAX_NAMES: usize = 8192;
 
+/// A callback that is called when a lookup has ended.
 pub(super) type LookupCallback = Box<dyn FnOnce() + Send>;
 
 /// The state that all clones of a resolver share.
@@ -36,6 +37,7 @@ pub(super) struct ResolverState {
     pub(super) lookups: u64,
 }
 
+/// The cached addresses of a name, or the lookup in progress.
 pub(super) enum DnsCacheEntry {
     /// The name is being looked up. These callbacks are called when the lookup ends.
     Asked(Vec<LookupCallback>),

@@ -31,12 +31,13 @@ impl From<&io::Error> for LookupFailure {
 }
 
 impl LookupFailure {
-    /// Makes the failure of a lookup whose answer is that the name has no address.
+    /// Makes the failure for a name that has no address according to the name servers. `text` is
+    /// the message.
     pub(super) fn about_name(text: &str) -> Self {
         Self { os: None, temporary: false, text: Arc::from(text) }
     }
 
-    /// Makes the failure of a lookup that no name server answered.
+    /// Makes the failure for a lookup that no name server answered. `text` is the message.
     pub(super) fn about_servers(text: &str) -> Self {
         Self { os: None, temporary: true, text: Arc::from(text) }
     }

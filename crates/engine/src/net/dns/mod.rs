@@ -57,7 +57,7 @@ use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked, time_conversions};
 
 /// The cache time of a failure that has its cause in this process (no descriptors, no memory) or in
-/// the network. Retries wait longer than this.
+/// the network. The pause before a retry of a request is longer than this time.
 const LOCAL_FAILURE_CACHE_TIME: Duration = Duration::from_millis(250);
 /// The minimum and the maximum time for which an answer of a name server is cached.
 const CACHE_TIME_BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
@@ -129,8 +129,10 @@ pub(crate) enum LookupThreadKind {
     Caller,
 }
 
+/// A function that looks up the addresses of a name.
 type LookupFunction = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
+/// The state that all clones of a [`Resolver`] share, with its threads.
 struct ResolverInner {
     /// The function that looks up a name: `getaddrinfo`, or the program's own function.
     ask: Arc<LookupFunction>,
@@ -140,7 +142,8 @@ struct ResolverInner {
     options: DnsCacheOptions,
     state: Mutex<ResolverState>,
     work: Condvar,
-    /// The inbox of the thread that asks the name servers, if the thread has been started.
+    /// The queue of questions for the thread that asks the name servers; `None` until that thread
+    /// is started.
     inbox: Mutex<Option<Arc<DnsQuestionQueue>>>,
 }
 

@@ -12,6 +12,7 @@ pub(super) struct DnsOverrides {
     hosts: HashMap<(String, u16), DnsOverride>,
 }
 
+/// The addresses that the user chose for a host and port (`--resolve`).
 #[derive(Clone)]
 struct DnsOverride {
     addresses: Arc<[IpAddr]>,

@@ -12,13 +12,14 @@ use haul_policy::dns::hosts::HostsFile;
 use haul_policy::dns::nsswitch::{HostLookupSources, parse_host_sources};
 use haul_policy::dns::resolv_conf::ResolvConf;
 
-/// The minimum time between two checks whether the files have changed.
+/// The minimum time between two checks whether `/etc/resolv.conf`, the hosts file or
+/// `/etc/nsswitch.conf` has changed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum size in bytes of a hosts file that is kept in memory. If the file is larger, the
 /// system's resolver looks up the names.
 const MAX_HOSTS_SIZE: u64 = 4 << 20;
 
-/// The paths of the configuration files.
+/// The paths of the system's resolver configuration files.
 #[derive(Clone, Debug)]
 pub(super) struct ResolverFilePaths {
     pub(super) resolv_conf: PathBuf,
@@ -36,7 +37,7 @@ impl Default for ResolverFilePaths {
     }
 }
 
-/// The parsed content of the configuration files.
+/// The parsed content of the system's resolver configuration files.
 #[derive(Clone, Debug)]
 pub(super) struct ResolverConfig {
     pub(super) resolv_conf: Arc<ResolvConf>,
@@ -48,8 +49,8 @@ pub(super) struct ResolverConfig {
 /// if the file does not exist.
 type ResolverFileStamp = Option<(u64, u64, i64, i64, u64)>;
 
-/// The configuration files: their content at the last read, and the time of the last check for
-/// changes.
+/// The system's resolver configuration files: their content at the last read, and the time of the
+/// last check for changes.
 pub(super) struct ResolverFiles {
     paths: ResolverFilePaths,
     checked: Instant,
@@ -58,14 +59,15 @@ pub(super) struct ResolverFiles {
 }
 
 impl ResolverFiles {
-    /// Reads the configuration files.
+    /// Reads the system's resolver configuration files.
     pub(super) fn read(paths: ResolverFilePaths, now: Instant) -> Self {
         let versions = versions(&paths);
         let config = read(&paths, versions[1]);
         Self { paths, checked: now, versions, config }
     }
 
-    /// Returns the configuration. Reads the files again if they have changed since the last check.
+    /// Returns the system's resolver configuration. Reads its files again if they have changed
+    /// since the last check.
     pub(super) fn config(&mut self, now: Instant) -> &ResolverConfig {
         if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
             self.checked = now;

@@ -16,8 +16,8 @@ use super::{LOCAL_FAILURE_CACHE_TIME, ResolverInner};
 use crate::ignore_poison::IgnorePoison;
 use crate::spawn_with_signals_blocked;
 
-/// The maximum number of threads that call `getaddrinfo` at the same time. It is about the number
-/// of parallel transfers of a large run.
+/// The maximum number of threads that call `getaddrinfo` at the same time. A fleet with many
+/// parallel transfers runs about as many transfers at once.
 pub(super) const MAX_THREADS: usize = 1024;
 /// The time that an idle thread waits for another name before it ends.
 const THREAD_IDLE_TIMEOUT: Duration = Duration::from_secs(5);

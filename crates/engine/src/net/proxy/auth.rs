@@ -57,6 +57,7 @@ const MAX_PROXIES: usize = 64;
 #[derive(Clone, Default)]
 pub struct ProxyAuthCache(Arc<Mutex<HashMap<Proxy, CachedProxyAuth>>>);
 
+/// The authentication that a proxy requires, as far as its challenges have shown.
 enum CachedProxyAuth {
     Basic,
     Digest(Box<DigestSession>),

@@ -46,7 +46,7 @@ pub(crate) struct QuicAddressRace {
     trace: Option<Arc<dyn TransferObserver>>,
 }
 
-/// The parts of a client that its QUIC connections use.
+/// The receive buffers and the receive memory of a client, for its QUIC connections.
 #[derive(Clone, Copy)]
 pub(crate) struct QuicReceiveMemory<'a> {
     /// The receive buffers of the client.

@@ -23,11 +23,13 @@ use crate::ignore_poison::IgnorePoison;
 
 /// The maximum number of bytes of one received message: a batch of datagrams (`UDP_GRO`).
 const MAX_RECEIVE: usize = 64 << 10;
-/// The size of a slot in bytes. A slot may contain several datagrams.
+/// The size in bytes of a slot, which is one of a thread's receive buffers. A slot may contain
+/// several datagrams.
 const SLOT_SIZE: usize = 2 * MAX_RECEIVE;
-/// The maximum number of slots. A receive reads at most one message into each slot.
+/// The maximum number of slots (receive buffers) of a thread. A receive reads at most one message
+/// into each slot.
 const MAX_SLOTS: usize = 8;
-/// The number of slots that a thread begins with.
+/// The number of slots (receive buffers) that a thread has at first.
 const FIRST_SLOTS: usize = 2;
 /// The maximum number of unused sets of buffers that a pool keeps.
 const MAX_FREE: usize = 8;
@@ -57,7 +59,7 @@ impl DatagramBufferPool {
 #[derive(Debug, Default)]
 pub(super) struct DatagramReceiveBuffers {
     slots: Vec<BytesMut>,
-    /// The slots that the receive in progress uses.
+    /// The indices of the slots (receive buffers) that the receive in progress uses.
     chosen: SmallVec<[usize; MAX_SLOTS]>,
     /// The number of slots that the next receive should use. It grows when a receive fills all
     /// slots.

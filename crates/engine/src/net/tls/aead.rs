@@ -91,7 +91,8 @@ fn cpu_has_vaes() -> bool {
     has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") && has!("vaes") && has!("vpclmulqdq")
 }
 
-/// Returns true, since both libraries are equally fast on other processor architectures.
+/// Returns true. On processors other than x86-64, aws-lc and ring are equally fast, so aws-lc is
+/// used.
 #[cfg(not(target_arch = "x86_64"))]
 fn cpu_has_vaes() -> bool {
     true

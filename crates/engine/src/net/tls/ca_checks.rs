@@ -179,8 +179,9 @@ fn check_key_usage(certificate: &Certificate) -> Result<(), CaFault> {
     }
 }
 
-/// Returns an error if a certificate has an empty list of name constraints (RFC 5280 section
-/// 4.2.1.10). Its issuer must have intended some constraints.
+/// Returns an error if a certificate has the name constraints extension, but no constraint in it
+/// (RFC 5280 section 4.2.1.10): the authority that issued the certificate must have intended some
+/// constraints.
 fn check_name_constraints(certificate: &Certificate) -> Result<(), CaFault> {
     let Some(constraints) = read_extension::<NameConstraints>(certificate, NAME_CONSTRAINTS)? else { return Ok(()) };
     let sides = [&constraints.permitted_subtrees, &constraints.excluded_subtrees];

@@ -16,42 +16,45 @@ use webpki::{EndEntityCert, KeyUsage};
 use x509_cert::ext::Extension;
 use x509_cert::spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 
-/// The maximum size of an accepted response, in bytes. Responses of public authorities are smaller
-/// than 4 KiB.
+/// The maximum size of an accepted OCSP response, in bytes. Responses of public authorities are
+/// smaller than 4 KiB.
 const MAX_RESPONSE: usize = 64 << 10;
-/// The tolerated difference between the clocks of client and responder, in seconds, as in curl.
+/// The tolerated difference between the clocks of the client and the OCSP responder, in seconds, as
+/// in curl.
 const CLOCK_SKEW: u64 = 300;
-/// The maximum age, in seconds, of a response without `nextUpdate`: ten days.
+/// The maximum age, in seconds, of an OCSP response without `nextUpdate`: ten days.
 const MAX_AGE: u64 = 10 * 86_400;
-/// The maximum number of certificates in a response that are tried as the signer's certificate.
+/// The maximum number of certificates in an OCSP response that are tried as the certificate of its
+/// signer.
 const MAX_SIGNERS: usize = 4;
 
 const BASIC_OCSP_RESPONSE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.48.1.1");
 /// The object identifier of the purpose `id-kp-OCSPSigning`, 1.3.6.1.5.5.7.3.9.
 const OCSP_SIGNING: &[u8] = b"\x2b\x06\x01\x05\x05\x07\x03\x09";
 
-/// The reason why a stapled response does not confirm a certificate.
+/// The reason why a stapled OCSP response does not confirm a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatusFault {
-    /// The server sent no response.
+    /// The server sent no OCSP response.
     Missing,
-    /// The response is malformed, or contains no basic response.
+    /// The OCSP response is malformed, or contains no basic response (RFC 6960 section 4.2.1).
     Malformed,
-    /// The responder reports that it could not process the query.
+    /// The OCSP responder reports that it could not process the query.
     Unsuccessful,
-    /// The response is about other certificates.
+    /// The OCSP response is about other certificates than the server's.
     OtherCertificate,
-    /// The response is not valid yet.
+    /// The OCSP response is not valid yet.
     NotYetValid,
-    /// The response is no longer valid.
+    /// The OCSP response is no longer valid.
     Expired,
-    /// Neither the issuer nor a responder that it has certified has signed the response.
+    /// Neither the certificate's issuer nor an OCSP responder that the issuer has certified has
+    /// signed the response.
     Signature,
     /// The issuer of the server's certificate is not known.
     UnknownIssuer,
     /// The certificate is revoked.
     Revoked,
-    /// The responder does not know the certificate.
+    /// The OCSP responder does not know the certificate.
     Unknown,
 }
 

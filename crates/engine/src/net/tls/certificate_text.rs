@@ -71,7 +71,8 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
 }
 
 /// Formats a distinguished name in the order of the certificate, which begins with the country.
-/// (RFC 4514 prescribes the reverse order.)
+/// (RFC 4514 prescribes the reverse order.) `equals` is put between the type and the value of an
+/// attribute, and `between` between two attributes.
 fn format_name(name: &Name, equals: &str, between: &str) -> String {
     name.iter().map(|each| format_attribute(each, equals)).collect::<Vec<_>>().join(between)
 }

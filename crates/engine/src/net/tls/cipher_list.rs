@@ -31,9 +31,9 @@ const OPENSSL_SUITE_NAMES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
-/// OpenSSL's keywords for groups of cipher suites. Each keyword has a text that the names of all
-/// suites in the group contain. haul has no suites for keywords such as `RC4`, so `!RC4` has no
-/// effect.
+/// OpenSSL's keywords for groups of cipher suites. A suite belongs to the group if its name
+/// contains the second text of the pair. haul has no suites for keywords such as `RC4`, so `!RC4`
+/// has no effect.
 const OPENSSL_KEYWORDS: &[(&str, &str)] = &[
     ("ALL", ""),
     ("DEFAULT", ""),

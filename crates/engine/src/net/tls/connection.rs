@@ -39,9 +39,11 @@ pub struct TlsConnection {
     ech: Option<String>,
 }
 
+/// The phase of a TLS connection.
 enum TlsPhase {
     Handshake(Box<UnbufferedClientConnection>),
     Open(Box<RecordLayer>),
+    /// The connection has failed. The bytes are the alert to send to the peer.
     Failed(Vec<u8>),
 }
 
@@ -271,8 +273,11 @@ impl TlsConnection {
     }
 }
 
+/// The result of one step of a handshake.
 enum HandshakeStep {
+    /// The next step can follow immediately.
     Again,
+    /// The next step needs more bytes from the peer.
     Blocked,
     Done,
 }

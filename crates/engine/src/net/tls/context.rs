@@ -187,8 +187,8 @@ pub struct SessionKey {
 /// least recently used server are dropped. A server takes about 2 KiB and the size of its
 /// certificates.
 const MAX_SERVERS_WITH_TICKETS: usize = 2048;
-/// The maximum number of cached contexts, and of each of their cached parts. Contexts differ in
-/// options, not in servers.
+/// The maximum number of cached TLS contexts, of cached certificate checks, and of cached client
+/// certificates. Connections to different servers with the same options share a context.
 const MAX_CONTEXTS: usize = 64;
 
 impl TlsContext {
@@ -234,6 +234,7 @@ pub struct TlsContexts {
     built: Arc<Mutex<ContextCache>>,
 }
 
+/// The contents of a [`TlsContexts`] cache.
 struct ContextCache {
     contexts: LruMap<TlsOptions, FileBacked<Arc<TlsContext>>>,
     checks: LruMap<TrustSource, FileBacked<Arc<dyn CertificateCheck>>>,

@@ -24,7 +24,7 @@ use super::hyphen_host_stand_in::HyphenHostName;
 use super::negotiated_session::without_dot_and_brackets;
 use crate::{Error, ErrorKind, Result};
 
-/// The use of Encrypted Client Hello.
+/// The policy that decides whether connections use Encrypted Client Hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EchPolicy {
@@ -34,17 +34,17 @@ pub enum EchPolicy {
     /// The connection sends a fake extension of random bytes (GREASE), so that handshakes with and
     /// without encryption look alike. Connections need TLS 1.3.
     Grease,
-    /// The name is encrypted if the server's keys are known.
+    /// The server's name is encrypted if the server's keys are known.
     Try,
-    /// The name is encrypted, or the connection fails.
+    /// The server's name is encrypted. If that is impossible, the connection fails.
     Require,
 }
 
-/// The settings of Encrypted Client Hello.
+/// The settings for Encrypted Client Hello.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct EchOptions {
-    /// The use of Encrypted Client Hello. Default: [`EchPolicy::Off`].
+    /// The policy for Encrypted Client Hello. Default: [`EchPolicy::Off`].
     pub policy: EchPolicy,
     /// The server's keys: an ECHConfigList. Default: the keys in the origin's HTTPS record, if the
     /// resolver asks name servers and no proxy resolves the name.

@@ -51,8 +51,8 @@ pub(super) struct HyphenHostName {
 }
 
 impl HyphenHostName {
-    /// Returns the host name with its stand-in. Returns `None` if the name is valid, or is invalid
-    /// for a reason other than outer hyphens.
+    /// Returns the host name with its stand-in. Returns `None` if the name is valid, or if it is
+    /// invalid for a reason other than a hyphen at the beginning or end of a label.
     pub(super) fn parse(host: &str) -> Option<Self> {
         let mut labels: Vec<String> = host.split('.').map(str::to_owned).collect();
         for label in labels.iter_mut().filter(|label| label.is_ascii() && !label.is_empty()) {
@@ -175,7 +175,8 @@ fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     }
 }
 
-/// Returns rustls' QUIC packet protection of the suite. haul does not use it.
+/// Returns the QUIC packet protection of rustls for this suite. haul does not use it in a build
+/// without HTTP/3.
 #[cfg(not(feature = "http3"))]
 fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::quic::Algorithm> {
     suite.quic
@@ -225,12 +226,12 @@ impl Context for RealNameHashContext {
     }
 }
 
-/// Checks the name in the certificate for connections whose host name rustls rejects because of its
-/// hyphens. For other connections, only the inner check applies.
+/// A check of the certificate's name for connections whose host name has a label that begins or
+/// ends with a hyphen, which rustls rejects. For other connections, only the check `inner` applies.
 #[derive(Debug)]
 pub(super) struct HyphenNameCheck {
-    /// The check of everything except a host name with outer hyphens. It must check the name last:
-    /// a name mismatch then means that the certificate has no other fault.
+    /// The check of everything except the name of a host with such hyphens. It must check the name
+    /// last: a name mismatch then means that the certificate has no other fault.
     pub(super) inner: Arc<dyn CertificateCheck>,
 }
 

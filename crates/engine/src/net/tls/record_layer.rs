@@ -45,6 +45,7 @@ pub enum TlsStreamState {
     PeerClosed,
 }
 
+/// The record layer of a TLS connection after its handshake.
 pub(super) struct RecordLayer {
     version: TlsVersion,
     kernel: KernelConnection<ClientConnectionData>,

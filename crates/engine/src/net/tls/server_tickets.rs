@@ -18,6 +18,7 @@ const MAX_TICKETS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct ServerTickets(Mutex<StoredTickets>);
 
+/// The stored tickets of one server, and the key-exchange group that it prefers.
 #[derive(Debug, Default)]
 struct StoredTickets {
     /// The key-exchange group that the server chose.

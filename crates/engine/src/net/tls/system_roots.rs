@@ -68,9 +68,9 @@ pub(super) fn all_certificates() -> CertificateResult {
     all
 }
 
-/// Returns the certificates of the system's bundle. Returns `None` if there is no usable bundle, or
-/// if `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not, since the directories then replace the
-/// bundle.
+/// Returns the certificates of the system's bundle, the file with all trusted certificates. Returns
+/// `None` if there is no usable bundle, or if `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not,
+/// since the directories then replace the bundle.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
     let path = match environment::variable("SSL_CERT_FILE") {
         Some(file) => file.into(),
@@ -130,8 +130,9 @@ fn contains_section(bytes: &[u8]) -> bool {
 /// if the bundle already contains all of them.
 type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sync;
 
-/// A check that uses the bundle first. If the bundle has no issuer for a certificate, it uses all
-/// certificates that the system trusts.
+/// A certificate check that first uses only the system's bundle (the file of trusted certificates).
+/// If the bundle does not contain the issuer of a certificate, the check uses all certificates that
+/// the system trusts.
 pub(super) struct LazyRootsCheck {
     bundle: Arc<dyn CertificateCheck>,
     make: Box<MakeSystemCheck>,

@@ -26,7 +26,8 @@ pub(super) enum TrustSource {
         pem: Option<Pem>,
         common_name: bool,
     },
-    /// The source `trust`, except certificates on these revocation lists.
+    /// The certificates that `trust` stands for, except certificates on the revocation lists in the
+    /// file `lists`.
     Unrevoked {
         trust: Box<TrustSource>,
         lists: PathBuf,

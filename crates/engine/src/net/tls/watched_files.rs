@@ -19,8 +19,8 @@ use super::context::TlsOptions;
 /// The time for which files are assumed unchanged after a check.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The metadata of a file that changes when the file is replaced or written to. The metadata of a
-/// directory changes when an entry is added, removed or renamed.
+/// The part of a file's metadata that shows whether the file was replaced or written to. For a
+/// directory, it shows whether an entry was added, removed or renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     device: u64,

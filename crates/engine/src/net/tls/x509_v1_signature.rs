@@ -12,7 +12,8 @@ use x509_cert::certificate::{Certificate, Version};
 use x509_cert::der::{Decode, Encode};
 
 /// Returns true if `certificate` is a version 1 certificate, and its key has made the signature of
-/// `message`. TLS 1.3 allows only the first algorithm of each scheme.
+/// `message`. With TLS 1.3 (`is_tls13`), only the first of the algorithms that `algorithms` lists
+/// for the signature's scheme is allowed.
 pub(super) fn has_signed(
     certificate: &CertificateDer<'_>,
     message: &[u8],

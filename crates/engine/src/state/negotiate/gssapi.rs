@@ -70,14 +70,16 @@ impl GssOid {
 /// `gss_name_t`, `gss_ctx_id_t` and `gss_cred_id_t`: pointers to structures of the library.
 type GssHandle = *mut c_void;
 
-type ImportName = unsafe extern "C" fn(*mut u32, *const GssBuffer, *const GssOid, *mut GssHandle) -> u32;
+type GssImportNameFn = unsafe extern "C" fn(*mut u32, *const GssBuffer, *const GssOid, *mut GssHandle) -> u32;
 type GssReleaseNameFn = unsafe extern "C" fn(*mut u32, *mut GssHandle) -> u32;
 type GssReleaseBufferFn = unsafe extern "C" fn(*mut u32, *mut GssBuffer) -> u32;
-type DeleteContext = unsafe extern "C" fn(*mut u32, *mut GssHandle, *mut GssBuffer) -> u32;
-type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const GssOid, *mut u32, *mut GssBuffer) -> u32;
-type Wrap = unsafe extern "C" fn(*mut u32, GssHandle, c_int, u32, *const GssBuffer, *mut c_int, *mut GssBuffer) -> u32;
-type Unwrap = unsafe extern "C" fn(*mut u32, GssHandle, *const GssBuffer, *mut GssBuffer, *mut c_int, *mut u32) -> u32;
-type InitContext = unsafe extern "C" fn(
+type GssDeleteSecContextFn = unsafe extern "C" fn(*mut u32, *mut GssHandle, *mut GssBuffer) -> u32;
+type GssDisplayStatusFn = unsafe extern "C" fn(*mut u32, u32, c_int, *const GssOid, *mut u32, *mut GssBuffer) -> u32;
+type GssWrapFn =
+    unsafe extern "C" fn(*mut u32, GssHandle, c_int, u32, *const GssBuffer, *mut c_int, *mut GssBuffer) -> u32;
+type GssUnwrapFn =
+    unsafe extern "C" fn(*mut u32, GssHandle, *const GssBuffer, *mut GssBuffer, *mut c_int, *mut u32) -> u32;
+type GssInitSecContextFn = unsafe extern "C" fn(
     minor: *mut u32,
     credential: GssHandle,
     context: *mut GssHandle,
@@ -95,14 +97,14 @@ type InitContext = unsafe extern "C" fn(
 
 /// The functions of the library. The library is never unloaded, so they stay valid.
 pub(super) struct GssLibrary {
-    import_name: ImportName,
+    import_name: GssImportNameFn,
     release_name: GssReleaseNameFn,
     release_buffer: GssReleaseBufferFn,
-    delete_context: DeleteContext,
-    display_status: DisplayStatus,
-    init_context: InitContext,
-    wrap: Wrap,
-    unwrap: Unwrap,
+    delete_context: GssDeleteSecContextFn,
+    display_status: GssDisplayStatusFn,
+    init_context: GssInitSecContextFn,
+    wrap: GssWrapFn,
+    unwrap: GssUnwrapFn,
 }
 
 /// Returns the library. The first call loads it.
@@ -130,14 +132,14 @@ impl GssLibrary {
         // are on macOS alone). The functions are copied out, and the library is never closed.
         let functions = unsafe {
             Self {
-                import_name: *library.get::<ImportName>(b"gss_import_name\0")?,
+                import_name: *library.get::<GssImportNameFn>(b"gss_import_name\0")?,
                 release_name: *library.get::<GssReleaseNameFn>(b"gss_release_name\0")?,
                 release_buffer: *library.get::<GssReleaseBufferFn>(b"gss_release_buffer\0")?,
-                delete_context: *library.get::<DeleteContext>(b"gss_delete_sec_context\0")?,
-                display_status: *library.get::<DisplayStatus>(b"gss_display_status\0")?,
-                init_context: *library.get::<InitContext>(b"gss_init_sec_context\0")?,
-                wrap: *library.get::<Wrap>(b"gss_wrap\0")?,
-                unwrap: *library.get::<Unwrap>(b"gss_unwrap\0")?,
+                delete_context: *library.get::<GssDeleteSecContextFn>(b"gss_delete_sec_context\0")?,
+                display_status: *library.get::<GssDisplayStatusFn>(b"gss_display_status\0")?,
+                init_context: *library.get::<GssInitSecContextFn>(b"gss_init_sec_context\0")?,
+                wrap: *library.get::<GssWrapFn>(b"gss_wrap\0")?,
+                unwrap: *library.get::<GssUnwrapFn>(b"gss_unwrap\0")?,
             }
         };
         std::mem::forget(library);

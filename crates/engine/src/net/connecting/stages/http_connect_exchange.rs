@@ -40,9 +40,9 @@ pub(super) struct HttpConnectExchange {
     /// True if the next request contains a Negotiate token.
     negotiates: bool,
     /// The reason why the last request contains no Negotiate token although one was required.
-    untold: Option<NegotiateError>,
+    missing_token_reason: Option<NegotiateError>,
     /// True if the proxy has sent nothing since the last request.
-    is_unheard: bool,
+    is_unanswered: bool,
     /// The status of the last response. 0 before a response.
     pub(super) status: u16,
     /// The heads of the requests and of the proxy's responses. They are reported to the trace. With
@@ -92,8 +92,8 @@ impl HttpConnectExchange {
             answered: false,
             negotiation: Negotiation::default(),
             negotiates,
-            untold: None,
-            is_unheard: true,
+            missing_token_reason: None,
+            is_unanswered: true,
             status: 0,
             heads: Vec::new(),
             again: false,
@@ -125,14 +125,14 @@ impl HttpConnectExchange {
                 }
                 // As in curl, the proxy may take the request without a token.
                 Err(error) => {
-                    self.untold = Some(error);
+                    self.missing_token_reason = Some(error);
                     None
                 }
             },
         };
         self.answered = authorization.is_some();
         self.rounds += 1;
-        self.is_unheard = true;
+        self.is_unanswered = true;
         let mut fields = connect_fields(&self.target, authorization.as_deref(), hop.user_agent.as_deref(), &hop.fields);
         hop.remove_unwanted(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
@@ -179,7 +179,7 @@ impl HttpConnectExchange {
 
     /// Processes bytes received from the proxy.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Result<HttpConnectExchangeStep> {
-        self.is_unheard &= bytes.is_empty();
+        self.is_unanswered &= bytes.is_empty();
         match self.speaks {
             ProxyMachine::Http1 { .. } => self.receive_http1(bytes),
             ProxyMachine::Http2 { .. } => self.receive_http2(bytes),
@@ -322,12 +322,12 @@ impl HttpConnectExchange {
     /// Returns true if the proxy has sent a challenge, and this connection cannot be used any more.
     /// The challenge is stored, so another connection may succeed.
     pub(super) fn needs_new_connection(&self) -> bool {
-        self.again || (self.is_unheard && self.rounds > 1)
+        self.again || (self.is_unanswered && self.rounds > 1)
     }
 
     /// Returns the error for a connection that the proxy closed before the tunnel was open.
     pub(super) fn early_end_error(&self) -> Error {
-        if !self.is_unheard && self.status != 0 {
+        if !self.is_unanswered && self.status != 0 {
             return self.refusal_error();
         }
         Error::new(ErrorKind::Receive, "the proxy closed the connection before it answered CONNECT")
@@ -335,7 +335,7 @@ impl HttpConnectExchange {
 
     fn refusal_error(&self) -> Error {
         let message = format!("CONNECT tunnel failed, response {}", self.status);
-        let error = match &self.untold {
+        let error = match &self.missing_token_reason {
             Some(reason) if self.status == 407 => Error::with_source(ErrorKind::Connect, message, reason.clone()),
             _ => Error::new(ErrorKind::Connect, message),
         };

@@ -19,8 +19,10 @@ const NO_SUCH_NAME: DnsAnswer = DnsAnswer::NotFound { exists: false, ttl: Durati
 /// The answer for a name whose HTTPS records must not be queried.
 const NO_HTTPS_RECORDS: DnsAnswer = DnsAnswer::Https(Vec::new(), Duration::ZERO);
 
-/// The message ID of all queries on a channel. All have the same ID, so that HTTP caches see equal
-/// requests (RFC 8484 section 4.1). The channel assigns the responses to the queries.
+/// The DNS message ID of all queries that a
+/// [`DnsChannel`](super::super::custom_transport::DnsChannel) carries. All queries have the same
+/// ID, so that HTTP caches see equal requests (RFC 8484 section 4.1). The channel itself matches
+/// the responses to the queries.
 const CHANNEL_ID: u16 = 0;
 
 /// A lookup in progress: its question, its state machine and its queries.
@@ -231,7 +233,8 @@ impl DnsClient<'_> {
         self.advance_lookup(lookup, now, |machine, now| machine.on_response(now, transmit, response));
     }
 
-    /// Handles the responses that the channel has received.
+    /// Handles the responses to queries that were sent on the
+    /// [`DnsChannel`](super::super::custom_transport::DnsChannel).
     pub(super) fn on_channel_ready(&mut self, now: Instant) {
         while let Some((number, response)) = self.channel.as_mut().and_then(|channel| channel.receive()) {
             let Some(query) = self.pending.remove(&(CHANNEL_KEY, number)) else { continue };

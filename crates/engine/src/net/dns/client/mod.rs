@@ -51,7 +51,7 @@ const MAX_BURST: usize = 128;
 /// The time after which a server has probably read an unanswered query from its receive buffer.
 const BURST_WINDOW: Duration = Duration::from_millis(50);
 const WAKE_TOKEN: Token = Token(usize::MAX);
-/// The key of the channel in the maps that are otherwise keyed by socket.
+/// The key of the [`DnsChannel`], in maps whose other keys are the keys of sockets.
 const CHANNEL_KEY: usize = usize::MAX - 1;
 
 /// The answer to a lookup, passed to the `deliver` callback of the [`DnsClient`].
@@ -82,6 +82,7 @@ pub(super) struct DnsQuestionQueue {
     waker: Waker,
 }
 
+/// The questions that wait for the thread, and whether the thread accepts further ones.
 #[derive(Default)]
 struct WaitingDnsQuestions {
     questions: Vec<DnsQuestion>,
@@ -89,14 +90,16 @@ struct WaitingDnsQuestions {
 }
 
 impl DnsQuestionQueue {
-    /// Makes an inbox, and the [`Poll`] that the inbox wakes.
+    /// Makes an empty queue. Also returns the [`Poll`] that the queue wakes when a question is
+    /// added.
     pub(super) fn new() -> io::Result<(Poll, Arc<Self>)> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE_TOKEN)?;
         Ok((poll, Arc::new(Self { waiting: Mutex::default(), waker })))
     }
 
-    /// Passes a question to the thread. Returns false if the thread has ended.
+    /// Adds a question for the thread that asks the name servers. Returns false if the thread has
+    /// ended.
     pub(super) fn push(&self, question: DnsQuestion) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         if waiting.closed {
@@ -111,7 +114,7 @@ impl DnsQuestionQueue {
         std::mem::take(&mut self.waiting.lock().ignore_poison().questions)
     }
 
-    /// Closes the inbox if no questions wait. Returns true if the inbox is closed.
+    /// Closes the queue if it contains no questions. Returns true if the queue is closed.
     fn close(&self) -> bool {
         let mut waiting = self.waiting.lock().ignore_poison();
         waiting.closed = waiting.questions.is_empty();
@@ -224,7 +227,7 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Answers all waiting questions with this error, and closes the inbox.
+    /// Answers all waiting questions with this error, and closes the question queue.
     pub(super) fn refuse_all(self, error: &str) {
         while !self.inbox.close() {
             for question in self.inbox.take_questions() {
