@@ -35,10 +35,10 @@ use crate::transfer_outcome::TransferOutcome;
 pub enum TraceEvent<'a> {
     /// A message for people. Its text may change.
     Info(Cow<'a, str>),
-    /// A request is being sent. Its head is reported without the values of [fields that may hold
-    /// secrets](haul_policy::secrets::is_hidden_field).
+    /// A request is being sent. The values of [fields that may hold
+    /// secrets](haul_policy::secrets::is_hidden_field) are replaced by `[redacted]`.
     Request {
-        /// The head of the request, exactly as it is sent.
+        /// The request line and the header fields. Each line ends in a line feed.
         head: Cow<'a, str>,
     },
     /// The head of a response was received.
@@ -170,7 +170,7 @@ pub fn trailer_lines(raw: &[u8]) -> Vec<u8> {
     lines.filter(|line| !line.is_empty()).flat_map(|line| [line, b"\r\n"]).flatten().copied().collect()
 }
 
-/// Makes the trace event for a request. The values of secret fields are left out.
+/// Makes the trace event for a request. The values of secret fields are replaced by `[redacted]`.
 pub(crate) fn request_event(request: &RequestHead<'_>, version: ProtocolVersion) -> TraceEvent<'static> {
     let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {

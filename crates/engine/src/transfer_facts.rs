@@ -71,8 +71,8 @@ pub struct TransferFacts {
     /// The last 32 failed attempts before the final one, in order, if
     /// [`keep_history`](crate::RequestOptions::keep_history) is set.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// The IDs of the exchanges, from all attempts, whose records the
-    /// [`recorder`](crate::RequestOptions::recorder) holds back.
+    /// The IDs of the exchange records, from all attempts, that the
+    /// [`recorder`](crate::RequestOptions::recorder) keeps back until the whole transfer has ended.
     pub held_records: Vec<u64>,
     /// The local address and port of the connection; `None` without a connection.
     pub local: Option<SocketAddr>,

@@ -17,8 +17,8 @@ use testkit::rng::{Rng, mix};
 
 /// The seed from which all hostile responses are made.
 const SEED: u64 = 2;
-/// The allowed peak memory of the test process in KiB: the 64 MiB of `make hostile`, and half as
-/// much again for the servers, which run in the same process.
+/// The allowed peak memory of the test process in KiB: the 64 MiB that `make hostile` allows for
+/// the client, and half as much again for the servers, which run in the same process.
 const MOST_KIB: u64 = 96 << 10;
 /// The number of hostile responses that are tested in parallel.
 const WORKERS: usize = 2;

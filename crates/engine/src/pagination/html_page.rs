@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 /// The maximum number of bytes of a page that the search keeps in memory.
 pub(super) const MAX_KEPT: u64 = 256 << 10;
 
-/// A CSS query for the value that leads to the next page.
+/// A CSS query for the value that determines the URL of the next page.
 #[derive(Debug, Clone)]
 pub(super) struct HtmlPageQuery {
     query: PageQuery,
@@ -40,13 +40,13 @@ impl HtmlPageQuery {
     }
 }
 
-/// The search in one page.
+/// A search in one HTML page for the value that determines the URL of the next page.
 pub(super) struct NextPageSearch {
     query: HtmlPageQuery,
-    /// The search, and the conversion of the page to UTF-8. `None` before the page begins, and from
-    /// the first value on.
+    /// The search, and the conversion of the page to UTF-8. `None` before the page begins, and once
+    /// a value has been found.
     search: Option<(PageSearch, Utf8ConvertingReader)>,
-    /// The first value, or the reason why the page cannot be searched.
+    /// The first value that the query selects, or the reason why the page cannot be searched.
     found: Option<Result<String>>,
 }
 
@@ -69,7 +69,7 @@ impl NextPageSearch {
         self.search = Some((search, Utf8ConvertingReader::new(page.content_type)));
     }
 
-    /// Searches the next piece of the page.
+    /// Searches the next piece of the page's content.
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.search_part(|search, text, found| {
             text.push(piece, &mut |text, encoding| {
@@ -78,8 +78,7 @@ impl NextPageSearch {
         });
     }
 
-    /// Discards the content of the page, because the page will be delivered again from the
-    /// beginning.
+    /// Discards the search so far, because the page will be delivered again from the beginning.
     pub(super) fn restart(&mut self) {
         (self.search, self.found) = (None, None);
     }
@@ -121,7 +120,7 @@ impl fmt::Debug for NextPageSearch {
     }
 }
 
-/// Stores the value, if it is the first one.
+/// Stores the value in `found`, unless an earlier value is stored there.
 fn store_first(found: &mut Option<String>, value: &[u8]) -> Result<()> {
     found.get_or_insert_with(|| String::from_utf8_lossy(value).into_owned());
     Ok(())

@@ -18,7 +18,7 @@ pub(super) const MAX_PAGE: usize = 16 << 20;
 /// The maximum memory, in bytes, for the values of a page while the page is searched.
 const MAX_VALUES: usize = 3 * MAX_PAGE;
 
-/// The JSONPath query for the value that leads to the next page.
+/// The JSONPath query for the value that determines the URL of the next page.
 #[derive(Debug, Clone)]
 pub(super) struct JsonPageQuery {
     path: Arc<JsonPathQuery>,
@@ -109,8 +109,8 @@ impl ReceivedJsonPage {
     }
 }
 
-/// Converts `found`, a value in `page`, to the value for the listing. `content` is the text of
-/// `page`.
+/// Converts `found`, a value in `page`, to the value that determines the URL of the next page.
+/// `content` is the text of `page`.
 fn page_value(page: &Value, found: &Value, content: &[u8]) -> NextPageValue {
     match found {
         Value::Null | Value::Bool(false) => NextPageValue::None,
@@ -174,8 +174,8 @@ fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonStep<'v>>) -> bo
     is_found
 }
 
-/// A step of the path from a JSON value to a value inside it. As a deserializer seed, it returns
-/// the part of a text that belongs to the inner value.
+/// A step of the path from a JSON value to a value inside it: an array index or an object key. As a
+/// [`DeserializeSeed`], a step returns the part of the JSON text that belongs to the inner value.
 #[derive(Clone, Copy, Debug)]
 enum JsonStep<'v> {
     Index(usize),

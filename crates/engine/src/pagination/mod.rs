@@ -49,12 +49,12 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone)]
 pub struct Pagination {
     rules: PaginationRules,
-    /// The search for the value that leads to the next page, in JSON. `None` if the value does not
-    /// come from JSON.
+    /// The JSONPath query for the value that determines the URL of the next page. `None` if that
+    /// value does not come from JSON.
     #[cfg(feature = "select")]
     json: Option<JsonPageQuery>,
-    /// The search for the value that leads to the next page, in HTML. `None` if the value does not
-    /// come from HTML.
+    /// The CSS query for the value that determines the URL of the next page. `None` if that value
+    /// does not come from HTML.
     #[cfg(feature = "select")]
     html: Option<HtmlPageQuery>,
 }
@@ -157,8 +157,8 @@ impl Pagination {
         !matches!(self.rules.source, NextPageSource::LinkHeader)
     }
 
-    /// Returns an observer for the content of a page. Returns `None` if the content does not
-    /// matter.
+    /// Returns an observer for the content of a page. Returns `None` if the next page does not
+    /// depend on the content.
     pub(crate) fn observer(&self) -> Option<Box<PageObserver>> {
         self.needs_body().then(|| Box::new(PageObserver::new(self)))
     }
@@ -244,7 +244,8 @@ impl Listing {
         self.next_of(head, url, findings.map_err(|error| error.with_url(url.to_url()))?)
     }
 
-    /// Decides what follows after the current page. `findings` are the facts about its content.
+    /// Decides what follows after the current page. `findings` are the properties of the page's
+    /// content.
     ///
     /// # Errors
     /// The errors of [`Listing::next`].

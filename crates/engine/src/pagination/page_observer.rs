@@ -13,7 +13,8 @@ use super::json_page_content::{MAX_PAGE, ReceivedJsonPage};
 use crate::Result;
 use crate::extraction::PageInfo;
 
-/// The facts about a page's content.
+/// The properties of a page's content on which the next page depends: the value in it, whether the
+/// content is empty, and a digest that shows a repeated page.
 #[derive(Debug, Default)]
 pub(crate) struct PageFindings {
     pub(crate) value: NextPageValue,
@@ -25,11 +26,12 @@ pub(crate) struct PageFindings {
 /// The observer of one page's content.
 #[derive(Debug)]
 pub(crate) struct PageObserver {
-    /// The beginning of the content without white space. It shows whether the page is empty.
+    /// The first bytes of the content other than white space. They show whether the page is empty.
     start: ContentStart,
     /// The digest of the content so far; `None` if the contents of pages are not compared.
     digest: Option<DefaultHasher>,
-    /// True if values were extracted from the page; `None` if values are not extracted from pages.
+    /// True if values were extracted from the page, false if there were none. `None` if values are
+    /// not extracted from pages.
     has_values: Option<bool>,
     /// The length of the content in bytes; `None` if the response does not announce it.
     #[cfg(feature = "select")]
@@ -63,7 +65,7 @@ impl PageObserver {
         self.has_values = Some(has_values);
     }
 
-    /// Begins the content of a page. Does nothing if it has begun already.
+    /// Records that the content of a page begins. Does nothing if the content has begun already.
     pub(crate) fn begin(&mut self, page: &PageInfo<'_>) {
         #[cfg(feature = "select")]
         if let Some(html) = &mut self.html {
@@ -141,7 +143,7 @@ impl PageObserver {
         }
     }
 
-    /// Returns the facts about the content. Call this when the content is complete.
+    /// Returns the properties of the page's content. Call this when the content is complete.
     ///
     /// # Errors
     /// The content is too large to be searched, or it is not JSON.

@@ -6,7 +6,7 @@ fn url(text: &str) -> Target {
     Target::parse(text).unwrap()
 }
 
-/// Returns the facts about `content`, which arrives in two pieces, cut at `cut`.
+/// Returns the observed properties of `content`, which arrives in two pieces, cut at `cut`.
 fn findings(pagination: &Pagination, content: &[u8], cut: usize) -> Result<PageFindings> {
     let mut observer = pagination.observer().unwrap();
     observer.push(&content[..cut]);
@@ -199,8 +199,8 @@ fn json_number_keeps_its_original_text() {
     assert_eq!(value(r#"$["a\"b"]"#, r#"{"a\u0022b": 1.50}"#), NextPageValue::Number("1.50".into()));
 }
 
-/// Returns the value in an HTML page that leads to the next page. The page arrives in two pieces,
-/// cut at `cut`.
+/// Returns the value in an HTML page that determines the URL of the next page. The page arrives in
+/// two pieces, cut at `cut`.
 #[cfg(feature = "select")]
 fn html_value(pagination: &Pagination, content: &[u8], cut: usize) -> Result<NextPageValue> {
     let page = url("http://h/dir/page?p=1");

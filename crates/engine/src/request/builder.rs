@@ -126,6 +126,7 @@ impl Clone for RequestBuilder {
     }
 }
 
+/// The URL of a request: text that is not parsed yet, or a parsed target.
 #[derive(Clone)]
 enum RequestUrl {
     Text(String),

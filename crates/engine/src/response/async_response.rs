@@ -49,6 +49,7 @@ pub struct ResponseFuture {
     state: ResponseFutureState,
 }
 
+/// The state of a [`ResponseFuture`].
 enum ResponseFutureState {
     /// The request has not been submitted to the client's thread yet.
     New(Result<Request>),

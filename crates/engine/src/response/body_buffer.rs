@@ -27,6 +27,7 @@ pub(crate) const BUFFER_LIMIT: u64 = 256 << 10;
 /// arrives. The memory for a longer body grows as the body arrives.
 const MAX_TRUSTED_LENGTH: u64 = 4 << 20;
 
+/// The state of a body's buffer, which the driver and the program share.
 #[derive(Default)]
 struct BodyBufferState {
     pieces: VecDeque<Chunk>,

@@ -9,9 +9,9 @@ pub(super) fn read() -> Vec<u8> {
     text.trim_ascii().iter().copied().take(haul_policy::range::checkpoint::MAX_BOOT).collect()
 }
 
-/// Returns the UUID of the boot session on Apple's systems, and the boot time on others. Returns an
-/// empty vector if it is unknown. (If the clock is set, the boot time changes, and bytes are
-/// fetched again unnecessarily.)
+/// Returns the UUID of the boot session on Apple's systems, and the boot time on other systems.
+/// Returns an empty vector if the value is unknown. (If the user sets the clock, the boot time
+/// changes, and haul fetches the bytes of partial files again unnecessarily.)
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
 pub(super) fn read() -> Vec<u8> {
     const NAME: &std::ffi::CStr =
@@ -26,8 +26,8 @@ pub(super) fn read() -> Vec<u8> {
     value
 }
 
-/// Returns the boot time. (OpenBSD identifies it by numbers instead of a name.) Returns an empty
-/// vector if it is unknown.
+/// Returns the boot time of OpenBSD, where `sysctl` identifies this value by numbers, not by a
+/// name. Returns an empty vector if the boot time is unknown.
 #[cfg(target_os = "openbsd")]
 pub(super) fn read() -> Vec<u8> {
     let name = [libc::CTL_KERN, libc::KERN_BOOTTIME];

@@ -29,14 +29,14 @@ pub struct ExtractedValues {
     ends: Vec<usize>,
     /// For each value, the index of the expression that found it.
     expressions: Vec<u16>,
-    /// The position of the first value in the list, in the order of the input. `None` if the values
-    /// are not sorted by the order of the input.
+    /// The position of the list's first value in the order of the input. `None` if the values are
+    /// not sorted by the order of the input.
     pub place: Option<ValueInputOrder>,
 }
 
-/// The position of an extracted value in the order of the input. For each stage of a
-/// [fleet](crate::fleet), it contains the number of the transfer that led to the value. The last
-/// component is the number of the value in its body.
+/// The position of a list of extracted values in the order of the input: the number of the transfer
+/// in each stage of the [fleet](crate::fleet) that led to the values, followed by the number of the
+/// first value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueInputOrder {
     /// The number of the transfer in each stage of the fleet. The body of the last of these
@@ -47,7 +47,8 @@ pub struct ValueInputOrder {
 }
 
 impl ValueInputOrder {
-    /// Returns the position of the value at `index` in the order of the input.
+    /// Returns the position in the order of the input of the value with the index `index` in the
+    /// list.
     #[must_use]
     pub fn order_of_match(&self, index: usize) -> Vec<u64> {
         let mut order = self.order.to_vec();

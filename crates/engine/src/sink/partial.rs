@@ -59,10 +59,12 @@ pub struct PartialFile {
     progress: Mutex<CheckpointProgress>,
 }
 
+/// The last checkpoint of a partial file, and the bytes written since.
 #[derive(Debug)]
 struct CheckpointProgress {
     note: Checkpoint,
     sequence: u64,
+    /// The number of bytes written since the last checkpoint.
     unnoted: u64,
     /// True if the file is complete or was removed, so that no further checkpoints are written.
     is_over: bool,

@@ -47,6 +47,7 @@ impl ClobberMode {
 #[derive(Clone)]
 pub struct FilePathCheck(Arc<FilePathCheckFunction>);
 
+/// A function that accepts or refuses the path of a file for the requested target.
 type FilePathCheckFunction = dyn Fn(&Path, &Target) -> Result<()> + Send + Sync;
 
 impl FilePathCheck {

@@ -54,7 +54,8 @@ const ARRIVAL_SLACK: Duration = Duration::from_millis(20);
 /// Coordinates the transfers of a split download, which fetch the parts of one body.
 pub(super) struct SplitCoordinator {
     body: SplittableBody,
-    /// The offset at which the first part begins, and at which the first transfer stops.
+    /// The offset in the body at which the first transfer stops, because another transfer fetches
+    /// the bytes from there on.
     first_end: Arc<FirstStreamEnd>,
     file: Option<Arc<PartialFile>>,
     counter: Option<Arc<dyn DirectWriteCounter>>,
@@ -461,7 +462,7 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
-/// A sink that is never written to, for [`SplitState::template`].
+/// A sink that receives no bytes. The never-sent transfer [`SplitState::template`] needs a sink.
 struct UnusedSink;
 
 impl Sink for UnusedSink {

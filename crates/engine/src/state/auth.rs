@@ -110,6 +110,7 @@ struct ProtectionSpace {
     answer: CachedAuthAnswer,
 }
 
+/// The cached answer to a challenge, with which later requests are authenticated.
 enum CachedAuthAnswer {
     Basic,
     Digest(DigestSession),
@@ -173,8 +174,9 @@ impl AuthOptions {
         credentials_for_target(&given, target, secrets, downgraded)
     }
 
-    /// Returns the settings for Negotiate if a request may send a token: if no other scheme is
-    /// allowed, or once the server has chosen it. Its connection is then this user's alone.
+    /// Returns the settings for Negotiate if a request may send a Negotiate token: if no other
+    /// scheme is allowed, or once the server has chosen Negotiate. The connection of such a request
+    /// carries only requests of the same user.
     pub(crate) fn negotiate_on_connection(&self) -> Option<&NegotiateOptions> {
         let is_used = self.allowed.negotiate && self.negotiate.is_chosen;
         (is_used || self.allowed == AllowedAuthSchemes::NEGOTIATE).then_some(&self.negotiate)

@@ -34,6 +34,7 @@ pub const MAX_COOKIES_PER_RESPONSE: usize = 50;
 #[derive(Clone, Default)]
 pub struct SharedCookieJar(Arc<JarInner>);
 
+/// The state that all clones of a [`SharedCookieJar`] share.
 #[derive(Default)]
 struct JarInner {
     cookies: RwLock<cookie::CookieStore>,

@@ -40,6 +40,7 @@ pub struct Http3Cache {
     shared: Arc<SharedHttp3State>,
 }
 
+/// The state that all clones of an [`Http3Cache`] share.
 #[derive(Default)]
 struct SharedHttp3State {
     /// True once an Alt-Svc field or HTTPS record has offered HTTP/3.
@@ -47,6 +48,7 @@ struct SharedHttp3State {
     state: Mutex<Http3State>,
 }
 
+/// The known HTTP/3 endpoints, and the history of failures, under the cache's lock.
 #[derive(Default)]
 struct Http3State {
     memory: Http3FailureHistory,

@@ -147,8 +147,8 @@ impl Transfer {
     }
 
     /// Returns the value of the Alt-Used field (RFC 7838 section 5). Returns `None` if no
-    /// alternative service is used. A connection that another host shares is not an alternative
-    /// service.
+    /// alternative service is used. A connection that was made for another host of the same server
+    /// is not an alternative service.
     pub(super) fn alt_used(&self) -> Option<String> {
         let other = match self.route.http3.as_deref() {
             Some(Http3Route { origin, endpoint }) => (endpoint != origin).then_some((&endpoint.host, endpoint.port)),

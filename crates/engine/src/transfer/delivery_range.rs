@@ -49,7 +49,8 @@ pub(super) struct DeliveryRange {
 /// The relation of a response to the requested range.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RangeVerdict {
-    /// The response is not related to a requested range. Its status decides.
+    /// The response is not related to a requested range, so the transfer handles it according to
+    /// its status.
     Ordinary,
     /// The response contains exactly the requested bytes. The delivery continues with them.
     Continues,

@@ -312,9 +312,9 @@ impl Transfer {
         is_in_time.then_some(wait)
     }
 
-    /// Shortens the time limit for the target of a redirect: it must respond within a quarter of
-    /// the remaining time. Without this limit, a silent mirror would leave no time for a retry at
-    /// another mirror.
+    /// Shortens the deadline of the attempt for the target of a redirect, such as a mirror: the
+    /// target must respond within a quarter of the remaining time. Otherwise, a silent mirror would
+    /// leave no time for a retry at another mirror.
     fn limit_mirror_time(&mut self, now: Instant) {
         let Some(end) = self.total_deadline().filter(|_| self.max_time().is_none()) else { return };
         let may_try_others = !self.current.same_origin && self.current.has_original_method() && !self.has_content();
@@ -323,8 +323,8 @@ impl Transfer {
         }
     }
 
-    /// Extends the deadline of this attempt to the deadline of all attempts, because the server has
-    /// responded.
+    /// Sets the deadline of this attempt, which `limit_mirror_time` may have shortened, to the
+    /// deadline of all attempts, because the server has responded.
     pub(super) fn restore_deadline(&mut self) {
         if self.max_time().is_none() {
             self.attempt.deadline = self.total_deadline();
@@ -367,9 +367,9 @@ impl Transfer {
         TransferStep::Again(wait)
     }
 
-    /// Returns true if the transfer may wait for its retry without a slot. Returns false if the
-    /// transfer keeps a decoder for the rest of the body, because transfers with a slot may wait
-    /// for the decoder's memory.
+    /// Returns true if the transfer may release its host slot (the permit for one transfer to the
+    /// host) while it waits for its retry. Returns false if the transfer keeps a decoder for the
+    /// remaining body: transfers that hold a slot may wait for the decoder's memory.
     pub(crate) fn may_give_up_slot(&mut self) -> bool {
         if !self.resume.has_begun {
             self.body.release_decoder();
@@ -377,14 +377,15 @@ impl Transfer {
         !self.body.uses_decoder_memory()
     }
 
-    /// Releases the transfer's host slot while the transfer waits for its retry.
+    /// Releases the transfer's host slot (the permit for one transfer to the host) while the
+    /// transfer waits for its retry.
     pub(crate) fn give_up_slot(&mut self) {
         (self.scheduling.host_slot, self.scheduling.has_given_slot) = (None, false);
     }
 
-    /// Continues a transfer that waited without a slot, and gives it the host slot `slot`. If
-    /// `restarts_clock` is true, the time limit of the attempt begins now, not at the end of the
-    /// retry delay.
+    /// Continues a transfer that released its host slot during the pause before a retry, and gives
+    /// it the host slot `slot`. If `restarts_clock` is true, the time limit of the attempt begins
+    /// now, not at the end of the pause.
     pub(crate) fn resume_with_slot(&mut self, slot: HostId, restarts_clock: bool, now: Instant) {
         self.scheduling.host_slot = Some(slot);
         if restarts_clock {

@@ -68,15 +68,15 @@ impl FirstStreamEnd {
     }
 
     /// Returns the offset up to which received bytes are delivered. The bytes from `at` to
-    /// `received_to` have been received. While the end offset is tentative, bytes after it (such as
-    /// the rest of a TLS record) are delivered, too, since they would be missing if the end offset
-    /// were removed.
+    /// `received_to` have been received. While the end offset may still change, bytes after it
+    /// (such as the rest of a TLS record) are delivered, too, since they would be missing if the
+    /// end offset were removed.
     pub(super) fn shorten(&self, at: u64, received_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { received_to.min(self.end().max(at)) } else { received_to }
     }
 
-    /// Returns true if a stream at the offset `at` has reached the end offset, and the end is
-    /// final.
+    /// Returns true if a stream at the offset `at` has reached the end offset, and the end offset
+    /// is final.
     pub(super) fn is_reached(&self, at: u64) -> bool {
         self.is_settled.load(Ordering::SeqCst) && at >= self.end()
     }

@@ -365,7 +365,8 @@ impl Transfer {
         self.speed.on_activity(now);
     }
 
-    /// Adds the limits of a run. A limit of the request takes precedence.
+    /// Adds the limits of the fleet or batch to which the transfer belongs. Limits in the options
+    /// of the request take precedence.
     pub(crate) fn add_run_limits(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
         self.speed.add(total, stall);
     }

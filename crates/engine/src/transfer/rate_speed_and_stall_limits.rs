@@ -197,7 +197,8 @@ impl RateSpeedAndStallLimits {
         self.silence = SilenceLimit::for_exchange(options, self, now);
     }
 
-    /// Adds the limits of a run. A limit of the request takes precedence.
+    /// Adds the limits of the fleet or batch to which the transfer belongs. Limits in the options
+    /// of the request take precedence.
     pub(super) fn add(&mut self, total: Option<&TotalRateLimit>, stall: Option<StallLimit>) {
         self.total = self.total.take().or_else(|| total.cloned());
         if let Some(stall) = stall.filter(|_| self.stall_ms == 0) {

@@ -256,8 +256,8 @@ impl Transfer {
         fields
     }
 
-    /// Appends the engine's header fields about the request, in the order of sending. Most of them have
-    /// no value, so they are neither collected before nor searched for among the caller's fields.
+    /// Appends the engine's header fields about the request, in the order of sending. Omits fields
+    /// without a value, and fields that the caller has set or removed.
     fn push_request_values<'a>(
         &'a self,
         fields: &mut FieldLines<'a>,
@@ -306,8 +306,8 @@ impl Transfer {
         }
     }
 
-    /// Appends the engine's header fields about the content, in the order of sending. Only Connection
-    /// comes after them.
+    /// Appends the engine's header fields about the content, in the order of sending. Only the
+    /// Connection field is sent after them.
     fn push_content_values<'a>(
         &'a self,
         fields: &mut FieldLines<'a>,

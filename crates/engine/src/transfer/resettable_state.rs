@@ -60,14 +60,15 @@ pub(super) struct RangeState {
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeFieldSetter {
-    /// No party may set it, because the content of the response cannot be requested in parts.
+    /// Nobody may set the Range field, because the content of the response cannot be requested in
+    /// parts.
     None,
-    /// The caller sets it, because the caller wants only a part of the content.
+    /// The caller sets the Range field, because the caller wants only a part of the content.
     Caller,
-    /// The engine sets it. The transfer delivers all of the content.
+    /// The engine sets the Range field. The transfer delivers all of the content.
     Engine,
-    /// The engine sets it. The transfer delivers the content from an offset that the caller has
-    /// chosen.
+    /// The engine sets the Range field. The transfer delivers the content from an offset that the
+    /// caller has chosen.
     EngineFromOffset,
 }
 
@@ -126,8 +127,8 @@ impl AttemptCountsAndDeadline {
     }
 }
 
-/// The decisions about the response of the current exchange. Each request resets them to the
-/// default values.
+/// The decisions about the response of the current exchange. Before each request, they are reset to
+/// their default values.
 #[derive(Default)]
 pub(super) struct ResponseDecisions {
     pub(super) disposition: BodyDisposition,
@@ -163,8 +164,8 @@ pub(super) enum BodyDisposition {
     Fail(Error),
 }
 
-/// The requirements for the connection of the transfer's next exchange, and the properties of the
-/// connection of the current exchange.
+/// The connection of the transfer's current exchange (whether it is reused, whether the request is
+/// pipelined), and the requirements for the connection of the next exchange.
 #[derive(Default)]
 pub(crate) struct ExchangeConnectionState {
     /// True if the next exchange needs a new connection, not one from the pool.
@@ -238,8 +239,8 @@ pub struct SchedulingKey {
     /// The position of the transfer in the output order. On a connection, a transfer must not wait
     /// for a transfer of a higher rank. A transfer for which all other transfers wait has rank 0.
     pub rank: u64,
-    /// True if another transfer uses this transfer's place in the limit on all transfers, because
-    /// this transfer waits for the first answer of its host.
+    /// True if another transfer may run in this transfer's place under the limit on concurrent
+    /// transfers, because this transfer waits for the first answer of its host.
     pub(crate) is_slot_lent: bool,
     /// True if the transfer is not counted in the limit of its host at present, because it waits
     /// for the responses to earlier pipelined requests.

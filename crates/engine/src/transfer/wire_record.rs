@@ -8,11 +8,12 @@ use super::Transfer;
 use crate::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart, TruncationReason};
 use crate::{Error, ErrorKind, Result};
 
-/// The record of an exchange, and its progress.
+/// The record of the exchange in progress, for a recorder such as the WARC archive. The record
+/// contains the messages in their wire format.
 pub(super) struct WireRecord {
     record: Box<dyn ExchangeRecord>,
-    /// True for HTTP/1: the connection then adds the bytes of the messages. For HTTP/2 and HTTP/3,
-    /// the transfer adds the content.
+    /// True for HTTP/1: the connection adds the sent and received bytes of the messages to the
+    /// record. False for HTTP/2 and HTTP/3: the transfer adds their content.
     is_text: bool,
     has_head: bool,
     is_complete: bool,

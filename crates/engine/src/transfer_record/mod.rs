@@ -55,7 +55,7 @@ impl<'a> TransferRecord<'a> {
         Self { url, effective_url: None, method, facts, head: None, history: &[], error: None, remedy: |_| None }
     }
 
-    /// Appends the members to `into`, the text of a JSON object without its closing brace.
+    /// Appends the record's members to `into`, the text of a JSON object without its closing brace.
     /// `is_first` is true if the object has no member yet.
     pub fn append_members(&self, into: &mut Vec<u8>, is_first: bool) {
         let facts = self.facts;

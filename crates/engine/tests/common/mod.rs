@@ -172,7 +172,7 @@ impl Sink for BufferSink {
     }
 }
 
-/// A report that records the outcome of every finished transfer of a fleet.
+/// A reporter that stores the outcome of every finished transfer of a fleet.
 #[derive(Default, Clone)]
 pub struct RecordingReporter(Arc<Mutex<Vec<FetchOutcome>>>);
 

@@ -23,11 +23,13 @@ struct RequestLimitServer {
     counts: Arc<BoundedServerCounts>,
 }
 
+/// The numbers of requests in progress, served and refused.
 #[derive(Default)]
 struct BoundedServerCounts {
     working: AtomicUsize,
     served: AtomicUsize,
     refused: AtomicUsize,
+    /// The largest number of requests that were in progress at the same time.
     most: AtomicUsize,
 }
 

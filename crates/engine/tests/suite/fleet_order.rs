@@ -104,7 +104,7 @@ fn slow_first_url_does_not_delay_other_fetches() {
     }
 }
 
-/// A report that sends a message when a given number of the fleet's transfers have finished.
+/// A reporter that sends a message when a given number of the fleet's transfers have finished.
 struct CountdownReporter {
     left: Mutex<usize>,
     done: std::sync::mpsc::Sender<()>,
@@ -121,7 +121,7 @@ impl TransferReporter for CountdownReporter {
     }
 }
 
-/// Runs a fleet with this report, and returns the output of the fleet.
+/// Runs a fleet with the reporter `report`, and returns the output of the fleet.
 fn caught(
     client: &Client,
     options: FleetOptions,
@@ -190,9 +190,9 @@ fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     assert!(left.is_empty(), "missing: {left:?}");
 }
 
-/// Fetches `count` bodies of `size` bytes by a fleet whose output is not read until no more
-/// requests arrive. Returns two numbers at that time: the requests sent, and the URLs taken from
-/// the input.
+/// Fetches `count` bodies of `size` bytes by a fleet whose output is not read, and waits until no
+/// more requests arrive. Returns two numbers at that time: the requests sent, and the URLs taken
+/// from the input.
 fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions) -> (u64, u64) {
     let origin = Arc::new(Origin::builder().threads(2).start().unwrap());
     let taken = Arc::new(AtomicU64::new(0));

@@ -224,9 +224,9 @@ fn extraction_faster_than_the_reader_loses_nothing() {
     }
 }
 
-/// Starts a server with a page of `count` links on long lines, which arrives in several pieces. At
-/// its end, the page repeats one link many times. The copies fill the memory for values that may be
-/// duplicates.
+/// Starts a server with a page of `count` different links on long lines, followed by 200,000 copies
+/// of one link. The page arrives in several pieces. The copies use up the memory for values that
+/// may be duplicates.
 fn page_of_links(count: usize) -> H1Peer {
     let page: String = (0..count).map(|i| format!("<{i}>{:.<70}\n", "")).chain(["<1>\n".repeat(200_000)]).collect();
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());

@@ -223,12 +223,15 @@ fn greet(conn: &mut H2ScriptConnection) -> io::Result<u32> {
     Ok(window)
 }
 
+/// The initial window in a client's SETTINGS frame, or the stream that a HEADERS frame opens.
 #[derive(Debug)]
 enum InitialWindowOrStream {
     Window(u32),
     Stream(u32),
 }
 
+/// Returns the initial window in a SETTINGS frame, or the stream of a HEADERS frame. Returns `None`
+/// for other frames.
 fn begins(frame: &Frame) -> Option<InitialWindowOrStream> {
     const INITIAL_WINDOW_SIZE: &[u8] = &[0, 4];
     match frame.kind {

@@ -14,7 +14,7 @@ use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 use testkit::origin::Origin;
 
-/// The number of hosts: more than the number of connections that a run opens at the same time.
+/// The number of hosts: more than the number of connections that a fleet opens at the same time.
 const HOSTS: usize = 150;
 const ROUNDS: usize = 4;
 

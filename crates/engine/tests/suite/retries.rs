@@ -201,7 +201,7 @@ fn fetch_behind_a_slow_url(url: &str, options: &RequestOptions) -> FetchOutcome 
     FetchOutcome { body: output, ..got }
 }
 
-/// A report that sends a message when the transfer of one given URL has finished.
+/// A reporter that sends a message when the transfer of one given URL has finished.
 struct NotifyingReporter {
     notes: common::RecordingReporter,
     url: String,

@@ -38,7 +38,7 @@ const WAYS: [(&str, bool); 8] = [
 ];
 
 /// The types of secrets with which a sequence of redirects begins. The text of each secret contains
-/// the mark of its sequence.
+/// a mark that is unique to the sequence.
 const SECRETS: [&str; 5] = ["user", "userinfo", "bearer", "field", "netrc"];
 
 /// The user names and passwords of the two proxies. Each proxy has a plain and a TLS port.
@@ -47,6 +47,7 @@ const LOGINS: [(&str, &str); 2] = [("first", "proxy-one-pw"), ("second", "proxy-
 /// An origin: the index of the server, and true for the server's TLS port.
 type OriginIndexAndTls = (usize, bool);
 
+/// The test's origins, and the proxies in front of them.
 struct OriginsAndProxies {
     origins: Vec<Origin>,
     /// The proxy for http URLs and the proxy for https URLs, each as a plain and a TLS server.
@@ -121,7 +122,8 @@ impl OriginsAndProxies {
     }
 }
 
-/// Returns the request options and the URL with which a sequence of redirects begins.
+/// Returns the options and the URL of the first request of a sequence of redirects. They contain a
+/// secret of the type `secret` with the text `mark`.
 fn given(
     world: &OriginsAndProxies,
     secret: &str,
@@ -179,7 +181,7 @@ fn readable_request(request: &LoggedRequest) -> String {
 }
 
 /// Returns true if the origin `place` must receive the secret, and false if it must not. `first` is
-/// the first origin of the sequence.
+/// the first origin of the sequence of redirects.
 fn must_have(secret: &str, place: OriginIndexAndTls, first: OriginIndexAndTls) -> bool {
     match secret {
         // The entry names `localhost`, which is the host of all https origins and of no http

@@ -40,6 +40,7 @@ struct RandomHttp1Request {
 #[derive(Clone, Copy, Debug)]
 struct UploadPlan(usize, UploadKind);
 
+/// The type of source that supplies a request body.
 #[derive(Clone, Copy, Debug)]
 enum UploadKind {
     Memory,
@@ -228,6 +229,7 @@ struct RandomHttp2Request {
     may_fail: bool,
 }
 
+/// The body of the response that a request asks for.
 #[derive(Clone, Copy)]
 enum RequestedBody {
     /// A response body: a number of bytes of the byte pattern with a seed. The fields are the seed

@@ -36,8 +36,9 @@ fn once(mut options: RequestOptions) -> RequestOptions {
     options
 }
 
-/// Answers `count` requests on a connection, one at a time. If `says` is true, announces the last
-/// one with a GOAWAY; otherwise, the connection closes without notice.
+/// Answers `count` requests on a connection that allows `at_once` concurrent streams, one request
+/// at a time. If `says` is true, announces the last answer by a GOAWAY; otherwise, closes the
+/// connection without notice.
 fn answer_few(conn: &mut H2ScriptConnection, at_once: u32, count: usize, says: bool) -> io::Result<()> {
     conn.greet(&[(MAX_CONCURRENT_STREAMS, at_once)])?;
     for n in 1..=count {

@@ -31,7 +31,7 @@ pub const MAX_ALTERNATIVES: usize = 16;
 /// The largest number of alternatives in a store. A full store drops the alternative that expires
 /// first.
 pub const MAX_ENTRIES: usize = 1000;
-/// The lifetime in seconds of an alternative without `ma`: 24 hours (§3.1).
+/// The lifetime in seconds of an alternative without `ma`: 24 hours (RFC 7838 §3.1).
 pub const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
 
 /// An application protocol, named as in curl's file.
@@ -91,6 +91,7 @@ pub struct AlternativeService {
     pub persist: bool,
 }
 
+/// A stored alternative service, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct AltSvcEntry {
     /// The protocol of the response that offered the alternative in its Alt-Svc field. curl's file
@@ -141,8 +142,8 @@ pub struct AltSvcOffer {
     pub persist: bool,
 }
 
-/// Parses the value of an Alt-Svc field (§3). Returns `None` if no part of the value is understood;
-/// such a field has no effect.
+/// Parses the value of an Alt-Svc field (RFC 7838 §3). Returns `None` if no part of the value is
+/// understood; such a field has no effect.
 pub fn parse(field: &[u8]) -> Option<AltSvcField> {
     let text = core::str::from_utf8(field).ok()?.trim();
     if text.eq_ignore_ascii_case("clear") {
@@ -197,7 +198,7 @@ fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Decodes percent-encoding in an ALPN identifier: `http%2F1.1` becomes `http/1.1` (§3).
+/// Decodes percent-encoding in an ALPN identifier: `http%2F1.1` becomes `http/1.1` (RFC 7838 §3).
 fn percent_decoded(id: &str) -> Option<String> {
     let mut pieces = id.split('%');
     let mut out = pieces.next()?.to_owned();
@@ -287,8 +288,8 @@ impl AltSvcStore {
     }
 
     /// Records that an alternative of `target` could not be reached or does not serve the origin
-    /// (§2.4). From then on, [`find`](Self::find) skips the alternative. The file still contains
-    /// it, because other processes may be able to reach it.
+    /// (RFC 7838 §2.4). From then on, [`find`](Self::find) skips the alternative. The file still
+    /// contains it, because other processes may be able to reach it.
     pub fn mark_failed(&mut self, target: &Target, protocol: AlpnProtocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {
@@ -297,7 +298,7 @@ impl AltSvcStore {
         }
     }
 
-    /// Drops the alternatives without `persist=1`, as a change of network requires (§2.2).
+    /// Drops the alternatives without `persist=1`, as a change of network requires (RFC 7838 §2.2).
     pub fn network_changed(&mut self) {
         self.entries.retain(|entry| entry.alternative.persist);
     }

@@ -8,7 +8,7 @@ use super::{AuthError, Challenge, Credentials, DigestAlgorithm};
 use crate::target::Target;
 use crate::target::path::push_byte;
 
-/// The quality of protection: the parts of a request that the digest covers (§3.3).
+/// The quality of protection: the parts of a request that the digest covers (RFC 7616 §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Qop {
     /// The challenge has no `qop`: the digest is computed as in RFC 2069.
@@ -70,8 +70,8 @@ impl DigestChallenge {
         })
     }
 
-    /// Returns `true` if the server accepted the credentials but the nonce had expired (§3.3).
-    /// Answer this challenge with the same credentials, without asking the user.
+    /// Returns `true` if the server accepted the credentials but the nonce had expired (RFC 7616
+    /// §3.3). Answer this challenge with the same credentials, without asking the user.
     pub fn is_stale(&self) -> bool {
         self.stale
     }
@@ -91,9 +91,9 @@ impl DigestChallenge {
         self.qop
     }
 
-    /// Returns `true` if credentials may be sent to `target` before `target` sends a challenge
-    /// (§3.3, `domain`). `asked` is the target that sent this challenge. Both must have the same
-    /// origin. If the challenge has `domain`, `target` must lie below one of its URIs. URIs on
+    /// Returns `true` if credentials may be sent to `target` before `target` sends a challenge (RFC
+    /// 7616 §3.3, `domain`). `asked` is the target that sent this challenge. Both must have the
+    /// same origin. If the challenge has `domain`, `target` must lie below one of its URIs. URIs on
     /// other origins are ignored: a server must not choose further recipients of a proof of the
     /// password.
     pub fn is_in_protection_space(&self, asked: &Target, target: &Target) -> bool {
@@ -128,8 +128,8 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
 pub struct DigestSession {
     challenge: DigestChallenge,
     count: u32,
-    /// The session key of a `-sess` algorithm, and the client nonce from which it was made
-    /// (§3.4.2). `None` before the first answer.
+    /// The session key of a `-sess` algorithm, and the client nonce from which it was made (RFC
+    /// 7616 §3.4.2). `None` before the first answer.
     session: Option<(String, String)>,
 }
 
@@ -209,7 +209,7 @@ impl DigestSession {
     }
 
     /// Returns the hash of user, realm and password, and the client nonce to send. With a `-sess`
-    /// algorithm, returns the session key made from that hash instead (§3.4.2).
+    /// algorithm, returns the session key made from that hash instead (RFC 7616 §3.4.2).
     fn user_hash_and_cnonce(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
@@ -226,8 +226,8 @@ impl DigestSession {
         session.clone()
     }
 
-    /// Processes an Authentication-Info or Proxy-Authentication-Info field (§3.5): a `nextnonce`
-    /// replaces the nonce and restarts the count.
+    /// Processes an Authentication-Info or Proxy-Authentication-Info field (RFC 7616 §3.5): a
+    /// `nextnonce` replaces the nonce and restarts the count.
     pub fn on_authentication_info(&mut self, field: &[u8]) {
         let next = parse_parameters(field).into_iter().find(|(name, _)| name == "nextnonce").map(|(_, value)| value);
         if let Some(nonce) = next.filter(|nonce| !nonce.is_empty() && nonce.iter().all(|b| (b' '..0x7f).contains(b))) {
@@ -244,7 +244,7 @@ impl DigestSession {
     }
 
     /// Returns `true` if this session already answers the challenge, regardless of `stale`. The
-    /// caller then keeps the session, so that its nonce count continues (§3.4).
+    /// caller then keeps the session, so that its nonce count continues (RFC 7616 §3.4).
     pub fn has_same_challenge(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
@@ -293,8 +293,8 @@ impl AuthorizationWriter {
         self.0.push(b'"');
     }
 
-    /// Writes the user name (§3.4): its hash if the server asks for that, `username*` if a quoted
-    /// string cannot contain the name, and `username` otherwise.
+    /// Writes the user name (RFC 7616 §3.4): its hash if the server asks for that, `username*` if a
+    /// quoted string cannot contain the name, and `username` otherwise.
     fn push_user_name(&mut self, user: &[u8], challenge: &DigestChallenge) {
         if challenge.userhash {
             let hash = challenge.algorithm.hash_joined(&[user, &challenge.realm]);

@@ -180,8 +180,8 @@ impl MessageSigner {
         &self.key
     }
 
-    /// Returns the text to sign (RFC 9421 §2.5) for a request. The signature's time is the one in
-    /// `request`.
+    /// Returns the text to sign (RFC 9421 §2.5) for a request. The signature states the time
+    /// `request.unix` as its creation time.
     pub fn signature_base(&self, request: &UnsignedRequest<'_>) -> Result<SignatureBase, MessageSignatureError> {
         let usual = [SignatureComponent::Method, SignatureComponent::Authority, SignatureComponent::Path];
         let components: Vec<SignatureComponent> = match &self.components {
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(SignatureAlgorithm::parse("rsa-pss-sha512"), None);
     }
 
-    /// The expected HMAC is Python's `hmac` module's.
+    /// Checks the HMAC against the result of Python's `hmac` module.
     #[test]
     fn hmac_is_of_the_signature_base() {
         let signature = MessageSigner::new(SignatureAlgorithm::HmacSha256, b"00ff", "k", Some("method")).unwrap();

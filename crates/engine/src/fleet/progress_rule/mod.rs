@@ -95,8 +95,8 @@ pub(super) struct StartPermission {
 
 impl QueueHead {
     /// Returns the permission to start a transfer. Returns `None` if no transfer may start: the
-    /// window is full, the first transfer in the queue is no retry, and no other transfer waits for
-    /// it.
+    /// window is full, the first transfer in the queue is no retry, and other transfers wait for
+    /// none of the queued transfers.
     pub(super) fn permission(self) -> Option<StartPermission> {
         let stuck = self.is_last_stuck.then_some(self.first);
         let beyond_caps = self.awaited.or(stuck);

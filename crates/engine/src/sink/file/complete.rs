@@ -65,9 +65,9 @@ impl FileSink {
         Ok(())
     }
 
-    /// Truncates the file after the last byte that was written. A body that is written from an
-    /// offset on ([`AppendPosition::At`]) may end before the old content, whose end would otherwise
-    /// remain.
+    /// Truncates the file after the last byte that was written. Otherwise, if a body that is
+    /// written from an offset on ([`AppendPosition::At`]) is shorter than the old content, the end
+    /// of the old content would remain.
     fn truncate_rest(&self, mut file: &File) -> io::Result<()> {
         if !matches!(self.options.append, Some(AppendPosition::At(_))) || !self.appends_to_file() {
             return Ok(());

@@ -122,8 +122,9 @@ impl FileSink {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Opens or creates the partial file for the body of this response. Returns `None` if a later
-    /// run could not complete the content.
+    /// Opens or creates the partial file for the body of this response. Returns `None` if no
+    /// partial file is used: the body is too short, its length or its validator is unknown, or no
+    /// partial file can be created.
     fn partial_for(
         &mut self,
         begin: &ResponseForSink<'_>,

@@ -44,8 +44,10 @@ impl OpenDeviceCache {
     }
 }
 
+/// The state of the file to which a [`FileSink`](super::FileSink) writes.
 #[derive(Debug)]
 pub(super) enum OutputFileState {
+    /// No file is open.
     Closed,
     /// The file is not open yet. It is opened in place only when the first byte is written, so that
     /// a response without content leaves the old file unchanged.
@@ -54,11 +56,14 @@ pub(super) enum OutputFileState {
     /// unless it gets a name before.
     #[cfg(linux_calls)]
     Unnamed(File),
+    /// A file with a temporary name in the directory of the target.
     Beside(File, TempPath),
+    /// A partial file, which a later run of the program can complete.
     Partial(PartialFileWriter),
     /// A file without a name in the directory for temporary files. When the content is complete, it
     /// is copied to the target.
     Elsewhere(File),
+    /// The target itself.
     InPlace(Arc<File>),
     /// The null device. Writes to it are skipped.
     Null(Arc<File>),

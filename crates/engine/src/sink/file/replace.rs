@@ -100,10 +100,10 @@ impl FileSink {
         metadata
     }
 
-    /// Opens the file that is about to be replaced in the same way as a program that writes into
-    /// it, but changes nothing. Thereby the kernel can refuse to open a file of another user in a
-    /// directory such as /tmp; it would allow a rename over that file. Does nothing if the file is
-    /// not foreign.
+    /// Checks that this process may write to the file that is about to be replaced: opens it for
+    /// writing, but does not change it. The kernel can refuse this open for a file of another user
+    /// in a directory such as /tmp, while it would allow a rename over that file. Does nothing if
+    /// the file is not foreign.
     ///
     /// # Errors
     /// The error of the open.
@@ -143,9 +143,9 @@ impl FileSink {
         Ok(Some(path))
     }
 
-    /// Opens a file for the content, if no file can be renamed to the target. It is a file without
-    /// a name in the directory for temporary files. If there is no space for `length` bytes there,
-    /// it is the target itself.
+    /// Opens a file for the content when no file can be renamed to the target: a file without a
+    /// name in the directory for temporary files. If that directory has no space for `length`
+    /// bytes, opens the target itself.
     ///
     /// # Errors
     /// The error `why`, if the target cannot be written either.

@@ -38,7 +38,7 @@ const GSS_C_MECH_CODE: c_int = 2;
 /// The maximum number of messages that are read for one status.
 const MAX_MESSAGES: usize = 8;
 
-/// `gss_buffer_desc`.
+/// The C type `gss_buffer_desc`: the length and the address of a byte string.
 #[repr(C)]
 struct GssBuffer {
     length: usize,
@@ -54,7 +54,7 @@ impl GssBuffer {
     }
 }
 
-/// `gss_OID_desc`.
+/// The C type `gss_OID_desc`: an object identifier.
 #[repr(C)]
 struct GssOid {
     length: u32,

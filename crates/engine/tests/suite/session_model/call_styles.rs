@@ -16,6 +16,7 @@ use testkit::rng::Rng;
 use crate::common::with_time_limit;
 use crate::support::seeds::one_of;
 
+/// The method of the client's API with which a request is sent and its response is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallStyle {
     /// A blocking call that waits for the complete response ([`Client::call`]).

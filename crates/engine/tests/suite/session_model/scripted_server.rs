@@ -83,6 +83,7 @@ pub(crate) fn upload(number: u64, size: usize) -> Vec<u8> {
     BytePattern::new(!number).slice(0, size)
 }
 
+/// The scripts of a scripted server, and the requests that it has received.
 #[derive(Default)]
 struct ScriptedServerState {
     scripts: HashMap<u64, ReplyScript>,
@@ -92,6 +93,7 @@ struct ScriptedServerState {
     /// The POSTs that the server has received: the number of the client's request (field `X-Case`),
     /// and the number in the path.
     posts: HashSet<(u64, u64)>,
+    /// Descriptions of the received requests that no correct client would send.
     misunderstood: Vec<String>,
 }
 

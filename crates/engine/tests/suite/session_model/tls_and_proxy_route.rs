@@ -25,7 +25,7 @@ use crate::support::seeds::one_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectOrProxyRoute {
     Direct,
-    /// Through an HTTP proxy that forwards requests.
+    /// The connection uses an HTTP proxy that forwards requests.
     Forward,
     Tunnel,
     Socks,
@@ -42,6 +42,7 @@ pub(crate) enum RequiredProxyAuth {
 /// A number of uses that no test reaches. It means: no limit.
 const FOR_EVER: u64 = 1000;
 
+/// The random properties of a session's connections: TLS, proxy, and failures.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionRoute {
     /// True if the origins use TLS.
