@@ -21,6 +21,7 @@ pub(crate) struct RecencyList {
     len: usize,
 }
 
+/// The links from an index of a [`RecencyList`] to the next older and the next newer index.
 #[derive(Debug, Clone, Copy)]
 struct RecencyLink {
     is_listed: bool,

@@ -93,7 +93,7 @@ pub enum TraceEvent<'a> {
         at: Duration,
         /// The target of the exchange. After a redirect, the new target.
         target: &'a Target,
-        /// The facts about the transfer so far.
+        /// The sizes, times and addresses of the transfer so far.
         facts: &'a TransferFacts,
         /// The failure that ended the transfer or its last attempt; `None` if there was none.
         error: Option<&'a Error>,

@@ -40,10 +40,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// The number of waiting transfers to which the queue is usually filled from the input.
 const QUEUE_TARGET: usize = 256;
-/// The number of waiting transfers to which the queue is filled if, for [`READ_FURTHER_AFTER`],
-/// slots were free but no waiting transfer could start, because the hosts were full, paused or
-/// dead. A transfer of another host may come later in the input. This many transfers take about 1
-/// MiB.
+/// The number of waiting transfers to which the queue is filled from the input if, for
+/// [`READ_FURTHER_AFTER`], no waiting transfer could start although the limit on concurrent
+/// transfers allowed one, because the hosts of the waiting transfers were busy, paused or dead. A
+/// transfer to another host may come later in the input. This many transfers take about 1 MiB.
 const MAX_QUEUE_TARGET: usize = 2048;
 const READ_FURTHER_AFTER: Duration = Duration::from_millis(250);
 /// The number of waiting transfers above which a stage accepts no more values of the previous
@@ -90,8 +90,8 @@ pub(super) struct DispatchState {
     /// The origin of the previous URL, since the next URL probably has the same origin.
     last_origin: Option<Origin>,
     pipeline: usize,
-    /// The number of transfers that wait to be tried again and have released their host slot, for
-    /// each stage.
+    /// The number of transfers, for each stage, that wait to be tried again and have released their
+    /// host slot (the permit for one transfer to a host).
     retrying: Vec<usize>,
     /// The maximum number of transfers in `retrying`, which limits the memory for transfers that
     /// wait to be tried again.
@@ -364,9 +364,9 @@ impl Dispatcher {
         Ok(Some(state.start_job(waiting)))
     }
 
-    /// Puts a job back into the queue until `until`, when it is tried again. The caller must
-    /// release the job's host slot. Returns false if too many jobs are waiting already; the job
-    /// then keeps its host slot.
+    /// Puts a job back into the queue until the time `until`, when it is tried again. The caller
+    /// must then release the job's host slot (the permit for one transfer to its host). Returns
+    /// false if too many jobs are waiting already; the job then keeps its host slot.
     pub(super) fn delay_retry(&self, key: usize, slot: HostId, until: Instant) -> bool {
         let mut state = self.lock();
         let state = &mut *state;
@@ -423,8 +423,8 @@ impl Dispatcher {
     }
 
     /// Returns the time when the next transfer may be able to start: at the end of a host's pause,
-    /// or when the start rate allows it. Returns `None` if no transfer may start even then.
-    /// Otherwise, workers would wake up again and again for a pause that has ended.
+    /// or when the start rate allows it. Returns `None` if no transfer may start even then; with a
+    /// time, the workers would wake up again and again in vain.
     pub(super) fn next_timeout(&self, now: Instant, view: &DispatcherStages<'_>) -> Option<Instant> {
         let state = self.lock();
         let time = time_conversions::to_monotonic_time(now);
@@ -438,8 +438,8 @@ impl Dispatcher {
         [wakeup.map(time_conversions::to_instant), fills].into_iter().flatten().min()
     }
 
-    /// Removes and returns an invalid job, so that it is reported as failed. Returns `None` if
-    /// there is none.
+    /// Removes and returns an invalid job, so that it is reported as failed. Returns `None` if no
+    /// invalid job is waiting.
     pub(super) fn take_invalid(&self) -> Option<InvalidJob> {
         self.lock().invalid.pop_front()
     }

@@ -34,7 +34,8 @@ pub struct FleetJob {
     pub order: Arc<[u64]>,
     /// The index of the transfer's stage, counted from 0.
     pub stage: usize,
-    /// The number of the page in its listing, counted from 1. It is 1 without a listing.
+    /// The number of the page in its paginated listing, counted from 1. It is 1 if the stage is not
+    /// paginated.
     pub page: u64,
     /// The destination of the body. After the transfer, its path is the final path of the file,
     /// which may differ from the requested one ([`FileOptions::named_by_response`],

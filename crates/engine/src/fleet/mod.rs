@@ -90,9 +90,9 @@ pub struct FleetStage {
     /// The mapping from a value to the request options and the destination of the page that is
     /// fetched for the value. Default: none.
     pub value_mapper: Option<Arc<dyn ExtractedValueMapper>>,
-    /// The pagination of the stage: each of its URLs is the first page of a listing, whose other
-    /// pages are fetched one after the other. A page after the first receives the credentials of
-    /// the stage only if its origin is the origin of the first page. Default: none.
+    /// The pagination of the stage. Each URL of the stage is then the first page of a listing,
+    /// whose other pages are fetched one after the other. A page after the first receives the
+    /// credentials of the stage only if its origin is the origin of the first page. Default: none.
     pub pagination: Option<Arc<Pagination>>,
     /// True to output each value only once. Values that feed another stage are always used only
     /// once.
@@ -100,7 +100,7 @@ pub struct FleetStage {
     /// True to output the values in bytewise order.
     pub sort: bool,
     /// The number of times that the stage is repeated on its own values. The values are then links:
-    /// they are the URLs of the next repetition, and are output, each once. Only the last stage may
+    /// each new link is output once, and is fetched in the next repetition. Only the last stage may
     /// be repeated. Default 0.
     pub depth: u32,
     /// True to output the URL of the page and a tab before each value. Only the last stage supports
@@ -133,8 +133,8 @@ pub struct FleetOptions {
     /// Maximum number of threads. Default: the number of cores. Each thread is started only when it
     /// is needed.
     pub threads: Option<usize>,
-    /// Maximum number of bytes for bodies that wait for their turn in the output, values to be
-    /// sorted, and windows of decoders. Default 64 MiB.
+    /// Maximum number of bytes in memory for bodies that wait for their turn in the output, for
+    /// values to be sorted, and for content decoders. Default 64 MiB.
     pub max_memory: u64,
     /// True to output each body when it is complete. False to output bodies in the order of the
     /// input.
@@ -153,8 +153,8 @@ pub struct FleetOptions {
     /// The stall timeout: a transfer fails when none of its bytes moves for this time. A stall
     /// timeout of the request takes precedence. Default: none.
     pub stall: Option<StallLimit>,
-    /// A callback that is called about 20 times a second, and returns true to stop the run. The run
-    /// then outputs the values sorted so far, and fails with
+    /// A callback that is called about 20 times a second, and returns true to stop the fleet. The
+    /// fleet then outputs the values sorted so far, and fails with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted). Default: none.
     pub interrupt: Option<InterruptCallback>,
     /// The observer of the output. Default: none.
@@ -162,8 +162,9 @@ pub struct FleetOptions {
     /// The store for the values that the stages have extracted in this run and in earlier runs. The
     /// links of a stage that has a [`depth`](FleetStage::depth) are not stored. Default: none.
     pub stage_memory: Option<Arc<dyn StageValueStore>>,
-    /// The origin of the first URL, if an earlier run has already fetched that URL. This origin may
-    /// also receive the credentials of later stages. Default: the origin of the first item.
+    /// The origin of the first URL, if an earlier run of the program has already fetched that URL.
+    /// This origin may also receive the credentials of later stages. Default: the origin of the
+    /// first item.
     pub first_origin: Option<Origin>,
     /// A counter that the fleet sets to the number of its running transfers. Default: none.
     pub running: Option<Arc<AtomicUsize>>,

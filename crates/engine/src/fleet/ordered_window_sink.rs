@@ -13,7 +13,7 @@ use crate::sink::extracted_values::{ExtractedValues, ValueInputOrder};
 use crate::sink::file::FileSink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 
-/// A sink that puts a body into its slot of a window.
+/// A sink that puts a transfer's body into its slot of the stage's output window.
 pub(super) struct OrderedWindowSink {
     window: Arc<OrderedWindow>,
     slot: u64,
@@ -71,8 +71,8 @@ impl Sink for OrderedWindowSink {
     }
 }
 
-/// A sink that writes a page to a file, and puts the values extracted from the page into the window
-/// of its stage.
+/// A sink that writes a page to a file, and puts the values extracted from the page into the output
+/// window of its stage.
 pub(super) struct PageFileSink {
     values: OrderedWindowSink,
     file: FileSink,

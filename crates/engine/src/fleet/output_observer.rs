@@ -30,7 +30,7 @@ impl fmt::Debug for dyn OutputObserver {
     }
 }
 
-/// The progress of the output of a fleet, which the windows of all stages share.
+/// The progress of the output of a fleet. The output windows of all stages share this value.
 #[derive(Debug, Default)]
 pub(super) struct OutputProgress {
     passed: AtomicU64,

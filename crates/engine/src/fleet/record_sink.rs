@@ -35,7 +35,8 @@ pub struct RecordOptions {
     /// The maximum size of a record's content in bytes: of its body, or of its values. A transfer
     /// with more content fails with [`ErrorKind::TooLarge`].
     pub max_content: u64,
-    /// True to keep the body. False to discard it, so that records contain only facts and values.
+    /// True to keep the body. False to discard it, so that records contain only the facts about the
+    /// transfer and the extracted values.
     pub keeps_body: bool,
     /// The algorithm for the checksum of a file to which a body is written
     /// ([`RecordContent::file_checksum`]); `None` for no checksum.
@@ -58,7 +59,7 @@ pub struct RecordContent {
     pub is_complete: bool,
 }
 
-/// The text of a record.
+/// The text of a transfer's record, as a whole, in pieces or as lines.
 pub enum WholeOrPiecewiseText {
     /// The whole text of the record, or an empty vector to output nothing.
     Whole(Vec<u8>),

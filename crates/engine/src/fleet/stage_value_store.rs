@@ -14,9 +14,9 @@ use std::fmt;
 use crate::Result;
 
 /// A store for the values of a fleet's stages
-/// ([`FleetOptions::stage_memory`](super::FleetOptions)), which returns the values of earlier runs.
-/// Workers call the first four methods while they hold locks of the fleet, so these methods must
-/// not wait for the fleet.
+/// ([`FleetOptions::stage_memory`](super::FleetOptions)), which returns the values of earlier runs
+/// of the program. Workers call the first four methods while they hold locks of the fleet, so these
+/// methods must not wait for the fleet.
 pub trait StageValueStore: Send + Sync {
     /// Records that a transfer was made from a new value. `number` is the number of the transfer.
     /// `stage` is the index of the transfer's stage, which is not the first stage.
@@ -44,9 +44,9 @@ pub trait StageValueStore: Send + Sync {
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Returns the transfers of a stage that earlier runs queued and did not finish. `stage` is not
-    /// the first stage. If the program wants to request all pages again, returns the finished
-    /// transfers, too.
+    /// Returns the transfers of a stage that earlier runs of the program queued and did not finish.
+    /// `stage` is not the first stage. If the program wants to request all pages again, returns the
+    /// finished transfers, too.
     fn unfinished_transfers(&self, stage: usize) -> Box<dyn UnfinishedTransferIterator>;
 
     /// Returns the number of the first new transfer of a stage. `stage` is not the first stage.
@@ -64,8 +64,8 @@ pub enum StageValueKind {
     Printed,
 }
 
-/// An iterator over the transfers of a stage that earlier runs queued and did not finish, in the
-/// order of their numbers.
+/// An iterator over the transfers of a stage that earlier runs of the program queued and did not
+/// finish, in the order of their numbers.
 pub trait UnfinishedTransferIterator: Send {
     /// Returns the next transfer; `None` if there are no more.
     ///

@@ -157,8 +157,9 @@ impl StartLimits {
         }
     }
 
-    /// Returns the time when the limits allow a retry that has kept its slot of `host`. If they
-    /// allow the retry now, records the retry as a start and returns `None`.
+    /// Returns the time when the limits allow the retry of a transfer that has kept its permit
+    /// (slot) for `host`. If they allow the retry now, records the retry as a start and returns
+    /// `None`.
     pub(crate) fn retry_wait<T>(&self, queue: &mut JobQueue<T>, host: HostId, now: Instant) -> Option<Instant> {
         let on_host =
             self.each_host.as_ref().zip(queue.host_key(host)).and_then(|(rate, host)| rate.wait_until(host, now));

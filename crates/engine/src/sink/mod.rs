@@ -74,7 +74,7 @@ pub struct ResponseForSink<'a> {
     /// The redirects that were followed, if [`keep_history`](crate::RequestOptions::keep_history)
     /// is set.
     pub history: &'a [FollowedRedirect],
-    /// The facts about the transfer so far.
+    /// The sizes, times and addresses of the transfer so far.
     pub facts: &'a TransferFacts,
     /// The number of bytes that will be passed to the sink. `None` if it is unknown, for example
     /// because the body is decoded or searched.

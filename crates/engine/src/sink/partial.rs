@@ -48,8 +48,8 @@ const CHECKPOINT_INTERVAL: u64 = 4 << 20;
 /// synced before each write. It is larger than `CHECKPOINT_INTERVAL`, since a sync takes time.
 const SYNCED_CHECKPOINT_INTERVAL: u64 = 64 << 20;
 
-/// A file in the target's directory that contains a part of some content, and that a later run can
-/// complete.
+/// A file in the target's directory that contains a part of some content, and that a later run of
+/// the program can complete.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
@@ -71,7 +71,7 @@ struct CheckpointProgress {
 }
 
 /// Returns a hash of the URL without its fragment and without credentials. By this hash, a later
-/// run recognizes the source of the content.
+/// run of the program recognizes the source of the content.
 fn target_hash(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
@@ -89,9 +89,9 @@ impl PartialFile {
         (name.len() <= 255).then(|| target.with_file_name(name))
     }
 
-    /// Opens the partial file that an earlier run left for this target. Returns `None` if there is
-    /// no such file, or if another run uses it. If the file is damaged or belongs to another
-    /// target, removes it and returns `None`.
+    /// Opens the partial file that an earlier run of the program left for this target. Returns
+    /// `None` if there is no such file, or if another process uses it. If the file is damaged or
+    /// belongs to another target, removes it and returns `None`.
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
@@ -272,7 +272,7 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Removes the file, so that a later run starts from the beginning.
+    /// Removes the file, so that a later run of the program fetches the content from the beginning.
     pub fn remove(&self) {
         self.progress().is_over = true;
         // Another run may have removed it already.

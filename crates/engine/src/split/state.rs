@@ -18,7 +18,8 @@ const FAILURES_EXPIRE_AFTER: u64 = 64 << 10;
 /// further consecutive failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The state of a split download: its ranges, streams, bytes and failures.
+/// The state of a split download: the assignment of ranges, the transfers, the received bytes and
+/// the failures.
 pub(super) struct SplitState {
     /// The assignment of ranges to transfers, and the ranges that are still missing.
     pub(super) window: PartTracker,
@@ -47,7 +48,7 @@ pub(super) struct SplitState {
 
 /// The transfer that began the download, before the split.
 pub(super) struct FirstStream {
-    /// The transfer, once it has ended; `None` while it is active.
+    /// The first transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
     /// The ID of the transfer's range in [`SplitState::window`].
     pub(super) id: usize,

@@ -20,8 +20,8 @@ const MAX_LOAD_RETRIES: u8 = 5;
 /// Such a host may be down.
 const MAX_LOAD_RETRIES_AT_FIRST: u8 = 2;
 
-/// The delay before the first retry because of load. It doubles with each further retry. Other
-/// requests may end meanwhile.
+/// The delay before the first retry because of load. It doubles with each further retry. During the
+/// delay, other requests to the host may end.
 const LOAD_RETRY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The refusal of a request by a host that may be overloaded.

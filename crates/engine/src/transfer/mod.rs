@@ -126,7 +126,7 @@ pub struct Transfer {
     history: RedirectHistory,
     /// The record of the exchange in progress; `None` without a recorder.
     record: Option<Box<WireRecord>>,
-    /// The facts about the transfer so far.
+    /// The sizes, times and addresses of the transfer so far.
     pub facts: Box<TransferFacts>,
     /// The data with which the caller's queue identifies the transfer and orders it among others.
     pub scheduling: SchedulingKey,

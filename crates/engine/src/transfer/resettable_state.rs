@@ -53,7 +53,8 @@ pub(super) struct RangeState {
     pub(super) start: u64,
     /// True if the transfer must extend the user's existing content, and cannot replace it.
     pub(super) must_continue: bool,
-    /// True if the sink was asked for content from an earlier run, or need not be asked.
+    /// True if the sink was asked for content from an earlier run of the program, or need not be
+    /// asked.
     pub(super) sink_was_asked: bool,
 }
 

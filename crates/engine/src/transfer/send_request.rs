@@ -124,8 +124,8 @@ impl Transfer {
         (self.expectation == ExpectContinueState::Sent).then_some(self.options.expect_timeout)
     }
 
-    /// Asks the sink for the part of the content that it has from an earlier run, so that only the
-    /// missing part is requested. Called once, before the first exchange.
+    /// Asks the sink for the part of the content that it has from an earlier run of the program, so
+    /// that only the missing part is requested. Called once, before the first exchange.
     fn find_existing_part(&mut self) {
         if std::mem::replace(&mut self.ranges.sink_was_asked, true)
             || !self.ranges.may_request_ranges()

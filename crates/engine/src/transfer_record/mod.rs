@@ -35,7 +35,7 @@ pub struct TransferRecord<'a> {
     pub effective_url: Option<&'a str>,
     /// The method of the first request.
     pub method: &'a str,
-    /// The facts about the transfer.
+    /// The sizes, times and addresses of the transfer.
     pub facts: &'a TransferFacts,
     /// The head of the last response; `None` if there was none.
     pub head: Option<&'a ResponseHead>,

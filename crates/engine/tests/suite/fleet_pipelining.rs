@@ -204,6 +204,7 @@ enum CloseMode {
     ContentOf204,
 }
 
+/// A response of a [`PipelineServer`], and the end of its connection.
 struct PipelineReply {
     /// The body of the response; `None` for the text `small N`, where N is the number of the
     /// request. If the body is empty, the server sends nothing at all, not even a head.

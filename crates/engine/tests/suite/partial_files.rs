@@ -49,8 +49,8 @@ fn download_paths() -> (TempDir, PathBuf, PathBuf) {
     (dir, file, beside)
 }
 
-/// Creates the partial file of a killed run. It contains the ranges `spans` of the content of this
-/// URL.
+/// Creates the partial file that a killed process would have left for this URL. It contains the
+/// ranges `spans` of the content.
 fn leave_partial_file(beside: &Path, url: &str, etag: &str, spans: &[std::ops::Range<u64>]) {
     let target = Target::parse(url).unwrap();
     let validator = Validator::strong(Some(etag.as_bytes()), None, None).unwrap();

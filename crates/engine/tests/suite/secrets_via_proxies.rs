@@ -122,8 +122,8 @@ impl OriginsAndProxies {
     }
 }
 
-/// Returns the options and the URL of the first request of a sequence of redirects. They contain a
-/// secret of the type `secret` with the text `mark`.
+/// Returns the options and the URL of the first request of a sequence of redirects. One of the two
+/// contains a secret of the type `secret` with the text `mark`.
 fn given(
     world: &OriginsAndProxies,
     secret: &str,

@@ -120,6 +120,7 @@ pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     found.swap_remove(0).parameters
 }
 
+/// A parser of a response's challenges: the text that is not parsed yet.
 struct ChallengeParser<'f> {
     rest: &'f [u8],
 }

@@ -64,6 +64,7 @@ impl DigestAlgorithm {
 #[derive(Clone, Debug)]
 pub struct DigestHasher(HasherState);
 
+/// The running hash computation of a [`DigestHasher`].
 #[derive(Clone, Debug)]
 enum HasherState {
     Md5(Box<Md5>),

@@ -22,7 +22,8 @@ pub(in crate::fleet) struct FleetListing {
     origin: Origin,
     /// The value of the previous stage from which the URL of the first page was made.
     value: Option<Box<[u8]>>,
-    /// The request settings of the listing that differ from the settings of its stage.
+    /// The settings of the requests for the listing's pages that differ from the settings of the
+    /// stage.
     request: Option<Box<PerItemRequestOptions>>,
     /// The destinations of the bodies of the pages after the first. `None` if a value mapper
     /// chooses these destinations, or if all pages are written to the fleet's output.
@@ -95,7 +96,8 @@ impl DispatchedJob {
 
 impl Dispatcher {
     /// Adds the page after `previous` to the queue. `next` is the page's target, or the error that
-    /// prevents its request. The page's body goes into the slot `slot` of its stage's window.
+    /// prevents its request. The page's body goes into the slot `slot` of the output queue of its
+    /// stage.
     pub(in crate::fleet) fn push_page(&self, previous: &FleetJob, slot: u64, next: Result<Target>, stage: &FleetStage) {
         let Some(listing) = &previous.listing else { return };
         let page = previous.page + 1;

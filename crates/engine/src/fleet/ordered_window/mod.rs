@@ -48,7 +48,7 @@ use lock_guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;
 use slot::{OrderedBodySlot, OrderedSlotContent};
 
-/// The order in which a window passes bodies to its sink.
+/// The order in which an [`OrderedWindow`] passes bodies to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeliveryOrder {
     /// Bodies are output in input order: the first unfinished body goes directly to the sink, and
@@ -60,8 +60,8 @@ pub(super) enum DeliveryOrder {
     Free,
 }
 
-/// The sink for the content of a window. It never refuses content. With [`OutputReadiness::Full`],
-/// it asks the window to pass no more content for now.
+/// The sink to which an [`OrderedWindow`] passes content. It never refuses content. By
+/// [`OutputReadiness::Full`], it asks the window to pass no more content for now.
 pub(super) trait StageSink: Send {
     /// Receives bytes of a body. Outputs them or collects them.
     ///
@@ -95,8 +95,8 @@ pub(super) trait StageSink: Send {
     fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>>;
 }
 
-/// The number of bytes that an empty slot takes from the budget. This cost limits the number of
-/// empty bodies that may finish before a slow one.
+/// The number of bytes that an empty slot takes from the memory budget of its window. This cost
+/// limits the number of empty bodies that may finish before a slow one.
 const SLOT_COST: usize = 256;
 
 /// The number that stands for "no slot" in atomic fields.
@@ -127,7 +127,7 @@ pub(super) struct OrderedWindow {
     state: Mutex<OrderedWindowState>,
 }
 
-/// The state of a window, under its lock.
+/// The state of an [`OrderedWindow`], under its lock.
 struct OrderedWindowState {
     sink: Box<dyn StageSink>,
     room: OutputReadiness,
@@ -195,8 +195,8 @@ impl OrderedWindow {
         self
     }
 
-    /// Returns the maximum number of bytes that the window may keep now: the budget minus the
-    /// decoders' memory, but at least a quarter of the budget.
+    /// Returns the maximum number of body bytes that the window may keep in memory now: its budget
+    /// minus the decoders' memory, but at least a quarter of the budget.
     fn byte_budget(&self) -> usize {
         let Some((decoders, windows)) = &self.decoders else { return self.budget };
         let taken = usize::try_from(decoders.used_bytes() / windows).unwrap_or(usize::MAX);
@@ -214,7 +214,7 @@ impl OrderedWindow {
         }
     }
 
-    /// Reserves a slot for the next body, and returns its number.
+    /// Reserves a slot of the window for the next body, and returns the number of the slot.
     pub(super) fn reserve_slot(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -242,8 +242,9 @@ impl OrderedWindow {
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputReadiness::Free
     }
 
-    /// Returns true if the budget is not used up. Another transfer may then start before the first
-    /// unfinished body is complete. This is called before every transfer, so it takes no lock.
+    /// Returns true if the window's memory budget is not used up. Another transfer may then start
+    /// before the first unfinished body is complete. Takes no lock, because this function is called
+    /// before every transfer.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.byte_budget()
@@ -277,9 +278,9 @@ impl OrderedWindow {
         Ok(tail)
     }
 
-    /// Returns the number of bytes that may be put into a slot now. If the number is 0, `waker` is
-    /// woken with `token` when the caller should call this again. Without a waker, the call never
-    /// gives the slot exclusive use of the sink.
+    /// Returns the number of bytes that the window accepts now for the body of a slot. If the
+    /// number is 0, `waker` is woken with `token` when the caller should call this function again.
+    /// Without a waker, the call never gives the slot exclusive use of the sink.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -294,7 +295,7 @@ impl OrderedWindow {
         credit
     }
 
-    /// Returns true if this slot streams: its bytes go directly to the sink.
+    /// Returns true if the body of this slot streams: its bytes go directly to the sink.
     fn is_streaming(&self, state: &OrderedWindowState, slot: u64) -> bool {
         match self.order {
             DeliveryOrder::Input => state.head == slot,
@@ -303,7 +304,8 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if this slot has exclusive use of the sink. All other slots then wait.
+    /// Returns true if the body of this slot has exclusive use of the sink. All other bodies then
+    /// wait.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == DeliveryOrder::Whole && self.lock().claimed == Some(slot)
     }
@@ -331,7 +333,7 @@ impl OrderedWindow {
         }
     }
 
-    /// Adds body bytes to a slot.
+    /// Adds bytes of a body to the body's slot.
     ///
     /// # Errors
     /// The error of the sink.
@@ -393,8 +395,9 @@ impl OrderedWindow {
         }
     }
 
-    /// Changes the number of bytes that the body of a slot uses outside of the window from `before`
-    /// to `now`. These bytes count in the budget until the slot is finished.
+    /// Records that the body of a slot now uses `now` bytes of memory outside of the window,
+    /// instead of `before` bytes. These bytes count against the window's budget until the slot is
+    /// finished.
     pub(super) fn count_outside(&self, slot: u64, before: usize, now: usize) {
         let mut state = self.lock();
         state.held = state.held + now - before;
@@ -479,7 +482,7 @@ impl OrderedWindow {
         true
     }
 
-    /// Marks a slot as finished: it receives no more content.
+    /// Marks a slot as finished: its body receives no more content.
     ///
     /// # Errors
     /// The error of the sink.
@@ -495,8 +498,8 @@ impl OrderedWindow {
         self.output_ready_content(&mut state)
     }
 
-    /// Flushes the sink, and passes on all content for which it has room. Returns
-    /// [`OutputReadiness::Full`] if there is no room for more.
+    /// Flushes the sink, and passes on all content for which the sink has room. Returns
+    /// [`OutputReadiness::Full`] if the sink has no room for more content.
     ///
     /// # Errors
     /// The error of the sink.

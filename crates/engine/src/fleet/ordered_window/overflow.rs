@@ -17,21 +17,22 @@ use crate::{Error, ErrorKind, Result};
 /// go to a file.
 pub(super) const MAX_BYTES_OVER_BUDGET: usize = 1 << 20;
 
-/// The temporary file for the values of one slot. It has no name, so it is deleted with the slot.
+/// The temporary file for the extracted values of one slot of a window. The file has no name, so
+/// the system deletes it when the slot is dropped.
 #[derive(Debug)]
 pub(super) struct OverflowFile {
     file: Arc<File>,
     end: u64,
 }
 
-/// A block of values in the file of their slot.
+/// A block of extracted values in the temporary file of their slot.
 #[derive(Debug)]
 pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
     position: Option<ValueInputOrder>,
-    /// The number of bytes for which the values count in the budget: the same number as in memory.
-    /// Storing values in a file thus does not allow more bytes to be received.
+    /// The number of bytes that the stored values take from the window's memory budget: the same
+    /// number as in memory. Storing values in a file thus does not allow more bytes to be received.
     cost: usize,
 }
 

@@ -30,8 +30,8 @@ impl OrderedSlotContent {
     }
 }
 
-/// A slot of a window: one body, with the part of its content that has not been passed to the sink
-/// yet.
+/// A slot of an output window: one body, with the part of its content that has not been passed to
+/// the sink yet.
 #[derive(Debug, Default)]
 pub(super) struct OrderedBodySlot {
     pub(super) content: VecDeque<OrderedSlotContent>,
@@ -48,7 +48,8 @@ pub(super) struct OrderedBodySlot {
     /// The number of the transfer to which the content belongs; `None` if the output has no
     /// observer.
     pub(super) transfer: Option<u64>,
-    /// The file for values beyond the budget; `None` if there were no such values.
+    /// The file for values that exceed the window's memory budget; `None` if there were no such
+    /// values.
     overflow: Option<OverflowFile>,
 }
 

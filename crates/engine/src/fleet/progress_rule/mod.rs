@@ -105,7 +105,7 @@ impl QueueHead {
     }
 }
 
-/// The memory use of a window, and whether its sink has room.
+/// The memory use of a stage's output window, and whether the window's sink has room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderedWindowMemory {
     /// The number of bytes that the window keeps at present.
@@ -120,8 +120,8 @@ pub(super) struct OrderedWindowMemory {
 }
 
 impl OrderedWindowMemory {
-    /// Returns the number of bytes that a slot may receive now. `is_streaming` is true if its bytes
-    /// go directly to the sink.
+    /// Returns the number of body bytes that a slot of the window may receive now. `is_streaming`
+    /// is true if the slot's bytes go directly to the sink.
     pub(super) fn credit(self, is_streaming: bool) -> u64 {
         let left = self.budget.saturating_sub(self.held) as u64;
         match self.room {

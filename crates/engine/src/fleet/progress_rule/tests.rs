@@ -92,9 +92,9 @@ struct FleetModel {
     windows: Vec<Arc<OrderedWindow>>,
     stages: Vec<FleetStage>,
     output: OutputModelSink,
-    /// The transfers that hold a slot.
+    /// The transfers that hold a host slot (the permit for one transfer to a host).
     transfers: Vec<ModelTransfer>,
-    /// The transfers that wait to be tried again and hold no slot.
+    /// The transfers that wait to be tried again and have released their host slot.
     retrying: HashMap<usize, ModelTransfer>,
     total: usize,
     max_retrying: usize,

@@ -58,7 +58,7 @@ impl FleetRun {
     }
 
     /// Counts a finished job, and outputs its report after its body. Finishes its slot in the
-    /// stage's window if no other page of its listing follows in the slot.
+    /// stage's output window if no other page of its listing follows in that slot.
     pub(super) fn finish_job(
         &self,
         job: &FleetJob,
@@ -95,7 +95,7 @@ impl FleetRun {
         }
     }
 
-    /// Reports a finished job, and then finishes it.
+    /// Reports a finished job to the program, and then counts it and outputs its report.
     pub(super) fn report_and_finish(&self, finished: FinishedJob) {
         let FinishedJob { dispatched, mut outcome, content, end } = finished;
         let text = self.report_finished(&dispatched.job, &mut outcome, content);

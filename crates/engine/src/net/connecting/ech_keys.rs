@@ -44,8 +44,8 @@ impl Connecting {
     }
 
     /// Restarts the connection with the keys that the server sent, if `error` is the server's
-    /// rejection of other keys. The sent keys are used only once, and only if the server's
-    /// certificate is valid for its public name. Returns true if the connection restarts.
+    /// rejection of the keys that were used. The sent keys are used only once, and only if the
+    /// server's certificate is valid for its public name. Returns true if the connection restarts.
     pub(super) fn takes_sent_keys(&mut self, error: &Error) -> bool {
         if error.kind() != ErrorKind::EchRequired {
             return false;

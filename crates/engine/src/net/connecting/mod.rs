@@ -72,8 +72,8 @@ pub(crate) struct Connecting {
     /// Hello. `None` before these keys are known, or if no keys are wanted. The options of the
     /// connection key then apply.
     ech_tls: Option<TlsOptions>,
-    /// True once the server has rejected other keys for Encrypted Client Hello and has sent its
-    /// current keys.
+    /// True once the server has rejected the keys that were used for Encrypted Client Hello, and
+    /// has sent its current keys.
     has_sent_keys: bool,
     /// The cache of working and failed HTTP/3 endpoints.
     #[cfg_attr(not(feature = "http3"), expect(dead_code, reason = "only QUIC is remembered"))]

@@ -36,7 +36,8 @@ impl Connecting {
         self.is_quic_alone || matches!(self.key.http3, Http3Choice::Only(_))
     }
 
-    /// Begins the QUIC handshakes. The attempt over TCP begins after their head start.
+    /// Begins the QUIC handshakes. The attempt over TCP begins later, when the head start of QUIC
+    /// is over.
     pub(super) fn begin_quic(
         &mut self,
         route: ResolvedRoute,

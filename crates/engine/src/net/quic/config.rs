@@ -24,11 +24,11 @@ const HANDSHAKE_BUFFER: usize = 64 << 10;
 /// The receive windows of a connection, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QuicWindows {
-    /// The window of the connection.
+    /// The receive window of the connection.
     pub(crate) connection: u32,
-    /// The window of a stream once its sink has accepted bytes.
+    /// The receive window of a stream, once the sink of its response has accepted bytes.
     pub(crate) stream: u32,
-    /// The initial window of a stream. It is at least a quarter of `stream`.
+    /// The initial receive window of a stream. It is at least a quarter of `stream`.
     pub(crate) first: u32,
 }
 

@@ -89,6 +89,7 @@ enum ResponderStatus {
     Unauthorized = 6,
 }
 
+/// The ASN.1 type `OCSPResponse` of RFC 6960.
 #[derive(Sequence)]
 struct OcspResponse<'a> {
     status: ResponderStatus,
@@ -96,12 +97,14 @@ struct OcspResponse<'a> {
     bytes: Option<ResponseBytes<'a>>,
 }
 
+/// The ASN.1 type `ResponseBytes` of RFC 6960.
 #[derive(Sequence)]
 struct ResponseBytes<'a> {
     kind: ObjectIdentifier,
     response: &'a OctetStringRef,
 }
 
+/// The ASN.1 type `BasicOCSPResponse` of RFC 6960.
 #[derive(Sequence)]
 struct BasicResponse<'a> {
     data: AnyRef<'a>,
@@ -124,6 +127,7 @@ struct ResponseData<'a> {
     extensions: Option<Vec<Extension>>,
 }
 
+/// The ASN.1 type `SingleResponse` of RFC 6960: the status of one certificate.
 #[derive(Sequence)]
 struct SingleResponse<'a> {
     id: CertificateId<'a>,
@@ -135,6 +139,7 @@ struct SingleResponse<'a> {
     extensions: Option<Vec<Extension>>,
 }
 
+/// The ASN.1 type `CertID` of RFC 6960, which identifies a certificate.
 #[derive(Sequence)]
 struct CertificateId<'a> {
     algorithm: AlgorithmIdentifierRef<'a>,

@@ -203,6 +203,7 @@ impl Hash for RealNameHash {
     }
 }
 
+/// A running computation of a [`RealNameHash`].
 struct RealNameHashContext(Box<dyn Context>);
 
 impl Context for RealNameHashContext {

@@ -51,6 +51,7 @@ pub(super) struct TlsRecordKey {
     layout: TlsRecordLayout,
 }
 
+/// The layout of an encrypted record, which depends on the TLS version and the cipher.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TlsRecordLayout {
     V13,

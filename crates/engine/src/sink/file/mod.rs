@@ -60,8 +60,8 @@ pub struct FileSink {
     options: FileOptions,
     clobber: ClobberMode,
     devices: Option<Arc<OpenDeviceCache>>,
-    /// The partial file from an earlier run, until a response shows whether it can be completed.
-    /// `None` if there is no such file.
+    /// The partial file from an earlier run of the program, until a response shows whether it can
+    /// be completed. `None` if there is no such file.
     left: Option<Arc<PartialFile>>,
     hasher: Option<ChecksumHasher>,
     /// The checksum for the record of the transfer. `None` if the record needs no checksum.
@@ -79,7 +79,7 @@ pub struct FileSink {
     is_guarded: bool,
     /// The path that [`FileOptions::name_check`] has accepted; `None` before the check.
     taken: Option<PathBuf>,
-    /// True if this run has opened the file in place, and the file is not complete yet.
+    /// True if this transfer has opened the file in place, and the file is not complete yet.
     is_begun: bool,
     /// True if the response has an error status, and its body is written to the file nevertheless.
     is_failure: bool,
@@ -188,7 +188,7 @@ impl FileSink {
         }
     }
 
-    /// Removes the file, if this run or an earlier run has written to it.
+    /// Removes the file, if this transfer or an earlier run of the program has written to it.
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_begun) {
             let _ = fs::remove_file(&self.path);

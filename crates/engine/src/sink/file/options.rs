@@ -30,7 +30,7 @@ pub struct FileOptions {
     /// The permission bits of a new file, before the umask; `None` for `0o666`. Default: `None`.
     pub mode: Option<u32>,
     /// True to remove everything that a failed transfer wrote. Default: false; the partial file is
-    /// kept, so that a later run can complete it.
+    /// kept, so that a later run of the program can complete it.
     pub remove_on_error: bool,
     /// True to treat a status of 400 or above as a failed transfer even if its content is
     /// delivered. It has an effect only with `remove_on_error`. Default: false.

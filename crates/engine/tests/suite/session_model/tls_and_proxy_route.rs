@@ -305,6 +305,7 @@ pub(crate) struct ScriptedProxy {
     state: Mutex<ScriptedProxyState>,
 }
 
+/// The failures that a scripted proxy must still cause, and the received Digest answers.
 struct ScriptedProxyState {
     rng: Rng,
     breaks: u64,
@@ -517,6 +518,7 @@ impl ScriptedProxy {
     }
 }
 
+/// A Digest answer in a request's Proxy-Authorization field.
 struct DigestAnswer {
     parts: Vec<(String, String)>,
     nonce: u64,
