@@ -59,7 +59,7 @@ impl TryFrom<BufferedResponse> for http::Response<Vec<u8>> {
 impl TryFrom<Response> for http::Response<Vec<u8>> {
     type Error = Error;
 
-    /// Reads the whole body into memory.
+    /// Converts a response to the type of the crate `http`. Reads the whole body into memory.
     fn try_from(response: Response) -> Result<Self> {
         let head = response.to_http()?;
         let body = response.bytes()?;

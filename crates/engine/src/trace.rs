@@ -73,7 +73,7 @@ pub enum TraceEvent<'a> {
         trouble: retry::AttemptOutcome,
         /// The time until the next attempt.
         wait: Duration,
-        /// The number of attempts that remain, including the next one.
+        /// The number of attempts that the retry rules still allow, including the next one.
         left: u32,
         /// The outcome of the failed attempt. `None` if the attempt received a response whose
         /// status is the reason for the retry.
@@ -87,9 +87,9 @@ pub enum TraceEvent<'a> {
     Received(&'a [u8]),
     /// The transfer has reached a milestone.
     Milestone {
-        /// The milestone.
+        /// The milestone that was reached.
         milestone: Milestone,
-        /// The time since the transfer began.
+        /// The time since the current attempt of the transfer began.
         at: Duration,
         /// The target of the exchange. After a redirect, the new target.
         target: &'a Target,

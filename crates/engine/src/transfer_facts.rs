@@ -8,16 +8,16 @@ use haul_proto::response_head::{ProtocolVersion, ResponseHead};
 
 use crate::Error;
 
-/// The facts about one transfer. After a retry, they describe the last attempt, unless a field's
-/// description says otherwise. A `Duration` that is described as a time is measured from
-/// [`TransferFacts::started`].
+/// The facts about one transfer: status, sizes, times, addresses and counts. After a retry, they
+/// describe the last attempt, unless a field's description says otherwise.
 #[derive(Debug, Clone)]
 pub struct TransferFacts {
     /// The method of the last request, if a redirect has changed it; otherwise `None`.
     pub method: Option<Box<str>>,
     /// The `Referer` field of the last request, if a redirect has set it; otherwise `None`.
     pub referer: Option<Box<str>>,
-    /// The time when the transfer started, from which the other times are measured.
+    /// The time when the last attempt of the transfer started. The durations until later events are
+    /// measured from this time.
     pub started: Instant,
     /// The status of the final response; 0 without a response.
     pub status: u16,
@@ -28,13 +28,14 @@ pub struct TransferFacts {
     /// The total number of bytes of all sent requests. A request's head is counted with its size in
     /// HTTP/1.1 syntax.
     pub request_bytes: u64,
-    /// The number of content bytes sent with the last request.
+    /// The number of content bytes (body bytes) sent with the last request.
     pub upload_bytes: u64,
     /// The number of header fields in the last response.
     pub fields: u32,
     /// True if the transfer used a proxy.
     pub proxy_used: bool,
-    /// The time when the last redirect was followed. Zero without a redirect.
+    /// The time from the start of the last attempt until the last redirect was followed. Zero
+    /// without a redirect.
     pub redirected: Duration,
     /// The total number of bytes of all received heads.
     pub head_bytes: u64,
@@ -76,17 +77,19 @@ pub struct TransferFacts {
     pub held_records: Vec<u64>,
     /// The local address and port of the connection; `None` without a connection.
     pub local: Option<SocketAddr>,
-    /// The time when the host's name was resolved.
+    /// The time from the start of the last attempt until the host's name was resolved.
     pub resolved: Duration,
-    /// The time when the TCP connection was established.
+    /// The time from the start of the last attempt until the TCP connection was established.
     pub connected: Duration,
-    /// The time when the TLS handshake was complete; zero without TLS.
+    /// The time from the start of the last attempt until the TLS handshake was complete; zero
+    /// without TLS.
     pub secured: Duration,
-    /// The time when the last request was sent.
+    /// The time from the start of the last attempt until the last request was sent.
     pub sent: Duration,
-    /// The time when the first byte of the last response arrived.
+    /// The time from the start of the last attempt until the first byte of the last response
+    /// arrived.
     pub first_byte: Duration,
-    /// The time when the transfer ended.
+    /// The time from the start of the last attempt until its end.
     pub total: Duration,
     /// The time that the transfer spent in each phase, in all attempts together.
     pub phase_times: PhaseTimes,
@@ -169,19 +172,19 @@ pub struct EarlierAttemptCounts {
 /// A phase of a transfer, whose duration is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
-    /// Waiting for a connection, or for the next exchange to begin.
+    /// The transfer waits for a connection, or for the next exchange to begin.
     Idle,
-    /// Resolving a host name.
+    /// The host name is being resolved.
     Resolve,
-    /// Connecting to an address.
+    /// A connection to an address is being made.
     Connect,
-    /// Setting up TLS or a tunnel.
+    /// TLS or a tunnel is being set up.
     Tls,
-    /// Sending a request, and waiting for its response.
+    /// The request is being sent, or its response is awaited.
     Wait,
-    /// Receiving a response.
+    /// The response is being received.
     Receive,
-    /// Waiting for the pause before a retry.
+    /// The transfer waits for the end of the pause before a retry.
     Pause,
 }
 
@@ -258,7 +261,7 @@ impl TransferFacts {
         self.earlier.redirects += std::mem::take(&mut self.redirects);
     }
 
-    /// Returns the facts with which the next attempt begins, at the time `at`.
+    /// Returns the facts with which the next attempt of the transfer begins, at the time `at`.
     pub(crate) fn for_next_attempt(&self, at: Instant) -> Self {
         let Self { retries, requests, phase_times, phase, phase_began, .. } = *self;
         let earlier = EarlierAttemptCounts { connects: self.earlier.connects + self.connects, ..self.earlier };

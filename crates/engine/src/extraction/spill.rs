@@ -49,7 +49,7 @@ impl SpilledRuns {
         self.runs.is_empty()
     }
 
-    /// Writes values to disk as a run. The values must be sorted already.
+    /// Writes sorted values to disk as a new run. `values` must be sorted already.
     pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
         let mut writer = self.create()?;
         for value in values {
@@ -107,7 +107,7 @@ fn write_record(writer: &mut impl Write, value: &[u8]) -> io::Result<()> {
     writer.write_all(value)
 }
 
-/// Reads the next record of a sorted run into `value`. Returns false at the end of the run.
+/// Reads the next value of a sorted run into `value`. Returns false at the end of the run.
 fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<bool> {
     if reader.fill_buf()?.is_empty() {
         return Ok(false);
@@ -129,7 +129,7 @@ pub(super) struct SortedRunMerge {
     current: Option<Vec<u8>>,
 }
 
-/// The next record of one of the runs that are being merged.
+/// The next value of one of the sorted runs that are being merged.
 #[derive(Debug, PartialEq, Eq)]
 struct MergeHead {
     value: Vec<u8>,

@@ -90,7 +90,7 @@ pub struct PerItemRequestOptions {
     /// The options of this request; `None` for the options of the first stage. Many items may share
     /// one value.
     pub options: Option<Arc<RequestOptions>>,
-    /// The settings that take precedence over the options.
+    /// The settings of the request that take precedence over `options`.
     pub overrides: RequestOverrides,
 }
 

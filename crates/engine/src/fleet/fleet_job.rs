@@ -11,7 +11,7 @@ use crate::sink::file::FileOptions;
 /// The destination of a transfer's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyDestination {
-    /// The output of the fleet, in the order of the transfers.
+    /// The output of the fleet. Bodies are written to it in the order of the transfers.
     Output,
     /// A file for this body alone.
     File {
@@ -49,7 +49,7 @@ pub struct FleetJob {
     /// The [context](super::FleetItem::context) of the item from which the transfer comes.
     pub context: Option<ItemUserData>,
     pub(super) slot: u64,
-    /// The listing to which the page belongs; `None` without a listing.
+    /// The paginated listing to which the page belongs; `None` if the stage is not paginated.
     pub(super) listing: Option<Arc<FleetListing>>,
 }
 

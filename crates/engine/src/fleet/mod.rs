@@ -159,8 +159,9 @@ pub struct FleetOptions {
     pub interrupt: Option<InterruptCallback>,
     /// The observer of the output. Default: none.
     pub output_observer: Option<Arc<dyn OutputObserver>>,
-    /// The store for the values that the stages have extracted in this run and in earlier runs. The
-    /// links of a stage that has a [`depth`](FleetStage::depth) are not stored. Default: none.
+    /// The store for the values that the stages have extracted in this run and in earlier runs of
+    /// the program. The links of a stage that has a [`depth`](FleetStage::depth) are not stored.
+    /// Default: none.
     pub stage_memory: Option<Arc<dyn StageValueStore>>,
     /// The origin of the first URL, if an earlier run of the program has already fetched that URL.
     /// This origin may also receive the credentials of later stages. Default: the origin of the

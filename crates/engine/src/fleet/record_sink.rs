@@ -96,7 +96,7 @@ pub struct RecordContentSink {
     /// The window from whose budget the memory is taken, and the number of the slot. `None` for a
     /// single transfer.
     place: Option<(Arc<OrderedWindow>, u64)>,
-    /// The number of bytes that are taken from the window's budget.
+    /// The number of bytes that this sink has taken from the window's memory budget.
     counted: usize,
 }
 

@@ -71,7 +71,7 @@ pub(super) struct FleetRun {
     /// The cache of the open device files to which transfers write, such as `/dev/null`, so that
     /// each is opened only once.
     devices: Arc<OpenDeviceCache>,
-    /// The transfers that wait to be tried again and hold no slot.
+    /// The transfers that wait to be tried again and have released their host slot.
     retries: Mutex<WaitingRetries>,
     checksums: ChecksumQueue,
     tally: Mutex<FleetTally>,

@@ -183,8 +183,8 @@ impl UniqueSortSink {
         }
     }
 
-    /// Makes the sink record the values of the stage, and drop the values that earlier runs have
-    /// already passed on. `feeds` is true if the values feed the next stage.
+    /// Makes the sink record the values of the stage, and drop the values that earlier runs of the
+    /// program have already passed on. `feeds` is true if the values feed the next stage.
     fn with_memory(mut self, memory: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
         let (of, kind) = if feeds { (stage + 1, StageValueKind::Queued) } else { (stage, StageValueKind::Printed) };
         if let Some(distinct) = &mut self.distinct {

@@ -45,7 +45,7 @@ impl AttemptOrder {
         self.on_attempt_begun(now);
     }
 
-    /// Removes all addresses.
+    /// Removes all addresses, so that no further attempt begins.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

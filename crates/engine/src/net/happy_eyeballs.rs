@@ -408,7 +408,7 @@ pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
 /// The result of a `connect(2)` call that did not fail.
 enum ConnectAttemptStart {
     Connected,
-    /// The call is still in progress.
+    /// The `connect(2)` call is still in progress.
     Started,
 }
 

@@ -29,19 +29,20 @@ const MAX_UNSENT: usize = 64 << 10;
 pub(super) struct Http2Tunnel {
     conn: Box<H2Machine>,
     id: RequestId,
-    /// Bytes to send that the proxy's flow-control window does not allow yet.
+    /// The bytes that wait to be sent until the proxy's flow-control window allows them.
     waiting: Vec<u8>,
 }
 
 /// The result of [`Http2Tunnel::receive`]: the next event in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TunnelEvent {
-    /// Data for the reader. The fields are the number of processed input bytes and the range of the
-    /// data in the input. The caller must call `receive` again with the remaining input.
+    /// Data from the tunnel, for its reader. The fields are the number of processed input bytes and
+    /// the range of the data in the input. The caller must call `receive` again with the remaining
+    /// input.
     Bytes(usize, Range<usize>),
     /// All input was processed. More input is needed for the next event.
     Nothing,
-    /// The server at the other end has closed the tunnel.
+    /// The origin at the other end of the tunnel has closed the tunnel.
     End,
 }
 

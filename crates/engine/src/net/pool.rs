@@ -56,7 +56,7 @@ pub struct ConnectionKey {
     /// The options with which the connection is made, such as interface, local ports and Unix
     /// socket. Time limits have their default values here, since each request has its own.
     pub connect: ConnectOptions,
-    /// True if HTTP/2 is used without negotiation (prior knowledge).
+    /// True if the connection uses HTTP/2 without negotiation (prior knowledge).
     pub prior_knowledge: bool,
     /// The choice of HTTP/3: excluded, allowed or required, and the endpoint. A connection
     /// over TCP has [`Http3Choice::Off`], even if it was opened because HTTP/3 failed.

@@ -27,7 +27,7 @@ use crate::ignore_poison::IgnorePoison;
 /// The number of bytes of shared memory that all connections together may reserve. Each connection
 /// may use its minimum budget even if no shared memory is left.
 const MAX_SHARED_MEMORY: u32 = 12 << 20;
-/// The minimum budget of a connection, in bytes.
+/// The minimum receive budget of a connection, in bytes.
 const MIN_CONNECTION_BUDGET: u32 = 256 << 10;
 /// The assumed number of concurrent responses, for dividing a connection's window into stream
 /// windows.

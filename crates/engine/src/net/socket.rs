@@ -51,9 +51,9 @@ pub struct Socket {
 /// The state of an idle connection's socket, returned by [`peek_idle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleSocketState {
-    /// Open, without input: the connection may be used.
+    /// The idle connection is open and has received nothing, so it may be used.
     Silent,
-    /// The peer has closed or reset the connection.
+    /// The peer has closed or reset the idle connection.
     Closed,
     /// The socket has received bytes although no request is outstanding, so the connection must be
     /// closed.
@@ -65,7 +65,7 @@ pub enum IdleSocketState {
 pub struct TcpKeepalive {
     /// The time of silence before the first probe. Default 60 s, as in curl.
     pub idle: Duration,
-    /// The time between probes. Default 60 s, as in curl.
+    /// The time between two keep-alive probes. Default 60 s, as in curl.
     pub interval: Duration,
     /// The number of unanswered probes after which the connection is closed. Default: the system's
     /// (9 on Linux, as in curl). Setting it costs a system call for each connection.

@@ -27,7 +27,7 @@ const MAX_IDLE_CAPACITY: usize = 1024;
 #[derive(Debug)]
 pub(super) struct TlsLayer {
     pub(super) tls: TlsConnection,
-    /// The received bytes of an incomplete record.
+    /// The received bytes of an incomplete TLS record.
     pub(super) partial: Vec<u8>,
     /// Ciphertext that the layer below has not accepted yet.
     pub(super) outgoing: Vec<u8>,
@@ -96,14 +96,14 @@ pub(super) struct SocketOrProxyTls {
 #[derive(Debug)]
 struct ProxyTls {
     secured: TlsLayer,
-    /// The tunnel, if there is a proxy that speaks HTTP/2.
+    /// The tunnel, if the proxy speaks HTTP/2; otherwise `None`.
     tunnel: Option<Http2Tunnel>,
     wire: Box<[u8]>,
     /// The range of received ciphertext that is not decrypted yet.
     sealed: Range<usize>,
     /// The range of decrypted bytes that the tunnel has not processed yet.
     opened: Range<usize>,
-    /// The range of decrypted bytes for the reader.
+    /// The range of decrypted bytes that the stream above has not read yet.
     plain: Range<usize>,
     /// The reason why the input ended: the proxy closed its direction, or its bytes could not be
     /// decrypted. `None` while the input continues.

@@ -49,7 +49,7 @@ pub enum ReceiveOutcome {
     /// Bytes were received. They are at the start of the buffer: pass them to
     /// [`ConnectionStream::decrypt_next`].
     Bytes {
-        /// The number of bytes at the start of the buffer.
+        /// The number of received bytes at the start of the buffer.
         filled: usize,
         /// True if the buffer is full, so there may be more to receive.
         more: bool,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::extraction::{JsonPathQuery, ParseFailure, with_first};
 use crate::{Error, ErrorKind, Result};
 
-/// The maximum number of bytes of a page.
+/// The maximum size of a page in bytes.
 pub(super) const MAX_PAGE: usize = 16 << 20;
 
 /// The maximum memory, in bytes, for the values of a page while the page is searched.

@@ -75,7 +75,7 @@ pub struct RetryPause<'a> {
     pub url: &'a str,
     /// The time from now until the retry.
     pub wait: Duration,
-    /// The description of the last failure.
+    /// The description of the failure that caused the retry.
     pub cause: &'a str,
     /// The number of the retry, counted from 1.
     pub retry: u32,
@@ -317,7 +317,7 @@ pub struct StallLimit {
 pub struct SpeedLimit {
     /// The minimum number of bytes that must arrive in a second, on average.
     pub bytes_per_second: u64,
-    /// The time for which the transfer may be slower before it fails.
+    /// The time for which the transfer may be slower than the minimum speed before it fails.
     pub time: Duration,
 }
 
@@ -344,7 +344,7 @@ pub enum WantedContentRange {
     /// range is an error ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
-        /// The offset of the first byte of the range.
+        /// The offset in the content of the first byte of the range.
         from: u64,
         /// The offset after the last byte of the range; `None` for the end of the content.
         to: Option<u64>,

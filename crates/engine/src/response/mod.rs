@@ -75,7 +75,7 @@ enum RemainingBodySource {
     Here(Box<BlockingTransfer>),
     /// The transfer has ended with this result, which has not been reported to the program yet.
     Over(Result<()>),
-    /// The body has ended, and the end was reported to the program.
+    /// The body has ended, and a read has reported the end to the program.
     Told,
     /// The transfer failed with this error. Further reads of the body report the same error.
     Broken(Error),

@@ -53,7 +53,7 @@ pub enum OutputReadiness {
 /// A write of at least this many bytes is passed to the system immediately. Shorter writes are
 /// buffered.
 const MAX_BUFFERED_WRITE: usize = 16 << 10;
-/// The number of buffered bytes at which all of them are written.
+/// The number of buffered bytes from which on all buffered bytes are written to the descriptor.
 const FLUSH_THRESHOLD: usize = 64 << 10;
 /// The number of bytes at the beginning of an output that are searched for NUL, in order to
 /// recognize binary content, as in curl.

@@ -18,8 +18,8 @@ use haul_policy::terminal_text::escape_for_terminal;
 /// The maximum number of bytes of memory that a cleared list keeps for further values.
 const MAX_IDLE_CAPACITY: usize = 128 << 10;
 
-/// The number of bytes that each value takes in the index written by [`ExtractedValues::write_at`]: the
-/// offset of the value's end, and the index of the expression that found it.
+/// The number of bytes that each value takes in the index written by [`ExtractedValues::write_at`]:
+/// the offset of the value's end, and the number of the search expression that found the value.
 const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 
 /// Extracted values in the order in which they were found.
@@ -27,7 +27,8 @@ const INDEX_ENTRY: usize = size_of::<u64>() + size_of::<u16>();
 pub struct ExtractedValues {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    /// For each value, the index of the expression that found it.
+    /// For each value, the number of the search expression that found it: its index in the query,
+    /// from 0.
     expressions: Vec<u16>,
     /// The position of the list's first value in the order of the input. `None` if the values are
     /// not sorted by the order of the input.
@@ -42,7 +43,7 @@ pub struct ValueInputOrder {
     /// The number of the transfer in each stage of the fleet. The body of the last of these
     /// transfers contains the values.
     pub order: Arc<[u64]>,
-    /// The number of values found earlier in the same body.
+    /// The number of values found earlier in the same body than the first value of the list.
     pub before: u64,
 }
 
@@ -58,13 +59,13 @@ impl ValueInputOrder {
 }
 
 impl ExtractedValues {
-    /// Adds a value at the end of the list, as if the first expression had found it.
+    /// Adds a value at the end of the list, as if the first search expression had found it.
     pub fn push(&mut self, value: &[u8]) {
         self.push_found(0, value);
     }
 
-    /// Adds a value at the end of the list. `expression` is the index of the expression that found
-    /// it.
+    /// Adds a value at the end of the list. `expression` is the number of the search expression
+    /// that found the value.
     pub fn push_found(&mut self, expression: usize, value: &[u8]) {
         self.bytes.extend_from_slice(value);
         self.ends.push(self.bytes.len());
@@ -99,7 +100,7 @@ impl ExtractedValues {
         &self.bytes[start..self.ends[index]]
     }
 
-    /// Returns the index of the expression that found the value at `index`.
+    /// Returns the number of the search expression that found the value at `index`.
     ///
     /// # Panics
     /// The list has no value at `index`.

@@ -82,7 +82,7 @@ pub struct ResponseForSink<'a> {
     /// The offset in the content of the first byte that will be passed to the sink. The sink
     /// already has the earlier bytes.
     pub offset: u64,
-    /// The full length of the content before decoding, if known.
+    /// The full length of the content in bytes, before decoding; `None` if it is unknown.
     pub total: Option<u64>,
     /// The strong validator of the content, if a later request can fetch the rest of the content
     /// with it.
@@ -91,7 +91,8 @@ pub struct ResponseForSink<'a> {
     pub deadline: Option<Instant>,
 }
 
-/// The part of the content that the sink already has, for example from an earlier run.
+/// The part of the content that the sink already has, for example from an earlier run of the
+/// program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingPartialContent {
     /// The first missing range. Its end is [`u64::MAX`] if the length is unknown.

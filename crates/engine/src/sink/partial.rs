@@ -116,7 +116,7 @@ impl PartialFile {
     /// # Errors
     /// An error of the file system; [`io::ErrorKind::StorageFull`] or
     /// [`io::ErrorKind::FileTooLarge`] if there is no space; [`io::ErrorKind::WouldBlock`] if
-    /// another run uses the file.
+    /// another process uses the file.
     pub fn create(
         path: &Path,
         mode: u32,
@@ -244,8 +244,8 @@ impl PartialFile {
         }
     }
 
-    /// Writes the checkpoint to the file. Errors are ignored, since they only make a later run
-    /// receive more bytes than necessary.
+    /// Writes the checkpoint to the file. Errors are ignored, since they only make a later run of
+    /// the program receive more bytes than necessary.
     fn write_checkpoint(&self, progress: &mut CheckpointProgress) {
         progress.unnoted = 0;
         progress.note.is_synced = self.syncs && self.file.sync_data().is_ok();

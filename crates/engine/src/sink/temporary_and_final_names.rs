@@ -23,7 +23,7 @@ pub enum ClobberMode {
     /// Like [`Own`](Self::Own), but also replaces a file whose name the response suggested, if the
     /// file was created or changed after this time, i.e. by an earlier run of the same program.
     OwnSince(SystemTime),
-    /// Replaces the existing file.
+    /// The new file replaces the existing file.
     Replace,
     /// Keeps the existing file, and appends a number to the name of the new file: `.1` to `.100`
     /// (curl's `--no-clobber`).

@@ -33,7 +33,7 @@ use coordinator::SplitCoordinator;
 
 /// The monitor of a transfer's rate, which decides whether more connections would help.
 pub(crate) enum SplitRateMonitor {
-    /// No response head has arrived yet.
+    /// The measurement has not begun, because no response head has arrived yet.
     Waiting(SplitDownloadOptions),
     /// The body is not split: only one connection is allowed, or the body cannot be fetched in
     /// parts.

@@ -50,9 +50,9 @@ pub(super) struct SplitState {
 pub(super) struct FirstStream {
     /// The first transfer, once it has ended; `None` while it is active.
     pub(super) transfer: Option<Box<Transfer>>,
-    /// The ID of the transfer's range in [`SplitState::window`].
+    /// The ID of the byte range of the first transfer in [`SplitState::window`].
     pub(super) id: usize,
-    /// The last recorded offset of the transfer in the body.
+    /// The last recorded offset of the first transfer in the body.
     pub(super) position: u64,
     pub(super) connection: FirstConnectionUse,
 }

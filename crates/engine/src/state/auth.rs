@@ -93,10 +93,11 @@ pub struct AuthCache {
 /// The part of an origin to which a Basic answer applies.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum BasicScope {
-    /// Paths at or below the directory of the path that was challenged (RFC 7617 section 2.2).
+    /// The answer applies to paths at or below the directory of the path that was challenged (RFC
+    /// 7617 section 2.2).
     #[default]
     Directory,
-    /// All paths of the origin.
+    /// The answer applies to all paths of the origin.
     Origin,
 }
 

@@ -49,8 +49,8 @@ impl ConnectObserver for Transfer {
 }
 
 impl Transfer {
-    /// Records that the transfer enters the phase `phase`. Returns the time since the transfer
-    /// began.
+    /// Records that the transfer enters the phase `phase`. Returns the time since the current
+    /// attempt of the transfer began.
     fn enter_phase(&mut self, phase: TransferPhase) -> Duration {
         let now = Instant::now();
         self.facts.enter_phase(phase, now);

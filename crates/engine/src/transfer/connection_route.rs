@@ -41,9 +41,9 @@ pub(super) struct ConnectionRoute {
 /// The route of an HTTP/3 connection. The connection may have been made for another host of the
 /// same server (RFC 9114 section 3.3), so its origin is not always the origin of the request.
 struct Http3Route {
-    /// The origin for which the connection was made.
+    /// The origin for which the HTTP/3 connection was made.
     origin: QuicEndpoint,
-    /// The endpoint to which the connection was made.
+    /// The endpoint (host and port) to which the HTTP/3 connection was made.
     endpoint: QuicEndpoint,
 }
 

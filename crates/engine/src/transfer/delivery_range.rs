@@ -57,7 +57,7 @@ pub(super) enum RangeVerdict {
     /// The response contains the same representation from its beginning. The field is the number of
     /// bytes to skip, since they were delivered before.
     Repeats(u64),
-    /// The range is complete: no byte is missing.
+    /// All bytes of the requested range are already present.
     Complete,
     /// The representation has changed on the server since the earlier bytes were received.
     Changed,

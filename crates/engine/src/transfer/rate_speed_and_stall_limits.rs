@@ -80,7 +80,7 @@ impl fmt::Debug for TotalRateLimit {
 pub(super) struct RateSpeedAndStallLimits {
     rate: Option<Arc<Mutex<TokenBucket>>>,
     total: Option<TotalRateLimit>,
-    /// The maximum time without progress, in milliseconds; 0 for no limit.
+    /// The maximum time without progress of the transfer, in milliseconds; 0 for no limit.
     stall_ms: u32,
     /// True if the limit on the time without progress also applies while the head is awaited.
     stall_awaits_head: bool,

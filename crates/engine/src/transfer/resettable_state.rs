@@ -144,7 +144,7 @@ pub(super) struct ResponseDecisions {
 /// The decision about the body of the current response.
 #[derive(Default)]
 pub(super) enum BodyDisposition {
-    /// No decision has been made, because no head has arrived yet.
+    /// No decision about the body has been made, because no head has arrived yet.
     #[default]
     Unknown,
     /// The body is delivered to the sink.
@@ -210,7 +210,7 @@ impl ExchangeConnectionState {
 pub(super) struct ForwardProxyAuthState {
     /// True if the current request contains credentials for a proxy.
     pub(super) is_answered: bool,
-    /// The number of challenges from the proxy that the transfer has answered.
+    /// The number of challenges from a forwarding proxy that the transfer has answered.
     pub(super) rounds: u32,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct TargetState {
     pub(super) method: Cow<'static, str>,
     /// True if the next request has the caller's content. A redirect may drop the content.
     pub(super) with_body: bool,
-    /// The caller's secrets that may be sent to the current target.
+    /// The handling of the caller's secrets: which of them may be sent to the current target.
     pub(super) secrets: SecretHandling,
     /// True if the current target has the same origin as the caller's target.
     pub(super) same_origin: bool,
@@ -44,7 +44,7 @@ struct FollowedRedirects {
     first_target: Target,
     /// The caller's method.
     first_method: Cow<'static, str>,
-    /// The last targets before the current target, in order.
+    /// The last few targets before the current target, in order.
     last_targets: VecDeque<Target>,
 }
 

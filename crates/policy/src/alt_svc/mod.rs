@@ -34,19 +34,19 @@ pub const MAX_ENTRIES: usize = 1000;
 /// The lifetime in seconds of an alternative without `ma`: 24 hours (RFC 7838 §3.1).
 pub const DEFAULT_MAX_AGE_SECONDS: u64 = 86_400;
 
-/// An application protocol, named as in curl's file.
+/// An application protocol, by the name that curl's Alt-Svc file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AlpnProtocol {
-    /// HTTP/1.1: `h1` in curl's file, `http/1.1` in Alt-Svc fields.
+    /// HTTP/1.1: `h1` in curl's Alt-Svc file, `http/1.1` in Alt-Svc fields.
     H1,
-    /// HTTP/2: `h2` in curl's file and in Alt-Svc fields.
+    /// HTTP/2: `h2` in curl's Alt-Svc file and in Alt-Svc fields.
     H2,
-    /// HTTP/3: `h3` in curl's file and in Alt-Svc fields.
+    /// HTTP/3: `h3` in curl's Alt-Svc file and in Alt-Svc fields.
     H3,
 }
 
 impl AlpnProtocol {
-    /// Returns the protocol's name in curl's file.
+    /// Returns the protocol's name in curl's Alt-Svc file.
     pub fn as_str(self) -> &'static str {
         match self {
             AlpnProtocol::H1 => "h1",
@@ -94,8 +94,8 @@ pub struct AlternativeService {
 /// A stored alternative service, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct AltSvcEntry {
-    /// The protocol of the response that offered the alternative in its Alt-Svc field. curl's file
-    /// records this protocol.
+    /// The protocol of the response that offered the alternative in its Alt-Svc field. curl's
+    /// Alt-Svc file contains this protocol.
     source: AlpnProtocol,
     host: String,
     port: u16,
@@ -121,7 +121,7 @@ pub struct AltSvcStore {
 /// The parsed value of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AltSvcField {
-    /// The field is `clear`: the origin drops all its alternatives.
+    /// The field's value is `clear`: the origin drops all its alternatives.
     Clear,
     /// The offered alternatives, in order of preference.
     Alternatives(Vec<AltSvcOffer>),

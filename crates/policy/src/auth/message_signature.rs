@@ -95,11 +95,11 @@ pub enum MessageSignatureError {
     KeyLength(usize),
     /// The key identifier is empty, or contains other bytes than visible ASCII and blanks.
     KeyId,
-    /// RFC 9421 defines no component of this name.
+    /// RFC 9421 defines no signature component of this name.
     Component(String),
-    /// The list names a component twice.
+    /// The list of components contains this component twice.
     Repeated(String),
-    /// The list names no component, or more than 16.
+    /// The list of components is empty, or contains more than 16.
     Count,
     /// The caller gave the request no header field of this name.
     NoField(String),

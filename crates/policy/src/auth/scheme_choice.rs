@@ -16,7 +16,7 @@ pub struct AllowedAuthSchemes {
 }
 
 impl AllowedAuthSchemes {
-    /// No scheme.
+    /// No authentication scheme is allowed.
     pub const NONE: AllowedAuthSchemes =
         AllowedAuthSchemes { basic: false, digest: false, bearer: false, negotiate: false };
     /// The schemes that `--anyauth` allows with a user and password.

@@ -13,7 +13,7 @@ use crate::fleet::fleet_job::{BodyDestination, FleetJob};
 pub(in crate::fleet) enum QueuedJob {
     /// A job that has not started.
     New(Box<DispatchedJob>),
-    /// The key of a job that waits to be tried again.
+    /// A job that waits to be tried again: its key among the jobs in progress.
     Retry(usize),
 }
 
@@ -38,7 +38,7 @@ pub(in crate::fleet) struct DispatchedJob {
 pub(in crate::fleet) enum NewJobOrRetry {
     /// A new transfer to make from this job.
     New(TransferInputs),
-    /// The key of a job that is tried again. Its transfer continues.
+    /// A job that is tried again: its key among the jobs in progress. Its transfer continues.
     Retry(usize),
 }
 

@@ -110,7 +110,7 @@ pub(super) struct OrderedWindow {
     /// The memory of the decoders, and the number of windows that share the decoders. Each of these
     /// windows subtracts an equal part of that memory from its budget.
     decoders: Option<(Arc<DecoderMemory>, u64)>,
-    /// The number of the next slot to reserve.
+    /// The number of the next slot that a transfer will reserve.
     next: AtomicU64,
     /// A copy of [`OrderedWindowState::head`] that is readable without the lock.
     head: AtomicU64,

@@ -35,7 +35,7 @@ impl OrderedSlotContent {
 #[derive(Debug, Default)]
 pub(super) struct OrderedBodySlot {
     pub(super) content: VecDeque<OrderedSlotContent>,
-    /// True if the slot receives no more content.
+    /// True if the slot's body is complete, so that the slot receives no more content.
     pub(super) done: bool,
     /// True if a part of the content of the current page has been passed to the sink.
     pub(super) has_left: bool,

@@ -108,9 +108,9 @@ impl QueueHead {
 /// The memory use of a stage's output window, and whether the window's sink has room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OrderedWindowMemory {
-    /// The number of bytes that the window keeps at present.
+    /// The number of body bytes that the window keeps in memory at present.
     pub(super) held: usize,
-    /// The maximum number of bytes that the window may keep.
+    /// The maximum number of body bytes that the window may keep in memory.
     pub(super) budget: usize,
     /// The state of the sink: whether it has room for more output.
     pub(super) room: OutputReadiness,

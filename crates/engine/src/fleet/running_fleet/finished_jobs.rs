@@ -22,7 +22,7 @@ pub(super) struct FleetTally {
     first_failure: Option<(Arc<[u64]>, u8)>,
     /// The error that ended the whole fleet; `None` if there was no such error.
     pub(super) fatal: Option<Error>,
-    /// The number of stages that have ended, beginning with the first.
+    /// The number of stages that have ended. Stages end in order, beginning with the first.
     ended: usize,
 }
 

@@ -63,7 +63,7 @@ pub(crate) struct Connecting {
     options: ConnectOptions,
     /// The observer to which each connection attempt is reported.
     trace: Option<Arc<dyn TransferObserver>>,
-    /// The index of the host's address to try first.
+    /// The index, among the host's addresses, of the address to try first.
     first_address: usize,
     deadline: Instant,
     reopened: u32,
@@ -119,7 +119,7 @@ pub(crate) enum ConnectProgress {
     /// A phase has ended, and the next phase has begun. The caller must call `step` again to
     /// continue.
     Advanced,
-    /// The connection can carry requests. Its socket is non-blocking.
+    /// The connection is open and can carry requests. Its socket is non-blocking.
     Open(OpenedConnection),
 }
 

@@ -35,7 +35,7 @@ pub(super) struct ResolvedRoute {
 #[derive(Debug)]
 enum FirstHopAddresses {
     Addresses(Vec<SocketAddr>),
-    /// A Unix socket.
+    /// A Unix socket, to which all connections go.
     Local(UnixSocketAddress),
 }
 

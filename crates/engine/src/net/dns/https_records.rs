@@ -25,7 +25,7 @@ pub enum HttpsLookupStatus {
     /// The endpoints of the origin, the preferred endpoint first. Empty if the origin has none, or
     /// if HTTPS records are not looked up.
     Ready {
-        /// The HTTPS records of the name.
+        /// The HTTPS records of the looked-up name.
         records: Arc<[HttpsRecord]>,
         /// The time until which the records may be used.
         until: Instant,

@@ -17,12 +17,12 @@ use crate::{Error, ErrorKind, Result};
 /// The route of a connection: direct, or through proxies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub enum ProxyRoute {
-    /// A direct connection to the server.
+    /// The connection goes directly to the server.
     #[default]
     Direct,
-    /// A proxy that forwards requests to any origin.
+    /// The connection goes to a proxy that forwards requests to any origin.
     Forward(Arc<ProxyHop>),
-    /// A proxy that opens a tunnel to one origin.
+    /// The connection goes through a tunnel that a proxy opens to one origin.
     Tunnel(Arc<ProxyHop>),
     /// The proxy cannot be used, for this reason. The request fails; it does not bypass the proxy.
     Unusable(ErrorKind, String),
@@ -39,7 +39,7 @@ pub struct ProxyHop {
     pub preproxy: Option<Proxy>,
     /// The TLS options for an https proxy; `None` for other proxies.
     pub tls: Option<TlsOptions>,
-    /// The authentication scheme for the proxy.
+    /// The authentication scheme that is used with the proxy.
     pub auth: ProxyAuthScheme,
     /// The settings of Negotiate authentication; `None` if that scheme is not used with the proxy.
     pub negotiate: Option<NegotiateOptions>,

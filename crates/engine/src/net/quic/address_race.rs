@@ -38,7 +38,7 @@ pub(crate) struct QuicAddressRace {
     bind: LocalBinding,
     tls: TlsOptions,
     session_key: SessionKey,
-    /// The time of the last step.
+    /// The time of the last call of `step`.
     stepped: Instant,
     /// True if a socket may have datagrams that the last step did not receive.
     has_more: bool,
@@ -251,9 +251,9 @@ impl QuicAddressRace {
 /// The state of an attempt after a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AttemptProgress {
-    /// The handshake is complete.
+    /// The QUIC handshake is complete.
     Complete,
-    /// The attempt waits for its socket or its timer.
+    /// The handshake attempt waits for its socket or its timer.
     Waits,
     /// The socket may have more datagrams, and no event will announce them.
     HasMore,

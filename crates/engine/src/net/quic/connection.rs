@@ -55,7 +55,7 @@ pub(crate) struct QuicConnection {
     machine: Connection,
     tls: Arc<QuicTls>,
     buffers: DatagramBufferPool,
-    /// The contents of the datagrams that the socket did not accept.
+    /// The contents of the datagrams to send that the socket has not accepted yet.
     output: Vec<u8>,
     unsent: Option<Transmit>,
     /// The time of quinn-proto's next timeout.
@@ -70,7 +70,7 @@ pub(crate) struct QuicConnection {
     /// The budget that limits the received bytes waiting for sinks.
     budget: ReceiveMemoryBudget,
     windows: QuicWindows,
-    /// The local address.
+    /// The local address of the socket.
     pub(crate) local: Option<SocketAddr>,
     /// The sequence number of this connection among all connections of the process.
     pub(crate) number: u64,

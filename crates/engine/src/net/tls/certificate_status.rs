@@ -52,9 +52,9 @@ pub(super) enum StatusFault {
     Signature,
     /// The issuer of the server's certificate is not known.
     UnknownIssuer,
-    /// The certificate is revoked.
+    /// The server's certificate is revoked.
     Revoked,
-    /// The OCSP responder does not know the certificate.
+    /// The OCSP responder does not know the server's certificate.
     Unknown,
 }
 

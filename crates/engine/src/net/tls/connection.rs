@@ -275,9 +275,9 @@ impl TlsConnection {
 
 /// The result of one step of a handshake.
 enum HandshakeStep {
-    /// The next step can follow immediately.
+    /// The next step of the handshake can follow immediately.
     Again,
-    /// The next step needs more bytes from the peer.
+    /// The next step of the handshake needs more bytes from the peer.
     Blocked,
     Done,
 }

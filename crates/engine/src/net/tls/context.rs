@@ -92,9 +92,9 @@ pub struct TlsOptions {
     pub identity_pem: Option<Pem>,
     /// The passphrase of the client's key, if the key is encrypted (`--pass`). Default: none.
     pub passphrase: Option<Passphrase>,
-    /// The lowest version that is accepted. Default: TLS 1.2.
+    /// The lowest TLS version that is accepted. Default: TLS 1.2.
     pub min_version: TlsVersion,
-    /// The highest version that is accepted. Default: TLS 1.3.
+    /// The highest TLS version that is accepted. Default: TLS 1.3.
     pub max_version: TlsVersion,
     /// The protocols to offer by ALPN (RFC 7301), the preferred first. Default: none.
     pub alpn: Vec<Vec<u8>>,

@@ -78,14 +78,14 @@ impl EchOptions {
 /// The Encrypted Client Hello that connections of one TLS context send.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum EchOffer {
-    /// No extension is sent.
+    /// The extension for Encrypted Client Hello is not sent.
     #[default]
     Off,
-    /// Encrypted Client Hello is wanted, but no usable keys are known. No extension is sent.
+    /// Encrypted Client Hello is wanted, but no usable keys are known. The extension is not sent.
     NotConfigured,
     /// A fake extension of random bytes (GREASE) is sent.
     Grease,
-    /// The real name is encrypted. The unencrypted ClientHello contains this public name.
+    /// The server's real name is encrypted. The unencrypted ClientHello contains this public name.
     Encrypted(String),
 }
 
@@ -152,7 +152,7 @@ fn encoded(configs: Vec<EchConfigPayload>) -> Vec<u8> {
 /// The server's rejection of an Encrypted Client Hello, with the keys that the server sent instead.
 #[derive(Debug)]
 pub(super) struct EchRejection {
-    /// An ECHConfigList with new keys; `None` if the server sent no keys.
+    /// An ECHConfigList with the server's new keys; `None` if the server sent no keys.
     keys: Option<Vec<u8>>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct NegotiatedSession {
     pub(super) resumed: bool,
     /// The server's own certificate; `None` if the session was resumed without one.
     certificate: Option<CertificateDer<'static>>,
-    /// The server's certificates in DER, if they are requested.
+    /// The server's certificates in DER; `None` if the options do not ask to keep them.
     pub(super) chain: Option<Arc<[Vec<u8>]>>,
     /// The fault of a server certificate that was accepted nevertheless, because the options ask
     /// only for a report ([`TlsOptions::examine`](super::TlsOptions::examine)).

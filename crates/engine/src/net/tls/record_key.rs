@@ -23,7 +23,7 @@ const EXPLICIT_NONCE_LENGTH: usize = 8;
 /// `legacy_record_version`.
 const VERSION: [u8; 2] = [3, 3];
 
-/// The content types of records (RFC 8446 §5.1).
+/// The content types of TLS records (RFC 8446 §5.1).
 pub(super) mod content {
     pub(in super::super) const ALERT: u8 = 21;
     pub(in super::super) const HANDSHAKE: u8 = 22;

@@ -56,7 +56,7 @@ pub(super) struct RecordLayer {
     /// The part of an incomplete handshake message that has arrived. The rest is in the next
     /// record.
     message: Vec<u8>,
-    /// Encrypted messages to send before the next data.
+    /// Encrypted records (key updates, alerts) to send before the next data.
     output: Vec<u8>,
     /// True if `output` contains a key update. One key update answers any number of key updates
     /// from the peer (RFC 8446 §4.6.3).

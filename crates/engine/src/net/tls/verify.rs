@@ -43,9 +43,10 @@ pub(super) struct ChainCheck {
 
 /// The reason why a certificate chain is refused.
 enum ChainRefusal {
-    /// The path has this fault, which webpki found.
+    /// The certificate path has this fault, which webpki found.
     Path(webpki::Error),
-    /// The path has no fault that webpki found, but one of its CA certificates has a [`CaFault`].
+    /// The certificate path has no fault that webpki found, but one of its CA certificates has a
+    /// [`CaFault`].
     Ca(CaFault),
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::context::TlsOptions;
 
-/// The time for which files are assumed unchanged after a check.
+/// The time after a check for which files are assumed to be unchanged.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The part of a file's metadata that shows whether the file was replaced or written to. For a
@@ -93,7 +93,7 @@ pub(super) fn identity_files(options: &TlsOptions) -> impl Iterator<Item = &Path
 pub(super) struct FileBacked<T> {
     pub(super) value: T,
     pub(super) stamps: FileStamps,
-    /// The time of the last check of the files.
+    /// The time of the last check whether the files have changed.
     looked: Instant,
 }
 

@@ -35,7 +35,7 @@ const GSS_S_FAILURE: u32 = 13 << 16;
 const ERROR_BITS: u32 = 0xffff_0000;
 const GSS_C_GSS_CODE: c_int = 1;
 const GSS_C_MECH_CODE: c_int = 2;
-/// The maximum number of messages that are read for one status.
+/// The maximum number of messages that are read for one GSS-API status code.
 const MAX_MESSAGES: usize = 8;
 
 /// The C type `gss_buffer_desc`: the length and the address of a byte string.

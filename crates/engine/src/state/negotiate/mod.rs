@@ -134,7 +134,7 @@ pub enum NegotiateError {
     /// The library returned an error, for example because there is no ticket. The text is the
     /// library's message.
     Refused(String),
-    /// The token in the server's challenge is not base64.
+    /// The token in the server's challenge is not valid base64.
     Token,
 }
 

@@ -20,7 +20,7 @@ use super::tls_and_proxy_route::{
 pub(crate) enum ScriptedFraming {
     Length,
     Chunked,
-    /// The body has no length, and ends with the connection.
+    /// The response announces no length; its body ends when the connection is closed.
     Close,
     /// The response has the status 204 and no content.
     NoContent,

@@ -62,7 +62,7 @@ pub(crate) struct SessionRoute {
     pub(crate) leaves: bool,
     /// The number of connections that the server breaks, each at a random byte.
     pub(crate) breaks: u64,
-    /// The number of correct requests that the proxy refuses.
+    /// The number of correct requests that the proxy still refuses.
     pub(crate) refusals: u64,
     pub(crate) hosts: u64,
     pub(crate) seed: u64,

@@ -37,13 +37,13 @@ pub(super) struct HttpConnectExchange {
     answered: bool,
     /// The state of Negotiate authentication (SPNEGO) with the proxy, if it is used.
     negotiation: Negotiation,
-    /// True if the next request contains a Negotiate token.
+    /// True if the next CONNECT request contains a Negotiate token.
     negotiates: bool,
     /// The reason why the last request contains no Negotiate token although one was required.
     missing_token_reason: Option<NegotiateError>,
-    /// True if the proxy has sent nothing since the last request.
+    /// True if the proxy has sent nothing since the last CONNECT request.
     is_unanswered: bool,
-    /// The status of the last response. 0 before a response.
+    /// The status of the proxy's last response to CONNECT. 0 before a response.
     pub(super) status: u16,
     /// The heads of the requests and of the proxy's responses. They are reported to the trace. With
     /// `-i`, the heads of responses are printed.
@@ -56,7 +56,7 @@ pub(super) struct HttpConnectExchange {
 enum ProxyMachine {
     /// A machine for HTTP/1.1, with the received bytes that it did not consume yet.
     Http1 { conn: Box<h1::H1Machine>, tail: Vec<u8> },
-    /// A machine for HTTP/2, with the stream of the last request.
+    /// A machine for HTTP/2, with the ID of the stream of the last CONNECT request.
     Http2 { conn: Box<h2::H2Machine>, id: RequestId },
 }
 

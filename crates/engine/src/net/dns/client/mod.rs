@@ -129,7 +129,7 @@ pub(super) struct DnsClient<'a> {
     servers: ChosenDnsServers,
     /// The channel that carries the queries; `None` if sockets carry the queries.
     channel: Option<Box<dyn DnsChannel>>,
-    /// The configuration of lookups whose queries are sent on the channel.
+    /// The resolver configuration of lookups whose queries are sent on the [`DnsChannel`].
     channel_conf: Arc<ResolvConf>,
     files: ResolverFiles,
     deliver: &'a dyn Fn(&DnsQuestion, DnsAnswer),
@@ -183,8 +183,8 @@ impl<'a> DnsClient<'a> {
         }
     }
 
-    /// Makes the client send all queries to one server on this channel, instead of sending them to
-    /// the configured servers on sockets.
+    /// Makes the client send all queries to one server on `channel`, instead of sending them to the
+    /// configured servers on sockets.
     ///
     /// # Errors
     /// The system cannot watch the channel.

@@ -37,7 +37,7 @@ struct DnsTcpExchange {
 
 /// The result of [`DnsSocket::receive`]: whether a message was received.
 pub(super) enum DnsReceived {
-    /// The socket has no further message now.
+    /// No further message is available on the socket now.
     Nothing,
     /// A message of this length is in the buffer.
     Message(usize),
