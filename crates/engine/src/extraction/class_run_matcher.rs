@@ -32,8 +32,11 @@ use super::{
     prefilter::ByteSetTriple,
 };
 
-/// A matcher for an expression that consists only of runs (repeated characters of one class), and
-/// so needs no automaton. It examines the bytes around each hit of `triple`.
+#[cfg(feature = "select")]
+use super::prefilter::MarkupHitTest;
+
+/// A matcher for an expression that needs no automaton. It contains the runs that the expression
+/// consists of, and the triple of byte sets whose hits it examines.
 #[derive(Debug, Clone)]
 pub(super) struct ClassRunMatcher {
     pub(super) triple: ByteSetTriple,
@@ -78,6 +81,14 @@ impl ClassRunMatcher {
         };
         let triple = ByteSetTriple::all_in_shape(shape).into_iter().find(fits)?;
         Some(Self { triple, runs, value })
+    }
+
+    /// Returns a test of markup whose text may contain a match.
+    #[cfg(feature = "select")]
+    pub(super) fn markup_test(&self) -> Option<MarkupHitTest> {
+        let before = self.triple.piece.checked_sub(1).map(|index| &self.runs[index]);
+        let is_bytes = |run: &&CharClassRun| run.wide == NonAsciiCoverage::None;
+        self.triple.markup_test(before.filter(is_bytes).map(|run| (&*run.set, run.min)))
     }
 
     /// Returns the match that contains the hit at the position `hit` in the haystack, if that match

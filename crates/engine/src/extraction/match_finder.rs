@@ -16,6 +16,9 @@ use super::{
     prefilter::Prefilter,
 };
 
+#[cfg(feature = "select")]
+use super::prefilter::MarkupHitTest;
+
 /// A match, and the range of its value, i.e. of the text that the user wants to extract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueMatch {
@@ -132,6 +135,17 @@ impl MatchFinder {
             SearchMethod::Runs(runs) => runs.triple.find(text, from),
             SearchMethod::Filter(filter) => filter.triple.find(text, from),
             SearchMethod::Plain => Some(from),
+        }
+    }
+
+    /// Returns a test of markup whose text may contain a match, if the expression has hits that the
+    /// test finds.
+    #[cfg(feature = "select")]
+    pub(super) fn markup_hit_test(&self) -> Option<MarkupHitTest> {
+        match &self.method {
+            SearchMethod::Runs(runs) => runs.markup_test(),
+            SearchMethod::Filter(filter) => filter.triple.markup_test(None),
+            SearchMethod::Plain => None,
         }
     }
 

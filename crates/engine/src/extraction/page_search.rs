@@ -284,7 +284,8 @@ impl PageSearch {
             ValueSource::Matches(pattern) => ValueSourceSearch::Matches(Extractor::new(pattern)),
             #[cfg(feature = "select")]
             ValueSource::Elements(queries) => {
-                ValueSourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit, query.keeps_empty)))
+                let hits = query.filter.as_ref().and_then(ExtractRegexes::markup_hit_test);
+                ValueSourceSearch::Elements(Box::new(HtmlSearch::new(queries, limit, query.keeps_empty, hits)))
             }
             #[cfg(feature = "select")]
             ValueSource::Json(queries) => ValueSourceSearch::Json(Box::new(JsonSearch::new(queries, limit))),

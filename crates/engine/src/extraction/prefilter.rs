@@ -23,6 +23,9 @@
 //! again with the next hit. If *L* is large or has no bound, the span is the rest of the haystack,
 //! and the match found there is the answer.
 
+#[cfg(feature = "select")]
+use std::ops::Range;
+
 use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
@@ -145,6 +148,121 @@ impl ByteSetTriple {
                 Some(word * 8 + bit as usize / 8)
             })
         })
+    }
+}
+
+/// A test of markup for a hit of a [`ByteSetTriple`] in the text that the markup stands for: without
+/// tags, with other white space, and with decoded character references. It may find a hit
+/// where there is none.
+#[cfg(feature = "select")]
+#[derive(Debug, Clone)]
+pub(super) struct MarkupHitTest {
+    /// The sets of allowed values for the byte before the hit, the hit itself, and the byte after it.
+    exact: [Box<ByteSet>; 3],
+    /// For each set in `exact`, a range of byte values that includes the set: the first value, and the
+    /// number of values minus one, both once for each byte of a step.
+    cover: [[[u8; STEP]; 2]; 3],
+    /// The bytes that a match has before the hit: at least this number, all of this set. The set has
+    /// the bytes `<` and `>`, too.
+    run_before: Option<(Box<ByteSet>, usize)>,
+}
+
+#[cfg(feature = "select")]
+impl ByteSetTriple {
+    /// Returns the test of markup for hits. Returns `None` if a hit may be white space or a byte with a
+    /// meaning in markup.
+    ///
+    /// The other bytes of a text are in its markup, unless they stem from a character reference. A
+    /// neighbour of a hit is its neighbour in the markup, too, unless that one is white space, the end of
+    /// a tag before it or the beginning of a tag after it.
+    ///
+    /// `run_before` are the bytes of a match directly before the hit, if they are known: at least this
+    /// number, all of this set.
+    pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<MarkupHitTest> {
+        let [before, here, after] = &self.exact;
+        let here = here.clone()?;
+        if SPACES.iter().chain(b"\0<>&").any(|byte| here[usize::from(*byte)]) {
+            return None;
+        }
+        let in_markup = |set: &Option<Box<ByteSet>>| match set {
+            Some(set) => with_markup_bytes(set),
+            None => Box::new([true; 256]),
+        };
+        let exact = [in_markup(before), here, in_markup(after)];
+        let cover = exact.each_ref().map(|set| {
+            let ByteValueRange(first, length) = ByteValueRange::covering(set);
+            [[first; STEP], [length; STEP]]
+        });
+        let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
+        Some(MarkupHitTest { exact, cover, run_before })
+    }
+}
+
+/// The number of bytes that a [`MarkupHitTest`] examines at once.
+#[cfg(feature = "select")]
+const STEP: usize = 16;
+
+/// The white space of HTML.
+#[cfg(feature = "select")]
+const SPACES: [u8; 5] = [b' ', b'\t', b'\n', b'\r', 0x0c];
+
+/// Returns the bytes that may be in markup where the text has a byte of `set`, or has nothing.
+#[cfg(feature = "select")]
+fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
+    let mut set = Box::new(*set);
+    let spaces: &[u8] = if set[usize::from(b' ')] { &SPACES } else { &[] };
+    for byte in spaces.iter().chain(b"<>") {
+        set[usize::from(*byte)] = true;
+    }
+    set
+}
+
+#[cfg(feature = "select")]
+impl MarkupHitTest {
+    /// Returns true if the text of the markup at `range` may have a hit. The markup has no comments and
+    /// no null bytes. A tag is before it and after it in `bytes`.
+    #[inline(never)]
+    pub(super) fn may_be_in(&self, bytes: &[u8], range: Range<usize>) -> bool {
+        let mut at = range.start;
+        while at < range.end {
+            let end = range.end.min(at + STEP);
+            let window = bytes[at - 1..].first_chunk::<{ STEP + 2 }>();
+            let is_possible = window.is_none_or(|window| self.is_possible(window));
+            if is_possible && (at..end).any(|at| self.is_hit(bytes, at)) {
+                return true;
+            }
+            at = end;
+        }
+        false
+    }
+
+    /// Returns true if one step has possible hits. `window` is that step with one more byte on either
+    /// side.
+    fn is_possible(&self, window: &[u8; STEP + 2]) -> bool {
+        // Without branches, so that the compiler uses vector instructions.
+        let within = |range: &[[u8; STEP]; 2], at: usize, place: usize| {
+            u8::from(window[at + place].wrapping_sub(range[0][at]) <= range[1][at])
+        };
+        let [before, here, after] = &self.cover;
+        let flags: [u8; STEP] = std::array::from_fn(|at| {
+            within(here, at, 1) & within(before, at, 0) & within(after, at, 2) | u8::from(window[at + 1] == b'&')
+        });
+        u128::from_ne_bytes(flags) != 0
+    }
+
+    fn is_hit(&self, bytes: &[u8], at: usize) -> bool {
+        let [before, here, after] = &self.exact;
+        let is_in = |set: &ByteSet, at: usize| set[usize::from(bytes[at])];
+        let is_hit = is_in(here, at) && is_in(before, at - 1) && is_in(after, at + 1);
+        is_hit && self.has_run_before(&bytes[..at]) || bytes[at] == b'&'
+    }
+
+    /// Returns false if too few bytes of the run are before a hit, at the end of `bytes`.
+    fn has_run_before(&self, bytes: &[u8]) -> bool {
+        let Some((set, count)) = &self.run_before else { return true };
+        // A tag may be within the run.
+        let is_end = |byte: &&u8| matches!(byte, b'<' | b'>') || !set[usize::from(**byte)];
+        bytes.iter().rev().take(*count).find(is_end).is_none_or(|byte| set[usize::from(*byte)])
     }
 }
 

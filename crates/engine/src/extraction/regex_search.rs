@@ -17,6 +17,8 @@ use std::{fmt, sync::Arc};
 use regex_automata::meta::{Cache, Regex};
 use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 
+#[cfg(feature = "select")]
+use super::prefilter::MarkupHitTest;
 use super::{
     match_finder::{MatchFinder, SearchScratch, ValueMatch},
     page_search::OnValue,
@@ -80,6 +82,15 @@ impl ExtractRegexes {
     /// Returns the texts of the expressions, as they were given.
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         self.inner.iter().map(|inner| &*inner.source)
+    }
+
+    /// Returns a test of markup whose text may contain a match, if the expression has one.
+    #[cfg(feature = "select")]
+    pub(super) fn markup_hit_test(&self) -> Option<MarkupHitTest> {
+        match &*self.inner {
+            [one] => one.finder.markup_hit_test(),
+            _ => None,
+        }
     }
 
     /// Returns the names that the expressions give to group 1: `(?<name>…)`.

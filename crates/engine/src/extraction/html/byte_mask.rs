@@ -2,8 +2,12 @@
 
 use memchr::memchr;
 
-/// The number of bytes that [`find_near`] examines one by one before it calls `memchr`.
-const BYTEWISE_SEARCH_LENGTH: usize = 12;
+/// The number of bytes in which a byte is looked for by words of eight bytes.
+const WORDWISE_SEARCH_LENGTH: usize = 32;
+/// The number with 1 in each byte.
+pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
+/// The highest bits of all bytes.
+pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
 /// The number of bytes in a block: one for each bit of a `u64`.
 pub(super) const BLOCK_SIZE: usize = 64;
@@ -40,14 +44,38 @@ pub(super) fn mask_of(block: &[u8; BLOCK_SIZE], is_it: impl Fn(u8) -> bool) -> u
 /// Returns the index of the first `byte`, as `memchr` does. This is faster than `memchr` if the
 /// byte is near, as the next tag usually is.
 pub(super) fn find_near(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let near = bytes.len().min(BYTEWISE_SEARCH_LENGTH);
-    let found = bytes[..near].iter().position(|other| *other == byte);
-    found.or_else(|| memchr(byte, &bytes[near..]).map(|at| near + at))
+    let mut rest = bytes;
+    while bytes.len() - rest.len() < WORDWISE_SEARCH_LENGTH
+        && let Some((word, after)) = rest.split_first_chunk()
+    {
+        let differences = u64::from_le_bytes(*word) ^ (u64::from(byte) * ONES);
+        // The lowest bit is that of the first byte without a difference.
+        let equal = differences.wrapping_sub(ONES) & !differences & HIGHEST;
+        if equal != 0 {
+            return Some(bytes.len() - rest.len() + equal.trailing_zeros() as usize / 8);
+        }
+        rest = after;
+    }
+    memchr(byte, rest).map(|at| bytes.len() - rest.len() + at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nearest_byte_is_found_at_every_distance() {
+        for length in 0..100_usize {
+            let text: Vec<u8> = (0..length).map(|index| b"ab\0=;\xbc"[index % 6]).collect();
+            assert_eq!(find_near(b'<', &text), None);
+            for at in 0..length {
+                let mut text = text.clone();
+                text[at] = b'<';
+                text[length - 1] = b'<';
+                assert_eq!(find_near(b'<', &text), Some(at));
+            }
+        }
+    }
 
     #[test]
     fn mask_has_a_bit_for_each_place() {

@@ -35,6 +35,7 @@ use haul_policy::page_reference::PageBase;
 
 use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
+use super::prefilter::MarkupHitTest;
 use crate::{Error, ErrorKind, Result};
 use selected_elements::{PageParserState, TreeBuilder};
 use tag_name::{NameTable, TagName, TagNameRules, names};
@@ -61,6 +62,7 @@ impl HtmlQueries {
                 properties: name.map_or(0, TagName::properties),
                 needs_attributes: is_special || program.need_attributes(steps, takes_attribute),
                 text_query: program.only_query(steps).filter(|query| !takes_attribute(*query)).map_or(0, text_query),
+                is_short: false,
                 steps,
             }
         });
@@ -84,9 +86,15 @@ pub(super) struct HtmlSearch {
 
 impl HtmlSearch {
     /// Makes a search that keeps at most `memory` bytes of a page. It passes on empty values if
-    /// `keeps_empty` is true.
-    pub(super) fn new(queries: Arc<HtmlQueries>, memory: usize, keeps_empty: bool) -> Self {
-        let tree = PageParserState::new(memory, keeps_empty);
+    /// `keeps_empty` is true. It may leave out a value if the text of its element fails the test
+    /// `hits`.
+    pub(super) fn new(
+        queries: Arc<HtmlQueries>,
+        memory: usize,
+        keeps_empty: bool,
+        hits: Option<MarkupHitTest>,
+    ) -> Self {
+        let tree = PageParserState::new(memory, keeps_empty, hits);
         Self { queries, tokenizer: Tokenizer::new(memory), tree, start: Some(Vec::new()) }
     }
 
@@ -114,6 +122,7 @@ impl HtmlSearch {
     pub(super) fn push(&mut self, piece: &[u8], encoding: &'static Encoding, on_found: &mut OnFound<'_>) -> Result<()> {
         let Self { queries, tokenizer, tree, start } = self;
         let mut builder = TreeBuilder::new(tree, queries, encoding, on_found);
+        builder.begin_piece(piece);
         let Some(held) = start else { return tokenizer.push(piece, &mut builder) };
         held.extend_from_slice(piece);
         if held.len() < XML_DECLARATION.len() && XML_DECLARATION.starts_with(held) {

@@ -87,6 +87,41 @@ impl OpenElements {
         self.stack.last().expect("the document stays open")
     }
 
+    /// Returns true if the innermost element is one of HTML, not the document.
+    pub(super) fn is_in_html(&self) -> bool {
+        self.depth() > 0 && self.current().namespace == Namespace::Html
+    }
+
+    /// Marks the innermost element as one whose text is selected.
+    pub(super) fn select_innermost(&mut self) {
+        self.stack.last_mut().expect("the document stays open").is_selected = true;
+    }
+
+    /// Returns true if the start tag of an HTML element in the body closes and opens no other element.
+    pub(super) fn takes_without_rules(&self, name: TagName, bits: u32) -> bool {
+        const RULES: u32 = properties::HAS_START_TAG_RULES
+            | properties::HAS_SEPARATE_TEXT
+            | properties::IS_TABLE_PART
+            | properties::IS_RUBY_TEXT
+            | properties::CLOSES_P
+            | properties::IS_HEADING;
+        const ITEM_RULES: u32 = properties::HAS_START_TAG_RULES | properties::CLOSES_P;
+        const HEADING_RULES: u32 = properties::IS_HEADING | properties::CLOSES_P;
+        let has_none = match bits & RULES {
+            0 => true,
+            properties::CLOSES_P => !self.may_be_open(names::P),
+            properties::IS_TABLE_PART => self.is_place_of(name),
+            properties::HAS_START_TAG_RULES => name == names::A && !self.may_be_open(names::A),
+            ITEM_RULES => {
+                let is_first = || matches!(self.current().name, names::OL | names::UL) || !self.may_be_open(name);
+                name == names::LI && !self.may_be_open(names::P) && is_first()
+            }
+            HEADING_RULES => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
+            _ => false,
+        };
+        has_none && self.depth() < MAX_DEPTH
+    }
+
     pub(super) fn push(&mut self, element: OpenElement) {
         self.counts[element.name.bucket()] += 1;
         self.headings += u16::from(element.has(properties::IS_HEADING));

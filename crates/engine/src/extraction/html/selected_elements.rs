@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use encoding_rs::Encoding;
 use haul_policy::page_reference::PageBase;
+use memchr::memchr;
 
 use super::attribute_output::{attribute_values, trimmed};
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
@@ -16,6 +17,7 @@ use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
 use crate::extraction::page_search::{FoundValue, OnFound};
+use crate::extraction::prefilter::MarkupHitTest;
 use crate::extraction::url_query_encoding::with_encoded_query;
 
 /// The part of the page that the parser has reached.
@@ -95,12 +97,18 @@ pub(super) struct PageParserState {
     limit: usize,
     /// True to pass on empty texts and attribute values.
     keeps_empty: bool,
+    /// The test for values that the filter drops, if there is a filter with such a test.
+    hits: Option<MarkupHitTest>,
+    /// True if the page has null bytes, so that `hits` cannot be used.
+    has_nulls: bool,
 }
 
 impl PageParserState {
-    pub(super) fn new(limit: usize, keeps_empty: bool) -> Self {
+    pub(super) fn new(limit: usize, keeps_empty: bool, hits: Option<MarkupHitTest>) -> Self {
         Self {
             keeps_empty,
+            hits,
+            has_nulls: false,
             open: OpenElements::new(),
             selectors: SelectorState::default(),
             part: InsertionMode::BeforeHead,
@@ -130,7 +138,7 @@ impl PageParserState {
         self.selectors.reset();
         self.part = InsertionMode::BeforeHead;
         (self.base, self.has_base_element, self.is_xml) = (None, false, false);
-        self.has_form = false;
+        (self.has_form, self.has_nulls) = (false, false);
         self.clear_values();
         (self.open_texts, self.script_or_style) = (0, None);
         self.selected.clear();
@@ -283,11 +291,20 @@ impl PageParserState {
         self.open_texts > 0 && self.script_or_style.as_ref().is_none_or(|script_or_style| script_or_style.is_needed)
     }
 
-    /// Begins the text value of an element, if no other value waits. Returns false if other values
-    /// wait, or if the element cannot have content.
+    /// Returns true if no open element has text that is collected.
+    pub(super) fn collects_nothing(&self) -> bool {
+        self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
+    }
+
+    /// Returns the open elements, and the test for values that the filter drops.
+    pub(super) fn open_and_hits(&mut self) -> (&mut OpenElements, Option<&MarkupHitTest>) {
+        (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls))
+    }
+
+    /// Begins the text of an element that is the only selected one. Returns false if it is not, or if
+    /// it has no content.
     pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
-        let is_only = self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none();
-        if !is_only || rules.properties & properties::IS_VOID != 0 {
+        if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;
         }
         let query = usize::from(rules.text_query) - 1;
@@ -336,6 +353,11 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         on_found: &'a mut OnFound<'f>,
     ) -> Self {
         Self { tree, queries, encoding, on_found }
+    }
+
+    /// Prepares for a piece of the page.
+    pub(super) fn begin_piece(&mut self, piece: &[u8]) {
+        self.tree.has_nulls |= self.tree.hits.is_some() && memchr(0, piece).is_some();
     }
 
     /// Switches to the rules of XML.

@@ -23,9 +23,8 @@ pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
     fn rules(&self, name: TagName) -> TagNameRules;
 
-    /// Reads text and common tags at the beginning of `bytes` by a fast path, which makes no
-    /// tokens. Returns the number of bytes read; 0 if the fast path cannot read anything. If bytes
-    /// were read, the remaining bytes begin with a `<`.
+    /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the number
+    /// of bytes read. The rest begins with a `<` or after a tag, if anything was read.
     fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }

@@ -1,11 +1,16 @@
-//! The fast path through common markup: text and tags in the body of an HTML page whose attributes
-//! no query needs. It has no states and makes no tokens, but opens and closes the same elements as
-//! the tokenizer and the tree builder. All other markup is left to them.
+//! The quick way through usual markup: text and tags in the body of an HTML page, of which no query
+//! needs an attribute. It has no states and no tokens, but opens and closes the same elements as the
+//! general way. Whatever is not usual is left to the general way.
+//!
+//! While no text is collected, a tag only changes the stack of open elements. That is also so in the
+//! text of a selected element whose values are filtered: if the element ends and the filter cannot match
+//! in it, it has no value. If it can, or if anything unusual comes before the end, the element's text is
+//! read again and collected.
 
-use super::byte_mask::find_near;
-use super::open_elements::{MAX_DEPTH, Namespace, OpenElement};
+use super::byte_mask::{HIGHEST, ONES, find_near};
+use super::open_elements::OpenElement;
 use super::selected_elements::{InsertionMode, TreeBuilder};
-use super::tag_name::{self as properties, TagName, names};
+use super::tag_name::{self as properties, NameTable, TagName, TagNameRules, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
 
@@ -13,14 +18,28 @@ use crate::Result;
 /// name that it accepts fits, with the byte after it.
 const HEAD_SIZE: usize = 16;
 
+/// A selected element whose text is skipped, because it probably has no match of the filter.
+struct SkippedText {
+    rules: TagNameRules,
+    /// The index of the first byte after the element's start tag.
+    start: usize,
+    depth: usize,
+}
+
 impl TreeBuilder<'_, '_> {
-    /// Reads text and common tags at the beginning of `bytes` by the fast path. Returns the number
-    /// of bytes read; 0 if the fast path cannot read anything. If bytes were read, the remaining
-    /// bytes begin with a `<`.
+    /// Reads usual markup at the beginning of `bytes`, where text and tags may begin. Returns the number
+    /// of bytes read.
     pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
-            let Some(length) = self.usual_text(&bytes[at..])? else { break };
+            if self.collects_nothing() {
+                at = self.skip_uncollected(bytes, at);
+                if !self.is_in_html_body() {
+                    break;
+                }
+            }
+            let Some(length) = find_near(b'<', &bytes[at..]) else { break };
+            self.usual_text(&bytes[at..at + length])?;
             at += length;
             match self.read_usual_tag(&bytes[at..])? {
                 0 => break,
@@ -31,19 +50,91 @@ impl TreeBuilder<'_, '_> {
     }
 
     fn is_in_html_body(&self) -> bool {
-        let tree = &*self.tree;
-        tree.part == InsertionMode::Body && tree.open.depth() > 0 && tree.open.current().namespace == Namespace::Html
+        self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Reads text up to the next `<` in `bytes`. Returns its length, or `None` if `bytes` have no `<`.
-    fn usual_text(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
-        let Some(length) = find_near(b'<', bytes) else { return Ok(None) };
-        if length > 0 && self.tree.collects_text() {
+    /// Returns true if text is not needed, and selectors keep no state for open elements.
+    fn collects_nothing(&self) -> bool {
+        self.tree.collects_nothing() && self.queries.program.is_stateless()
+    }
+
+    /// Skips usual markup from the index `at` on: all that only opens and closes elements. Returns the
+    /// index at which the rest begins: a tag, or the text of an element that must be collected and has
+    /// begun.
+    fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        let Self { tree, queries, .. } = self;
+        let (open, hits) = tree.open_and_hits();
+        let mut skipped: Option<SkippedText> = None;
+        loop {
+            // Most tags follow another tag.
+            if bytes.get(at) != Some(&b'<') {
+                let Some(length) = find_near(b'<', &bytes[at..]) else { break };
+                at += length;
+            }
+            let rest = &bytes[at..];
+            let Some(head) = rest.first_chunk::<HEAD_SIZE>() else { break };
+            let current = open.current();
+            if !open.is_in_html() {
+                break;
+            }
+            if head[1] == b'/' {
+                let Some(length) = end_of_end_tag(head, current.name) else { break };
+                if !has_usual_end_tag(current.properties) {
+                    break;
+                }
+                if let Some(text) = &skipped
+                    && text.depth == open.depth()
+                {
+                    if hits.is_none_or(|hits| hits.may_be_in(bytes, text.start..at)) {
+                        break;
+                    }
+                    skipped = None;
+                }
+                open.pop();
+                at += length;
+                continue;
+            }
+            let Some((name, length, rules)) = known_name(head, &queries.names) else { break };
+            let bits = rules.properties;
+            let is_selected = queries.program.may_match(rules.steps);
+            let begins_text = rules.text_query > 0 && hits.is_some() && skipped.is_none();
+            // `<a>` in an innermost `<a>` closes it and opens another one like it.
+            let is_reopened = name == names::A && current.name == name && !is_selected;
+            let is_usual = !rules.needs_attributes
+                && bits & properties::HAS_RAW_TEXT == 0
+                && (is_reopened || open.takes_without_rules(name, bits))
+                && (!is_selected || begins_text && bits & properties::IS_VOID == 0);
+            if !is_usual {
+                break;
+            }
+            let end = if head[1 + length] == b'>' { Some(length + 2) } else { skip_attributes(rest, 1 + length) };
+            let Some(end) = end else { break };
+            at += end;
+            if bits & properties::IS_VOID == 0 && !is_reopened {
+                let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || current.is_preformatted;
+                open.push(OpenElement { name, properties: bits, is_preformatted, ..OpenElement::default() });
+            }
+            if is_selected {
+                skipped = Some(SkippedText { rules, start: at, depth: open.depth() });
+            }
+        }
+        let Some(text) = skipped else { return at };
+        while open.depth() > text.depth {
+            open.pop();
+        }
+        open.select_innermost();
+        tree.begin_only_text(text.rules);
+        text.start
+    }
+
+    /// Reads text up to a tag.
+    fn usual_text(&mut self, text: &[u8]) -> Result<()> {
+        if !text.is_empty() && self.tree.collects_text() {
             let is_preformatted = self.tree.open.current().is_preformatted;
-            self.tree.text.push(&bytes[..length], true, is_preformatted);
+            self.tree.text.push(text, true, is_preformatted);
             self.check_memory()?;
         }
-        Ok(Some(length))
+        Ok(())
     }
 
     /// Reads a tag at the beginning of `bytes` by the fast path. Returns the length of the tag, or
@@ -53,12 +144,12 @@ impl TreeBuilder<'_, '_> {
         let is_end = head[1] == b'/';
         let current = self.tree.open.current();
         if is_end
-            && let Some(end) = end_of_end_tag(head, current.name)
-            && self.closes_innermost(current.name, current.properties)
+            && let Some(length) = end_of_end_tag(head, current.name)
+            && has_usual_end_tag(current.properties)
         {
             self.end_run();
             self.close_innermost()?;
-            return Ok(end);
+            return Ok(length);
         }
         let start = 1 + usize::from(is_end);
         let word = if is_end { usual_name(head, 2) } else { usual_name(head, 1) };
@@ -77,10 +168,10 @@ impl TreeBuilder<'_, '_> {
         if rules.needs_attributes || bits & properties::HAS_RAW_TEXT != 0 {
             return Ok(0);
         }
-        let end = if head[name_end] == b'>' { Some(name_end + 1) } else { skip_common_attributes(bytes, name_end) };
+        let end = if head[name_end] == b'>' { Some(name_end + 1) } else { skip_attributes(bytes, name_end) };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
-        let is_plain = self.needs_no_rules(name, bits);
+        let is_plain = self.tree.open.takes_without_rules(name, bits);
         if is_plain && !self.queries.program.may_match(rules.steps) {
             self.open_plain(name, bits, false);
         } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {
@@ -93,28 +184,7 @@ impl TreeBuilder<'_, '_> {
         Ok(end)
     }
 
-    /// Returns true if the start tag of this element in the body needs no special rules: it closes
-    /// no element, and opens no other element.
-    fn needs_no_rules(&self, name: TagName, bits: u32) -> bool {
-        const RULES: u32 = properties::HAS_START_TAG_RULES
-            | properties::HAS_SEPARATE_TEXT
-            | properties::IS_TABLE_PART
-            | properties::IS_RUBY_TEXT
-            | properties::CLOSES_P
-            | properties::IS_HEADING;
-        let open = &self.tree.open;
-        let has_none = match bits & RULES {
-            0 => true,
-            properties::CLOSES_P => !open.may_be_open(names::P),
-            properties::IS_TABLE_PART => open.is_place_of(name),
-            properties::HAS_START_TAG_RULES => name == names::A && !open.may_be_open(names::A),
-            _ => false,
-        };
-        has_none && open.depth() < MAX_DEPTH
-    }
-
-    /// Opens an element of the body whose start tag needs no special rules. `is_selected` is true
-    /// if a query selects the element's text.
+    /// Opens an element of the body. `is_selected` is true if its text has begun.
     fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
         let tree = &mut *self.tree;
         if properties & properties::SEPARATES_WORDS != 0 {
@@ -129,8 +199,62 @@ impl TreeBuilder<'_, '_> {
     }
 }
 
-/// Returns the name of a tag and the length of the name, which begins at the index `start`. Returns
-/// `None` if the name does not have one to seven letters and digits.
+/// Returns true if the end tag of an element in the body with these properties has no special rules
+/// when the element is the innermost one.
+fn has_usual_end_tag(bits: u32) -> bool {
+    // `</p>` and `</li>` are no exceptions in the body.
+    bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
+}
+
+/// Returns the length of a tag whose name ends at the index `at`. Returns `None` as
+/// [`skip_common_attributes`] does.
+///
+/// Most attributes have one blank before them, a short name, and a value in double quotation marks.
+/// Their names and values are read by words of eight bytes.
+fn skip_attributes(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while bytes.get(at) == Some(&b' ') {
+        let Some(word) = bytes[at + 1..].first_chunk() else { break };
+        let name = u64::from_le_bytes(*word);
+        let length = length_of_name(name);
+        let is_usual =
+            (1..7).contains(&length) && name >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
+        if !is_usual {
+            break;
+        }
+        let value = at + length + 3;
+        at = value + find_near(b'"', &bytes[value..])? + 1;
+    }
+    if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
+}
+
+/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which ends
+/// the usual name of an element or an attribute.
+fn length_of_name(word: u64) -> usize {
+    let up_to_slash = !((word & !HIGHEST) + 0x50 * ONES | word) & HIGHEST;
+    let differences = (word | 3 * ONES) ^ (0x3f * ONES);
+    // The lowest bit is that of the first byte without a difference.
+    let brackets = differences.wrapping_sub(ONES) & !differences & HIGHEST;
+    (up_to_slash | brackets).trailing_zeros() as usize / 8
+}
+
+/// Returns the name of a start tag, its length and its rules, if it has one to seven letters and digits.
+fn known_name(head: &[u8; HEAD_SIZE], names: &NameTable) -> Option<(TagName, usize, TagNameRules)> {
+    let word = word_at(head, 1);
+    let length = length_of_name(word);
+    if (1..8).contains(&length) {
+        // Only letters in upper case become letters, and no other bytes become digits.
+        let name = TagName::of_short((word | 0x20 * ONES).swap_bytes() >> (64 - 8 * length));
+        let rules = names.rules(name);
+        if rules.is_short {
+            return Some((name, length, rules));
+        }
+    }
+    let (name, length) = usual_name(head, 1)?;
+    Some((name, length, names.rules(name)))
+}
+
+/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to seven
+/// letters and digits.
 fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
@@ -165,11 +289,6 @@ fn end_of_end_tag(head: &[u8; HEAD_SIZE], name: TagName) -> Option<usize> {
     (is_same && head[2 + length] == b'>').then_some(length + 3)
 }
 
-/// The number with 1 in each byte.
-const ONES: u64 = 0x0101_0101_0101_0101;
-/// The highest bits of all bytes.
-const HIGHEST: u64 = 0x80 * ONES;
-
 fn word_at(head: &[u8; HEAD_SIZE], at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|index| head[at + index]))
 }
@@ -189,6 +308,27 @@ mod tests {
                 let expected = (length > 0 && length < 8 && !head[1].is_ascii_digit())
                     .then(|| (TagName::new(&head[1..=length]), length));
                 assert_eq!(usual_name(&head, 1), expected, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn known_names_agree_with_usual_names() {
+        let rules = |name: Option<TagName>| TagNameRules {
+            steps: name.map_or(0, |name| name.bucket() as u64),
+            ..TagNameRules::default()
+        };
+        let selectors = ["x-y", "1a", "{a", "`", "abcdefgh"];
+        let names = NameTable::new(selectors.iter().map(|name| TagName::new(name.as_bytes())), rules);
+        for tag in ["<td>", "<H1 a", "<a/>", "<b\t", "<img src", "<x-y>", "<1a>", "<[a>", "<@>", "<abcdefgh>", "<q1>"] {
+            for byte in 0..=u8::MAX {
+                for at in 1..6 {
+                    let mut head = [b' '; HEAD_SIZE];
+                    head[..tag.len()].copy_from_slice(tag.as_bytes());
+                    head[at] = byte;
+                    let found = known_name(&head, &names).map(|(name, length, _)| (name, length));
+                    assert_eq!(found, usual_name(&head, 1), "{:?}", head.escape_ascii().to_string());
+                }
             }
         }
     }

@@ -201,6 +201,87 @@ fn quick_ways_agree_on_generated_pages() {
     outcome.unwrap();
 }
 
+/// Parts of cells whose texts, together, match the expressions of [`filtered_values_agree`].
+const CELL_PARTS: [&str; 40] = [
+    "1",
+    "2",
+    "12",
+    "1.2.3",
+    "/",
+    "/",
+    "/3",
+    "4/5",
+    " ",
+    "\n",
+    "\0",
+    "\r\n",
+    "&#47;",
+    "&sol;",
+    "&#49;",
+    "&amp;",
+    "&",
+    "<b>",
+    "</b>",
+    "<br>",
+    "<br/>",
+    "<a href=\"1/2\">",
+    "<a href='3.4/5' title=\"x>7/8<\">",
+    "</a>",
+    "<p class=\"6/7\">",
+    "</p>",
+    "<pre>",
+    "</pre>",
+    "<ul><li>",
+    "</li></ul>",
+    "<li>",
+    "<h2>",
+    "</h2>",
+    "<!-- 8/9 -->",
+    "<script>1/2</script>",
+    "</td><td>",
+    "<td class=\"a\">",
+    "</td></tr><tr><td>",
+    "<table><tr><td>",
+    "</table>",
+];
+
+/// Compares filtered values with the matches in the values of the general ways.
+#[track_caller]
+fn filtered_values_agree(page: &str, size: usize) {
+    for texts in [&["td"][..], &["b"], &["li", "a"], &["td", "a@href"]] {
+        let general = [texts, &GENERAL].concat();
+        let all = values(&query(&general), page.as_bytes(), 1, b"text/html").unwrap();
+        for expression in
+            ["[0-9.]{1,5}/[0-9]", "[0-9.]{3,}/", "[0-9] ?/[0-9]", "[12]/(?:2|3)", "[^ ]/[^ ]", " /", "[0-9]+"]
+        {
+            let pattern = ExtractRegexes::new(expression).unwrap();
+            let matches = PageQuery::matches(pattern.clone());
+            let found_in = |(index, value): &(usize, Vec<u8>)| {
+                let found = matches.values_in(&PageInfo::default(), value).unwrap();
+                found.into_iter().map(|value| (*index, value.into_bytes())).collect::<Vec<_>>()
+            };
+            let expected: Vec<_> = all.iter().flat_map(found_in).collect();
+            let found = values(&query(texts).filtered(pattern), page.as_bytes(), size, b"text/html").unwrap();
+            assert_eq!(found, expected, "{texts:?}, {expression} in {page:?}");
+        }
+    }
+}
+
+#[test]
+fn filtered_values_agree_on_generated_cells() {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[44; 32]);
+    let config = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let cells = proptest::collection::vec(proptest::sample::select(&CELL_PARTS[..]), 1..24);
+    let outcome = runner.run(&(cells, 1..80_usize), |(cells, size)| {
+        let page = format!("<body><table><tr><td>{}</td></tr></table>", cells.concat());
+        filtered_values_agree(&page, page.len());
+        filtered_values_agree(&page, size);
+        Ok(())
+    });
+    outcome.unwrap();
+}
+
 #[test]
 fn quick_ways_agree_on_usual_pages() {
     let row = "<tr class=\"odd\">\n  <td class=\"nowrap\"><a href=\"/net/1.2.3.0/24\" title='x'>1.2.3.0/24</a>\n <div \
