@@ -1,8 +1,8 @@
 //! Tests of HTTP/3 requests: their bytes, bodies, trailers, `Expect`, and the order of output.
 
 use super::peer::{
-    CONTROL, DECODER, H3RecordedEvent, answer, asked, commands, complete, control, data, due, feed, frame, get, headers,
-    reset_stream, sent, sent_request, stop_sending, varint, with,
+    CONTROL, DECODER, H3RecordedEvent, answer, asked, commands, complete, control, data, due, feed, frame, get,
+    headers, reset_stream, sent, sent_request, stop_sending, varint, with,
 };
 use haul_proto::h3::{
     BodyLength, CloseReason, H3Config, H3ErrorCode, H3Machine, H3SendStream, RequestError, RequestHead, RequestId,

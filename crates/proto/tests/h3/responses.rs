@@ -1,8 +1,8 @@
 //! Tests of HTTP/3 responses: heads, bodies, trailers, interim responses, ends, and GOAWAY.
 
 use super::peer::{
-    CONTROL, GOAWAY, H3RecordedEvent, HEADERS, answer, asked, body, commands, complete, control, data, due, feed, frame,
-    get, head, headers, reset_stream, sent, settings, stop_sending, varint, violation, with,
+    CONTROL, GOAWAY, H3RecordedEvent, HEADERS, answer, asked, body, commands, complete, control, data, due, feed,
+    frame, get, head, headers, reset_stream, sent, settings, stop_sending, varint, violation, with,
 };
 use haul_proto::ResponseError;
 use haul_proto::h3::{
