@@ -192,8 +192,12 @@ fmt-check:
 lint: ## clippy over everything, warnings are errors
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
+# Most of the tests' time is spent waiting for timers and for other programs, so twice as many run at a time as there are
+# processors.
+TEST_THREADS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+
 unit: ## unit, integration and doc tests of all crates
-	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
 faults: fault-tests build tools ## every fault: its tests, and its rows at OFFSETS=100 offsets, KILLS=1000, bodies up to 5 GiB, SEED=1 (some hours)
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets $(OFFSETS) \
@@ -283,7 +287,7 @@ portable-test: ## the tests of the engine and the command with the code for syst
 # Only the engine, the command and their two binaries of tests are built once more: the dependencies are those of `unit`, because
 # Cargo unites the same features in them.
 portable-slice: ## the part of `portable-test` that concerns files, pipes and the agent
-	$(CARGO) test $(LOCKED) --workspace --features httphaul/portable,httphaul-cli/portable --test suite -- \
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test $(LOCKED) --workspace --features httphaul/portable,httphaul-cli/portable --test suite -- \
 		agent:: openbsd_ftp:: output_files:: partial_files:: splice_faults:: \
 		--skip downloads_complete_when_the_agent_is_killed
 
