@@ -67,6 +67,25 @@ pub(crate) fn output_file_path(
     Ok(Some(path))
 }
 
+/// Returns the output file of a source if its name does not depend on the URL, and no URL reserves
+/// it: the null device, or with the curl persona any name without placeholders. Returns `None` for
+/// any other output.
+pub(crate) fn fixed_output_path(operation: &UrlGroup, source: usize) -> Result<Option<PathBuf>> {
+    let name = match operation.output_of_source(source) {
+        OutputArg::Null => return Ok(Some(NULL_DEVICE.into())),
+        OutputArg::File(name) if !has_placeholder(name) && (operation.in_place || name == NULL_DEVICE) => name,
+        _ => return Ok(None),
+    };
+    let path = in_output_dir(operation, name.clone());
+    refuse_to_resume(operation, source, &path)?;
+    Ok(Some(path))
+}
+
+/// Returns true if the name of an output file may have placeholders.
+fn has_placeholder(name: &OsStr) -> bool {
+    name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{'))
+}
+
 /// Returns the error for a URL from which no file name can be derived.
 pub(crate) fn unnamed_output_error(error: &dyn std::error::Error, target: &Target) -> Error {
     Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())
@@ -258,7 +277,7 @@ pub(crate) fn is_common_output(
 ) -> bool {
     let has_one_name = match output {
         OutputArg::Null => true,
-        OutputArg::File(name) => !name.as_bytes().iter().any(|byte| matches!(byte, b'#' | b'{')),
+        OutputArg::File(name) => !has_placeholder(name),
         _ => false,
     };
     has_one_name

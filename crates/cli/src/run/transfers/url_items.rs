@@ -2,7 +2,7 @@
 //! URL may have an upload.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::upload::RequestBody;
@@ -21,7 +21,7 @@ use crate::job::{EarlierFetch, JobRun, UrlCursor, UrlRunState};
 use crate::plan::{NetrcArg, OutputArg, UrlGroup, UrlSource, append_query};
 use crate::record_input::RecordInputFormat;
 use crate::run::engine_options::output_options::{
-    avoid_blocked_path, claims_name, is_common_output, options_for, output_file_path,
+    avoid_blocked_path, claims_name, fixed_output_path, is_common_output, options_for, output_file_path,
 };
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
@@ -242,8 +242,9 @@ impl UrlItems {
         if let Some(common) = self.common_destination(source) {
             return Ok(Some(common.clone()));
         }
-        let output = self.operation.output_of_source(source);
-        let is_shared = self.operation.stages.len() == 1 && self.operation.shared_output().is_some();
+        let operation = Arc::clone(&self.operation);
+        let output = operation.output_of_source(source);
+        let is_shared = operation.stages.len() == 1 && operation.shared_output().is_some();
         if is_shared || output.is_stdout() {
             if self.list.is_some() {
                 let message = "a list of checksums requires a file for each body; use -O or -o with #1";
@@ -252,37 +253,59 @@ impl UrlItems {
             self.common = Some((source, BodyDestination::Output));
             return Ok(Some(BodyDestination::Output));
         }
+        if self.list.is_none()
+            && let Some(path) = fixed_output_path(&operation, source)?
+        {
+            return self.file_destination(source, path, url, None);
+        }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why
         // another one cannot.
-        let path_as_is = self.operation.stages[0].transfer.options.path_as_is;
+        let path_as_is = operation.stages[0].transfer.options.path_as_is;
         let parsed = Target::parse_near(named_after, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
-        Ok(Some(match parsed {
-            Ok(target) => match output_file_path(&self.operation, source, &target, named_after, parts, columns, 1)? {
-                Some(path) => {
-                    let path = avoid_blocked_path(&self.operation, &self.names, output, path);
-                    if !claims_name(&self.operation, &self.names, output, &path, url)? {
-                        return Ok(None);
-                    }
-                    let list = self.list.as_ref();
-                    let checksum = list
-                        .map(|(list, place)| expected_checksum::find_in_list(list, place, &target, Some(&path)))
-                        .transpose()?;
-                    let options = options_for(&self.operation, output, checksum, Some(&self.names));
-                    // -C is about the file that is uploaded.
-                    let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
-                    let of_list = || self.is_named_by_list(source, output).then(|| path.parent().map(Path::to_owned));
-                    let beneath = options.beneath.or_else(|| of_list().flatten());
-                    let is_common = list.is_none() && is_common_output(&self.operation, &self.names, output, &path);
-                    let destination =
-                        BodyDestination::File { path, options: FileOptions { append, beneath, ..options } };
-                    self.common = is_common.then(|| (source, destination.clone()));
-                    destination
-                }
-                None => BodyDestination::Output,
-            },
-            Err(_) => BodyDestination::Output,
-        }))
+        let Ok(target) = parsed else { return Ok(Some(BodyDestination::Output)) };
+        match output_file_path(&operation, source, &target, named_after, parts, columns, 1)? {
+            Some(path) => {
+                let path = avoid_blocked_path(&operation, &self.names, output, path);
+                self.file_destination(source, path, url, Some(&target))
+            }
+            None => Ok(Some(BodyDestination::Output)),
+        }
+    }
+
+    /// Returns the destination of a body that is written to the file `path`. Returns `None` if the
+    /// file exists and `--skip-existing` is given. `target` is the URL from which the file's name is
+    /// derived; `None` if its name does not depend on a URL.
+    fn file_destination(
+        &mut self,
+        source: usize,
+        path: PathBuf,
+        url: &str,
+        target: Option<&Target>,
+    ) -> Result<Option<BodyDestination>> {
+        let operation = &*self.operation;
+        let output = operation.output_of_source(source);
+        if !claims_name(operation, &self.names, output, &path, url)? {
+            return Ok(None);
+        }
+        let checksum = match (&self.list, target) {
+            (Some((list, place)), Some(target)) => {
+                Some(expected_checksum::find_in_list(list, place, target, Some(&path))?)
+            }
+            _ => None,
+        };
+        let options = options_for(operation, output, checksum, Some(&self.names));
+        // -C is about the file that is uploaded.
+        let append = options.append.filter(|_| matches!(self.upload, UrlUpload::Nothing));
+        let of_list = || self.is_named_by_list(source, output).then(|| path.parent().map(Path::to_owned));
+        let beneath = options.beneath.or_else(|| of_list().flatten());
+        // A single URL has no other with which it could share the destination.
+        let is_common = self.list.is_none()
+            && !matches!(self.current, OpenUrlSource::None)
+            && is_common_output(operation, &self.names, output, &path);
+        let destination = BodyDestination::File { path, options: FileOptions { append, beneath, ..options } };
+        self.common = is_common.then(|| (source, destination.clone()));
+        Ok(Some(destination))
     }
 
     /// Returns the destination that the bodies of all URLs of this source have. Returns `None` if
