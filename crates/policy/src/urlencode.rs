@@ -87,7 +87,7 @@ pub fn percent_decode(text: &[u8]) -> Cow<'_, [u8]> {
 pub fn percent_encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
     for b in bytes {
-        if b.is_ascii_alphanumeric() || b"-._~".contains(b) {
+        if is_unreserved(*b) {
             out.push(char::from(*b));
         } else {
             push_byte(&mut out, *b);
@@ -99,7 +99,25 @@ pub fn percent_encode(bytes: &[u8]) -> String {
 /// Percent-encodes as [`percent_encode`] does, except that a blank becomes `+`, as in HTML forms
 /// and in curl since 7.86.
 pub fn form_encode(bytes: &[u8]) -> String {
-    percent_encode(bytes).replace("%20", "+")
+    let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
+    push_form_encoded(&mut out, bytes);
+    out
+}
+
+/// Appends bytes to a text, encoded as by [`form_encode`].
+pub fn push_form_encoded(out: &mut String, bytes: &[u8]) {
+    for b in bytes {
+        match *b {
+            b' ' => out.push('+'),
+            b if is_unreserved(b) => out.push(char::from(b)),
+            b => push_byte(out, b),
+        }
+    }
+}
+
+/// Returns true for the bytes that need no encoding (RFC 3986 §2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
 #[cfg(test)]

@@ -217,17 +217,18 @@ fn parse_headers(value: &RawValue) -> Result<Vec<HeaderArg>, String> {
 /// Reads an object as the fields of a URL-encoded form. A list gives several fields with the same
 /// name.
 fn parse_form_pairs(value: &RawValue) -> Result<String, String> {
-    let mut pairs = Vec::new();
+    let mut form = String::new();
     for (name, value) in parse_object(value)? {
         for text in scalar_texts(value).map_err(|reason| format!("field {name:?}: {reason}"))? {
-            pairs.push(format!(
-                "{}={}",
-                urlencode::form_encode(name.as_bytes()),
-                urlencode::form_encode(text.as_bytes())
-            ));
+            if !form.is_empty() {
+                form.push('&');
+            }
+            urlencode::push_form_encoded(&mut form, name.as_bytes());
+            form.push('=');
+            urlencode::push_form_encoded(&mut form, text.as_bytes());
         }
     }
-    Ok(pairs.join("&"))
+    Ok(form)
 }
 
 /// Reads credentials: `"user:password"`, `{"user": …, "password": …}` or `{"bearer": …}`.

@@ -16,6 +16,7 @@ use haul_policy::target::Scheme;
 use crate::plan::{HeaderArg, RecordInputArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
 use crate::run::transfers::host_override_credentials::{for_other_host, names_other_host, url_without_login};
+use crate::run::transfers::list_reader::ListPosition;
 
 /// The settings from which the requests for records are created.
 pub(crate) struct RecordRequestBase {
@@ -100,12 +101,15 @@ impl RecordRequestBase {
     }
 
     /// Returns the request of a record. `place` is the record's position in its list, for messages.
-    pub(crate) fn request(&self, record: JsonlRequest, place: &str) -> Result<ListedRequest> {
+    pub(crate) fn request(&self, record: JsonlRequest, place: &ListPosition) -> Result<ListedRequest> {
         let JsonlRequest { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
         let url = self.url(url, place)?;
         let names_host = names_other_host(&headers, || Target::parse_with(&url, self.default_scheme, false).ok());
         let url = if names_host { self.without_userinfo_of_base(url) } else { url };
-        let url = query.map_or_else(|| url.clone(), |query| append_query(&url, &query));
+        let url = match query {
+            Some(query) => append_query(&url, &query),
+            None => url,
+        };
         let is_trusted = !names_host && self.is_trusted(&url);
         let mut options = match (is_trusted, names_host) {
             (true, _) => Arc::clone(self.trusted.variant(body.is_some())),
@@ -152,7 +156,7 @@ impl RecordRequestBase {
         &self,
         overrides: &mut RequestOverrides,
         body: RecordBody,
-        place: &str,
+        place: &ListPosition,
     ) -> Result<Option<&'static str>> {
         let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"body_file\": {reason}"));
         match body {
@@ -173,7 +177,7 @@ impl RecordRequestBase {
     }
 
     /// Returns the URL of a record, which may be relative to the URL on the command line.
-    fn url(&self, url: Option<String>, place: &str) -> Result<String> {
+    fn url(&self, url: Option<String>, place: &ListPosition) -> Result<String> {
         let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"url\": {reason}"));
         match (url, &self.base) {
             (Some(url), None) => Ok(url),
@@ -197,7 +201,10 @@ impl RecordRequestBase {
 
     /// Returns true if a URL has the same origin as the URL on the command line.
     fn is_trusted(&self, url: &str) -> bool {
-        let Some((_, base)) = &self.base else { return false };
+        let Some((text, base)) = &self.base else { return false };
+        if url == text {
+            return true;
+        }
         let origin = base.origin();
         let target = Target::parse_near(url, Some(&origin), self.default_scheme, false);
         target.is_ok_and(|target| target.origin() == origin)

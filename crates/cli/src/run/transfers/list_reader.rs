@@ -1,7 +1,9 @@
 //! Reads the `--input-file` lists line by line: URLs, requests (`--jsonl-in`), or rows (`--csv-in`).
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 
 use haul::{Error, ErrorKind, Result};
 
@@ -15,19 +17,30 @@ pub(super) const MAX_LINE: u64 = 8 << 20;
 /// An `--input-file` list that is being read.
 pub(crate) struct ListReader {
     reader: Box<dyn BufRead + Send>,
-    name: String,
-    /// The number of the list's line that was read last; the first line has the number 1.
+    name: Arc<str>,
+    /// The number of the line that was read last, from 1.
     line: u64,
 }
 
 /// A record of a list, with its position in the list. The id of the record is known even if the
 /// record is invalid.
 pub(crate) struct NumberedRecord {
-    /// The name of the list that contains the record, and the number of the record's line, for
-    /// messages.
-    pub(crate) place: String,
+    pub(crate) place: ListPosition,
     pub(crate) id: Option<Box<str>>,
     pub(crate) record: Result<JsonlRequest>,
+}
+
+/// The position of a line in a list, for messages.
+pub(crate) struct ListPosition {
+    list: Arc<str>,
+    line: u64,
+}
+
+impl fmt::Display for ListPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = if &*self.list == "-" { "standard input" } else { &self.list };
+        write!(f, "{list}, line {}", self.line)
+    }
 }
 
 impl ListReader {
@@ -38,12 +51,12 @@ impl ListReader {
             name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
         };
         let reader = reader.map_err(|error| unreadable(name, error))?;
-        Ok(Self { reader, name: name.to_owned(), line: 0 })
+        Ok(Self { reader, name: name.into(), line: 0 })
     }
 
     /// Creates the reader of a list from `reader`. `name` is the name of the list in messages.
     pub(crate) fn from_reader(reader: Box<dyn BufRead + Send>, name: &str) -> Self {
-        Self { reader, name: name.to_owned(), line: 0 }
+        Self { reader, name: name.into(), line: 0 }
     }
 
     /// Returns the next URL of the list, without surrounding blanks. Skips lines without a URL.
@@ -64,7 +77,7 @@ impl ListReader {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
                 Err(fault @ LineFault::TooLong) => {
-                    let (place, record) = (self.name_and_line(), Err(self.error(fault)));
+                    let (place, record) = (self.position(), Err(self.error(fault)));
                     return Ok(Some(NumberedRecord { place, id: None, record }));
                 }
                 Err(fault) => return Err(self.error(fault)),
@@ -74,7 +87,7 @@ impl ListReader {
             if text.trim_ascii_start().is_empty() {
                 continue;
             }
-            let place = self.name_and_line();
+            let place = self.position();
             return Ok(Some(match JsonlRequest::parse(text) {
                 Ok(mut record) => NumberedRecord { place, id: record.id.take(), record: Ok(record) },
                 Err(error) => {
@@ -85,17 +98,16 @@ impl ListReader {
         }
     }
 
-    /// Returns the name of the list and the number of the line that was read last.
-    fn name_and_line(&self) -> String {
-        let name = if self.name == "-" { "standard input" } else { &self.name };
-        format!("{name}, line {}", self.line)
+    /// Returns the position of the line that was read last.
+    fn position(&self) -> ListPosition {
+        ListPosition { list: Arc::clone(&self.name), line: self.line }
     }
 
     fn error(&self, fault: LineFault) -> Error {
         match fault {
             LineFault::Unreadable(error) => unreadable(&self.name, error),
             LineFault::TooLong => {
-                let message = format!("{}: the line is longer than {} MiB", self.name_and_line(), MAX_LINE >> 20);
+                let message = format!("{}: the line is longer than {} MiB", self.position(), MAX_LINE >> 20);
                 Error::new(ErrorKind::Read, message)
             }
         }
@@ -104,7 +116,7 @@ impl ListReader {
     /// Reads the header line of a `--csv-in` or `--tsv-in` list. Returns the opened list, whose
     /// next row is the one after the header line.
     pub(crate) fn into_rows(self, format: RecordInputFormat) -> Result<OpenCsvList> {
-        let name = if self.name == "-" { "standard input".to_owned() } else { self.name.clone() };
+        let name = if &*self.name == "-" { "standard input".to_owned() } else { self.name.to_string() };
         match CsvRows::open(self.reader, format.delimiter(&self.name)) {
             Ok(rows) => Ok(OpenCsvList { rows, name }),
             Err(fault) => Err(csv_error(&name, fault)),

@@ -10,7 +10,7 @@ use haul_policy::glob::GlobValues;
 use haul_policy::output_name_placeholders::no_columns;
 
 use super::jsonl_record_requests::ListedRequest;
-use super::list_reader::{ListReader, NumberedRecord, OpenCsvList};
+use super::list_reader::{ListPosition, ListReader, NumberedRecord, OpenCsvList};
 use super::page_output_files::{self, PageNaming};
 use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
@@ -125,7 +125,12 @@ impl UrlItems {
         Some(FleetItem { id, context, ..item })
     }
 
-    fn item_of_request(&mut self, source: usize, record: JsonlRequest, place: &str) -> Result<Option<FleetItem>> {
+    fn item_of_request(
+        &mut self,
+        source: usize,
+        record: JsonlRequest,
+        place: &ListPosition,
+    ) -> Result<Option<FleetItem>> {
         let Self { records: Some(records), shard, .. } = self else { return Ok(None) };
         let output = record.output.clone();
         let Some(listed) = shard.chosen(records.request(record, place))? else { return Ok(None) };
@@ -169,7 +174,7 @@ impl UrlItems {
 
     /// Returns the destination of the response body for a record that names an output file. Returns
     /// `None` if the file exists and `--skip-existing` is given.
-    fn file_of_record(&self, name: &Path, url: &str, place: &str) -> Result<Option<BodyDestination>> {
+    fn file_of_record(&self, name: &Path, url: &str, place: &ListPosition) -> Result<Option<BodyDestination>> {
         let has_pages = self.operation.stages[0].pagination.is_some();
         let path = page_output_files::file_of_record(&self.operation, name, 1);
         if has_pages && path == in_output_dir(&self.operation, name.as_os_str().to_owned()) {
