@@ -36,7 +36,7 @@ pub(crate) fn count_joinable(global: &GlobalArgs, operations: &[Arc<UrlGroup>]) 
         if !group.is_listed
             || !may_join(group)
             || !shares_settings(first, group)
-            || written.may_share(&read_files(group))
+            || (!written.is_empty() && written.may_share(&read_files(group)))
         {
             break;
         }
@@ -199,4 +199,56 @@ fn written_files(group: &UrlGroup) -> FilesReadOrWritten {
         }
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build_plan::resolve;
+    use crate::files_and_environment::SystemFilesAndEnvironment;
+    use crate::parse::parse;
+
+    /// Returns true if the two groups of a command line share their request options.
+    fn shares(line: &str) -> bool {
+        let parsed =
+            parse(line.split_whitespace().map(Into::into), &mut SystemFilesAndEnvironment).expect("valid options");
+        let plan = resolve(parsed, &mut SystemFilesAndEnvironment).expect("a plan");
+        shares_request_options(&plan.operations[0], &plan.operations[1])
+    }
+
+    #[test]
+    fn groups_that_differ_in_content_share_request_options() {
+        for line in [
+            "u --next v",
+            "-d a u --next -d b v",
+            "-d a -o x u --next -d b -o y v",
+            "-d a -H A:b u --next -d b -H A:b v",
+            "--json {} u --next --json [] v",
+            "-X PUT -d a u --next -X PUT -d b v",
+            "-u me:pw -d a u --next -u me:pw -d b v",
+        ] {
+            assert!(shares(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn groups_with_different_settings_share_no_request_options() {
+        for line in [
+            "-d a u --next v",
+            "-d a u --next --json 1 v",
+            "-d a u --next -X PUT -d b v",
+            "-d a -H A:b u --next -d b v",
+            "-d a -m5 u --next -d b v",
+            "-d a -x p u --next -d b v",
+            "-d a -w x u --next -d b v",
+            "-d a -i u --next -d b v",
+            "-d a -u me:pw u --next -d b -u you:pw v",
+            // The content decides about fields, or a challenge about credentials.
+            "-F a=b u --next -F a=c v",
+            "-r 0-1 -d ab u --next -r 0-1 -d abc v",
+            "--digest -u me:pw -d a u --next --digest -u me:pw -d b v",
+        ] {
+            assert!(!shares(line), "{line}");
+        }
+    }
 }

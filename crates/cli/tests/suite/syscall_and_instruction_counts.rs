@@ -77,6 +77,49 @@ fn small_page_on_open_connection_costs_few_syscalls() {
     }
 }
 
+/// Writes a config file with `count` groups, each of which sends its own content, and returns its
+/// path.
+fn post_groups(origin: &Origin, dir: &Path, count: usize) -> String {
+    let url = origin.url("/small");
+    let group = |n| format!("next\nurl = \"{url}\"\ndata = \"item={n}\"\noutput = \"/dev/null\"\n");
+    let path = dir.join(format!("groups.{count}"));
+    std::fs::write(&path, (0..count).map(group).collect::<String>()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn post_group_in_curl_mode_costs_few_syscalls() {
+    if !can_trace("counts of system calls") {
+        return;
+    }
+    let origin = Origin::builder().record(false).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    const GROUPS: usize = 1_000;
+    let file = post_groups(&origin, dir.path(), GROUPS);
+    let report = traced(&["-c"], &["curl", "-q", "-s", "-Z", "--parallel-max", "6", "-K", &file]);
+    let calls = calls(&report);
+    assert!(calls >= 2 * GROUPS as u64, "each request is a send and a receive: {report}");
+    assert!(calls <= 5 * GROUPS as u64 / 2 + STARTUP, "{calls} calls\n{report}");
+}
+
+#[test]
+fn upload_groups_without_output_files_resolve_no_paths() {
+    if !can_trace("counts of system calls") {
+        return;
+    }
+    let origin = Origin::builder().record(false).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (upload, config) = (dir.path().join("upload"), dir.path().join("groups"));
+    std::fs::write(&upload, "content").unwrap();
+    let group = format!("next\nurl = {}\nupload-file = {}\n", origin.url("/echo"), upload.display());
+    std::fs::write(&config, group.repeat(100)).unwrap();
+    let args = ["curl", "-q", "-s", "-Z", "-K", config.to_str().unwrap()];
+    let report = traced(&["-e", "trace=readlink,openat"], &args);
+    let about = |call: &str| report.lines().filter(|line| line.contains(call) && line.contains("/upload")).count();
+    // Once for the size, and once for the content.
+    assert_eq!((about("readlink"), about("openat")), (0, 200), "{report}");
+}
+
 #[test]
 fn output_to_device_searches_no_partial_files() {
     if !can_trace("counts of system calls") {
@@ -114,6 +157,28 @@ fn counted(command: &mut Command) -> Option<u64> {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let line = ran.stderr.lines().find(|line| line.contains("Collected"))?;
     line.split_whitespace().last()?.parse().ok()
+}
+
+#[test]
+fn post_group_costs_little_more_than_a_url() {
+    if common::installed("valgrind", "instructions of a URL group").is_none() {
+        return;
+    }
+    let origin = Origin::builder().record(false).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let few_urls = many(&origin, dir.path(), 50);
+    let all_urls = list(dir.path(), "more", (0..150).map(|n| origin.url(&format!("/small/{n}"))));
+    let (few_groups, all_groups) = (post_groups(&origin, dir.path(), 50), post_groups(&origin, dir.path(), 150));
+    let count = |args: &[&str]| {
+        let common = ["-s", "--threads", "1", "--parallel-max-host", "6"];
+        counted(&mut callgrind(HAUL, &[&common, args].concat())).expect("callgrind says how many")
+    };
+    let of_urls = |file: &str| count(&["-o", "/dev/null", "--input-file", file]);
+    let of_groups = |file: &str| count(&["-K", file]);
+    let url = (of_urls(all_urls.to_str().unwrap()) - of_urls(&few_urls)) / 100;
+    let group = (of_groups(&all_groups) - of_groups(&few_groups)) / 100;
+    // A group that had its own copy of the default settings cost more than three times as much.
+    assert!(group <= 2 * url, "{group} instructions for a group, {url} for a URL");
 }
 
 /// Writes a file with 151 CA certificates, about as many as a system trusts, and returns its path.

@@ -72,6 +72,18 @@ fn then_stage_inherits_limits() {
 }
 
 #[test]
+fn groups_share_settings_until_an_option_changes_them() {
+    let all = plan(&["u", "--next", "v", "--next", "-m5", "w", "--next", "-x", "p", "x"]);
+    let [first, second, timed, proxied] = &all.operations[..] else { panic!("four groups") };
+    let shares_transfer = |group: &UrlGroup| Arc::ptr_eq(&group.stages[0].transfer, &first.stages[0].transfer);
+    let shares_proxy = |group: &UrlGroup| Arc::ptr_eq(&group.stages[0].proxy, &first.stages[0].proxy);
+    assert_eq!([shares_transfer(second), shares_transfer(timed), shares_transfer(proxied)], [true, false, true]);
+    assert_eq!([shares_proxy(second), shares_proxy(timed), shares_proxy(proxied)], [true, true, false]);
+    let limit = |group: &UrlGroup| group.stages[0].transfer.max_time;
+    assert_eq!([limit(first), limit(timed), limit(proxied)], [None, Some(Duration::from_secs(5)), None]);
+}
+
+#[test]
 fn clobber_options_set_the_existing_file_policy() {
     let existing = |args: &[&str]| group(&[args, &["-O", "u"]].concat()).existing;
     assert_eq!(existing(&["--clobber"]), ExistingFilePolicy::Replace);
