@@ -2,7 +2,7 @@
 //! `--help`, the man page, the completions and the table of differences from curl are all generated
 //! from [`FLAGS`].
 //!
-//! To add a flag, write its file and add it to the modules below and to `table.rs`. If it has a
+//! To add a flag, write its file and add it to the modules below and to `flag_table.rs`. If it has a
 //! letter, add the letter to `letters.rs`. Tests then check that the table is sorted, names are
 //! unique, every flag is documented, and the parser accepts every example.
 //!
@@ -80,6 +80,7 @@ mod fail;
 mod fail_early;
 mod fail_with_body;
 mod flag_spec;
+mod flag_table;
 mod follow;
 mod form;
 mod form_escape;
@@ -243,7 +244,6 @@ mod stderr;
 mod styled_output;
 mod summary;
 mod suppress_connect_headers;
-mod table;
 mod tcp_fastopen;
 mod then;
 mod threads;
@@ -282,7 +282,7 @@ mod write_out;
 mod xattr;
 
 pub use flag_spec::{FlagSpec, FlagSyntax, HelpCategory};
-pub use table::{FLAGS, Flag};
+pub use flag_table::{FLAGS, Flag};
 
 /// The imports that the file of each flag needs.
 mod prelude {

@@ -88,7 +88,7 @@ flag_table! {
     DnsInterface => dns_interface::DnsInterfaceFlag,
     DnsIpv4Addr => dns_ipv4_addr::DnsIpv4AddrFlag,
     DnsIpv6Addr => dns_ipv6_addr::DnsIpv6AddrFlag,
-    ChosenDnsServers => dns_servers::DnsServersFlag,
+    DnsServers => dns_servers::DnsServersFlag,
     DohInsecure => doh_insecure::DohInsecureFlag,
     DohUrl => doh_url::DohUrlFlag,
     DumpHeader => dump_header::DumpHeaderFlag,
