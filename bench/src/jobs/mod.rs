@@ -177,7 +177,7 @@ impl<'a> JobEnvironment<'a> {
         if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
     }
 
-    /// Removes the programs that may not run. In a smoke run, only haul may run.
+    /// Returns `card` with the programs that this run starts: in a smoke run, only haul.
     pub(crate) fn with_allowed_programs(&self, mut card: JobPart) -> JobPart {
         if self.options.smoke {
             card.bench_programs

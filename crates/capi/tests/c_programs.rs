@@ -18,7 +18,7 @@ fn invalid_arguments_are_refused_without_crashing() {
 }
 
 #[test]
-fn calls_streams_uploads_interrupts_and_forks_work() {
+fn c_program_gets_expected_results_of_all_calls() {
     let Some(directory) = BuildDirectory::new() else { return };
     let (_origin, base) = Origin::start_with_base_url();
     let program = directory.compile("tests/c/calls.c");

@@ -208,7 +208,7 @@ enum LimitPhase {
         usual: usize,
         mean: u64,
     },
-    /// The host has refused a request, and the limit is at most 6.
+    /// The host has refused a request, and at most 6 of its requests may now run at a time.
     Recovering,
 }
 

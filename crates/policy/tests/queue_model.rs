@@ -375,7 +375,7 @@ fn head_job_starts_above_both_caps() {
 }
 
 #[test]
-fn total_cap_is_shared_with_idle_hosts() {
+fn host_with_earliest_job_gets_the_free_slot() {
     let mut queue: JobQueue<(), &str> = JobQueue::new(QueueCaps { total: 1, per_host: 1 });
     for seq in [0, 1, 5, 6] {
         queue.push(&"long", seq, ());

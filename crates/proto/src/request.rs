@@ -165,7 +165,7 @@ pub enum RequestError {
     NoWindow,
     /// The method is not a token.
     Method,
-    /// HTTP/2 and HTTP/3: the scheme is neither `http` nor `https`.
+    /// The scheme of a request over HTTP/2 or HTTP/3 is neither `http` nor `https`.
     Scheme,
     /// HTTP/2 and HTTP/3: the authority is empty, is not UTF-8, or contains a space, a control byte
     /// or userinfo.

@@ -84,7 +84,7 @@ fn qpack_session_matches_rfc9204_examples() {
 
 /// Decodes literals whose names are entries after the base (RFC 9204 §4.5.6).
 #[test]
-fn names_after_the_base_are_literals() {
+fn post_base_name_references_are_decoded() {
     let mut decoder = QpackDecoder::new(220);
     assert_eq!(decoder.on_encoder_stream(&bytes(INSERTIONS[0])), Ok(3));
     let expected = fields(&[(":authority", "z"), (":path", "z"), (":path", "/sample/path")]);

@@ -19,7 +19,7 @@ pub enum RecordOutputFormat {
 }
 
 impl RecordOutputFormat {
-    /// Returns the name of the option for messages.
+    /// Returns the command-line option that selects this format, such as `--jsonl`.
     pub fn option(self) -> &'static str {
         match self {
             RecordOutputFormat::Jsonl { .. } => "--jsonl",

@@ -433,7 +433,7 @@ fn environment_is_read_from_its_variables() {
 }
 
 #[test]
-fn proxy_has_host_and_port() {
+fn host_and_port_of_proxy_urls_are_parsed() {
     for (text, host, port) in [("http://[::1]:3128", "::1", 3128), ("https://P.Example", "p.example", 443)] {
         let proxy = Proxy::parse(text).unwrap();
         assert_eq!(

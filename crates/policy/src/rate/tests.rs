@@ -291,7 +291,7 @@ fn full_schedules_drop_the_earliest_quarter() {
 }
 
 #[test]
-fn bucket_holds_a_thirty_second_of_a_second() {
+fn token_bucket_holds_31_milliseconds_of_the_rate() {
     let sizes = |rate| {
         let bucket = TokenBucket::new(rate, MonotonicTime(0));
         (bucket.burst, bucket.grant)
