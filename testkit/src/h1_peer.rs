@@ -28,7 +28,7 @@ use std::time::Duration;
 use rustls::ServerConfig;
 
 use crate::peer_stream::PeerStream;
-use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
+use crate::scripted_peer_listener::{ScriptedPeer, ScriptedPeerState};
 use crate::test_certificates::TestCertificates;
 
 /// A step of a script, performed on one connection.

@@ -40,7 +40,6 @@
 
 pub mod byte_pattern;
 mod byte_range;
-pub mod c_program;
 pub mod content_coding;
 pub mod dns_server;
 pub mod faulty;
@@ -59,8 +58,9 @@ pub mod page_server;
 mod peer_stream;
 pub mod relay;
 pub mod rng;
+pub mod run_c_program;
 pub mod run_with_time_limit;
-mod scripted_peer;
+mod scripted_peer_listener;
 pub mod site;
 pub mod terminal;
 pub mod test_certificates;

@@ -33,7 +33,7 @@ const PACKAGES: usize = 70;
 
 /// A part of the job: the connection to the mirror (with or without TLS, with or without a delayed
 /// handshake), and the goal.
-struct MirrorAccessPart {
+struct MirrorConnectionCase {
     part: &'static str,
     tls: bool,
     /// True if the TCP handshake takes a simulated round trip.
@@ -42,11 +42,11 @@ struct MirrorAccessPart {
     goal: f64,
 }
 
-const MIRROR_ACCESSES: [MirrorAccessPart; 4] = [
-    MirrorAccessPart { part: "plain", tls: false, far: false, goal: 1.0 },
-    MirrorAccessPart { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
-    MirrorAccessPart { part: "plain-far", tls: false, far: true, goal: 1.0 },
-    MirrorAccessPart { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
+const MIRROR_ACCESSES: [MirrorConnectionCase; 4] = [
+    MirrorConnectionCase { part: "plain", tls: false, far: false, goal: 1.0 },
+    MirrorConnectionCase { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
+    MirrorConnectionCase { part: "plain-far", tls: false, far: true, goal: 1.0 },
+    MirrorConnectionCase { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
 ];
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use common::BuildDirectory;
-use testkit::c_program::CProgram;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
+use testkit::run_c_program::CProgram;
 
 #[test]
 fn get_example_prints_page_or_error() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::h2_frame_encoding::{Frame, settings, settings_ack};
 use super::{H2ScriptState, frame};
 use crate::peer_stream::PeerStream;
-use crate::scripted_peer::ScriptedPeerState;
+use crate::scripted_peer_listener::ScriptedPeerState;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

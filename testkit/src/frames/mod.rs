@@ -41,7 +41,7 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 
 use crate::peer_stream::PeerStream;
-use crate::scripted_peer::{ScriptedPeer, ScriptedPeerState};
+use crate::scripted_peer_listener::{ScriptedPeer, ScriptedPeerState};
 use crate::test_certificates::TestCertificates;
 
 /// A running scripted HTTP/2 peer. Dropping it stops accepting connections; running scripts

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::encode::{CONTROL_STREAM, HEADERS, decode_varint, settings, varint};
 use super::{H3ScriptState, ReceivedUniStream};
-use crate::scripted_peer::{PATIENCE, ScriptedPeerState};
+use crate::scripted_peer_listener::{PATIENCE, ScriptedPeerState};
 
 pub(super) const H3_NO_ERROR: u64 = 0x100;
 pub(super) const H3_INTERNAL_ERROR: u64 = 0x102;

@@ -39,7 +39,7 @@ use std::time::Duration;
 use tokio::runtime::{self, Runtime};
 
 use crate::http3::{Http3Settings, QuicListener, bind_udp};
-use crate::scripted_peer::ScriptedPeerState;
+use crate::scripted_peer_listener::ScriptedPeerState;
 use crate::test_certificates::TestCertificates;
 
 /// The bytes that a client has sent on one of its unidirectional streams.

@@ -19,9 +19,9 @@ mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
 mod job_restrictions;
+mod own_file_conflicts;
 mod pagination;
 mod record_lists;
-mod reserved_files;
 mod upload;
 
 use std::ffi::OsString;
@@ -68,7 +68,7 @@ pub fn resolve(parsed: ParsedArgs, files: &mut dyn FilesAndEnvironment) -> Resul
     let operations = parsed.groups.into_iter().map(|group| resolver.group(group).map(Arc::new));
     let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
     conflicts::check_archive(&parsed.global, &operations)?;
-    reserved_files::check(&parsed.global, &operations)?;
+    own_file_conflicts::check(&parsed.global, &operations)?;
     let mut global = parsed.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentOptionValues { idle: global.agent_idle, ..agent });
     Ok(RunPlan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })

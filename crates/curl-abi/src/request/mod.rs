@@ -4,7 +4,7 @@ mod body;
 mod connection;
 mod credentials;
 mod fields;
-mod last_request;
+mod reused_request_options;
 mod target;
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
 pub(crate) use body::{RequestContent, form_tree};
-pub(crate) use last_request::ReusableRequest;
+pub(crate) use reused_request_options::ReusableRequest;
 pub(crate) use target::{redirected_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
@@ -117,7 +117,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
     credentials::set_credentials(state, &mut request)?;
     let content = body::set_content(&state.options, &mut request, easy)?;
     let options = Arc::new(request);
-    last_request::keep(state, &options, &target, &url);
+    reused_request_options::keep(state, &options, &target, &url);
     Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url })
 }
 

@@ -20,7 +20,7 @@ use crate::run::transfers::url_items::{ItemRequestSettings, UrlItems};
 /// transfers them in parallel. Each item has the request options and the reporter of its group.
 /// These are created when the first URL of the group is due, so that a long list of groups needs
 /// little memory.
-pub(crate) struct GroupItems {
+pub(crate) struct UrlsOfGroups {
     plan: Arc<RunPlan>,
     groups: Range<usize>,
     /// The reporter of the first group.
@@ -36,7 +36,7 @@ pub(crate) struct GroupItems {
     shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
 }
 
-impl GroupItems {
+impl UrlsOfGroups {
     pub(crate) fn new(
         plan: &Arc<RunPlan>,
         groups: Range<usize>,
@@ -92,7 +92,7 @@ impl GroupItems {
     }
 }
 
-impl Iterator for GroupItems {
+impl Iterator for UrlsOfGroups {
     type Item = Result<FleetItem, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

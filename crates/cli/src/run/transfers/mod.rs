@@ -2,7 +2,7 @@
 
 mod descriptor_limit;
 mod expected_checksum;
-mod file_url_path;
+mod file_url_transfer;
 pub(crate) mod group_items;
 pub(crate) mod host_override_credentials;
 mod jsonl_record_requests;

@@ -25,7 +25,7 @@ use crate::run::report::records::page_values_csv;
 use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
 use crate::run::report::url_number::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
-use crate::run::transfers::group_items::GroupItems;
+use crate::run::transfers::group_items::UrlsOfGroups;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
@@ -198,7 +198,7 @@ pub(crate) fn run_joined(
     let is_plain = records.is_some() || plan.operations[groups.clone()].iter().any(|group| names_stdout(group));
     let output = if is_plain { Descriptor::stdout() } else { Descriptor::stdout().refusing_binary_on_terminal() };
     let numbers = UrlNumbers::default();
-    let items = Box::new(GroupItems::new(plan, groups.clone(), reporter, stores, numbers.clone()));
+    let items = Box::new(UrlsOfGroups::new(plan, groups.clone(), reporter, stores, numbers.clone()));
     let report = FleetReporter::new(reporter, numbers, false);
     let mut settings = fleet_options(plan, reporter);
     settings.start_rate = settings.start_rate.filter(|_| !is_curls_parallel(plan, first));

@@ -20,7 +20,7 @@ use haul_policy::file_url;
 use haul_policy::glob::GlobValues;
 use haul_policy::output_name_placeholders::no_columns;
 
-use super::file_url_path;
+use super::file_url_transfer;
 use super::state_stores::StateStores;
 use crate::agent::eligibility;
 use crate::files_and_environment::print_error_line;
@@ -78,7 +78,7 @@ pub(crate) fn run(
     }
     let request = Arc::new(request);
     let url = job.url;
-    let local = file_url_path::local_file_of_url(global.persona.is_curl(), stage, url)?;
+    let local = file_url_transfer::local_file_of_url(global.persona.is_curl(), stage, url)?;
     let target = match &local {
         Some(local) => local.target.clone(),
         None => parse_target(stage, url)?,

@@ -8,9 +8,9 @@
 //! `:only-child`, `:nth-last-child()`, `:empty` and similar ones), and namespaces.
 
 mod parse;
-mod program;
 #[cfg(test)]
-mod tests;
+mod parser_tests;
+mod program;
 
 use std::fmt;
 

@@ -10,8 +10,8 @@ use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
 
-use super::jsonl_line_pieces::{JsonlLineContent, record_line};
 use super::page_values_csv::{PageValuesCsv, RowBuffering};
+use super::streamed_jsonl_line::{JsonlLineContent, record_line};
 use crate::extracted_value_name::ValueName;
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;

@@ -9,8 +9,8 @@
 //! `docs/records.schema.json` describes the lines.
 
 mod json_line;
-mod jsonl_line_pieces;
 pub(crate) mod page_values_csv;
+mod streamed_jsonl_line;
 
 pub(crate) use json_line::{RecordedTransfer, StoredFile};
 pub(crate) use page_values_csv::RowBuffering;

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use testkit::c_program::CProgram;
+//! use testkit::run_c_program::CProgram;
 //!
 //! assert_eq!(CProgram::new(Path::new("echo")).run_well(["one", "two"]), "one two\n");
 //! ```
