@@ -176,4 +176,13 @@ mod tests {
             assert_eq!(predicted, table.inserted - table.entries.len() as u64, "{length}");
         }
     }
+
+    #[test]
+    fn bytes_of_evicted_entries_are_removed() {
+        let mut table = DynamicTable::new(ENTRY_OVERHEAD + 10);
+        for _ in 0..100 {
+            table.insert(b"name", b"value");
+            assert!(table.bytes.len() <= 18);
+        }
+    }
 }

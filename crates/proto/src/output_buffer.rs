@@ -128,4 +128,15 @@ mod tests {
         output.advance(2);
         assert_eq!(alloc::format!("{output:?}"), "OutputBuffer { pending: 4, sent: 2 }");
     }
+
+    #[test]
+    fn sent_bytes_leave_the_buffer_in_time() {
+        let mut output = OutputBuffer::default();
+        for _ in 0..100 {
+            output.append_buffer().extend_from_slice(&[0; 100]);
+            let pending = output.pending().len();
+            assert!(output.bytes.len() <= 2 * pending + 100, "{} bytes for {pending}", output.bytes.len());
+            output.advance(pending.min(100) - 1);
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Tests of errors: their codes, and the ends of connections that are no faults of the peer.
 
 use haul_proto::h1::{ChunkFault, FieldLineFault, H1Error};
-use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error};
-use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3StreamFault};
+use haul_proto::h2::{ErrorCode, FloodKind, FrameFault, H2Error, ResetReason};
+use haul_proto::h3::{H3Error, H3ErrorCode, H3FloodKind, H3FrameFault, H3ResetReason, H3StreamFault};
 use haul_proto::hpack::HpackError;
 use haul_proto::qpack::{QpackError, QpackFault};
 use haul_proto::{CloseReason, ContentLengthFault, RequestError, ResponseError};
@@ -162,9 +162,127 @@ fn h1_faults_differ_in_their_texts() {
         ChunkFault::Extension,
         ChunkFault::DataEnd,
     ];
-    for texts in [field.map(|fault| fault.to_string()).to_vec(), chunk.map(|fault| fault.to_string()).to_vec()] {
-        for (number, text) in texts.iter().enumerate() {
-            assert!(!text.is_empty() && !texts[..number].contains(text), "{text}");
-        }
+    check_texts(&field.map(|fault| (fault, "")));
+    check_texts(&chunk.map(|fault| (fault, "")));
+}
+
+/// Checks that each text contains the detail beside it, and that no two texts are equal.
+fn check_texts<E: ToString>(errors: &[(E, &str)]) {
+    let texts: Vec<String> = errors.iter().map(|(error, _)| error.to_string()).collect();
+    for (number, (text, (_, detail))) in texts.iter().zip(errors).enumerate() {
+        assert!(!text.is_empty() && text.contains(detail) && !texts[..number].contains(text), "{text}: {detail}");
     }
+}
+
+#[test]
+fn h2_faults_differ_in_their_texts() {
+    check_texts(&[
+        (FrameFault::StreamZero, "stream 0"),
+        (FrameFault::NotStreamZero, "on a stream"),
+        (FrameFault::IdleStream, "never opened"),
+        (FrameFault::ClosedStream, "ended"),
+        (FrameFault::Interleaved, "header block"),
+        (FrameFault::StrayContinuation, "continuation"),
+        (FrameFault::Padding, "padding"),
+        (FrameFault::DataBeforeHead, "before its head"),
+        (FrameFault::HeadInBody, "second head"),
+        (FrameFault::InterimEnd, "interim"),
+    ]);
+    check_texts(&[
+        (FloodKind::Ping, "PING"),
+        (FloodKind::Settings, "SETTINGS"),
+        (FloodKind::EmptyData, "DATA"),
+        (FloodKind::WindowUpdate, "WINDOW_UPDATE"),
+        (FloodKind::Priority, "PRIORITY"),
+        (FloodKind::Reset, "RST_STREAM"),
+        (FloodKind::GoAway, "GOAWAY"),
+        (FloodKind::Continuation, "CONTINUATION"),
+        (FloodKind::Unknown, "unknown"),
+        (FloodKind::Unread, "unread"),
+    ]);
+    check_texts(&[
+        (ResetReason::Peer(ErrorCode::CANCEL), "reset the stream: CANCEL"),
+        (ResetReason::GoAway(ErrorCode::CANCEL), "went away before this request: CANCEL"),
+        (ResetReason::Violation(H2Error::FlowControl), "more than the window"),
+    ]);
+}
+
+#[test]
+fn h3_faults_differ_in_their_texts() {
+    check_texts(&[
+        (H3FrameFault::WrongStream { kind: 0x21 }, "0x21"),
+        (H3FrameFault::Layout { kind: 0x21 }, "0x21"),
+        (H3FrameFault::MissingSettings, "before its settings"),
+        (H3FrameFault::SecondSettings, "twice"),
+        (H3FrameFault::Truncated, "ends early"),
+        (H3FrameFault::DataBeforeHead, "before its head"),
+        (H3FrameFault::AfterTrailers, "trailers"),
+        (H3FrameFault::GoAwayId, "GOAWAY"),
+    ]);
+    check_texts(&[
+        (H3StreamFault::Duplicate, "second"),
+        (H3StreamFault::ServerBidirectional, "bidirectional"),
+        (H3StreamFault::ClosedCritical, "closed"),
+    ]);
+    check_texts(&[
+        (H3FloodKind::UnknownFrame, "unknown frames"),
+        (H3FloodKind::UnknownStream, "unknown streams"),
+        (H3FloodKind::EmptyData, "DATA"),
+        (H3FloodKind::GoAway, "GOAWAY"),
+        (H3FloodKind::CancelPush, "CANCEL_PUSH"),
+        (H3FloodKind::TableChange, "table changes"),
+        (H3FloodKind::StreamCancellation, "cancellations"),
+        (H3FloodKind::Unread, "acknowledgements"),
+    ]);
+    check_texts(&[
+        (H3ResetReason::Peer(H3ErrorCode::NO_ERROR), "reset the stream"),
+        (H3ResetReason::GoAway, "went away"),
+        (H3ResetReason::Violation(H3Error::MissingHead), "without a response"),
+    ]);
+}
+
+#[test]
+fn compression_faults_differ_in_their_texts() {
+    check_texts(&[
+        (HpackError::Truncated, "ends within"),
+        (HpackError::Integer, "32 bits"),
+        (HpackError::Index { index: 70 }, "entry 70"),
+        (HpackError::Huffman, "Huffman"),
+        (HpackError::TableSize { size: 5, limit: 4 }, "5 bytes where 4"),
+        (HpackError::LateTableSize, "behind a field"),
+        (HpackError::MissingTableSize, "does not lower"),
+    ]);
+    check_texts(&[
+        (QpackFault::Truncated, "ends within"),
+        (QpackFault::Integer, "63 bits"),
+        (QpackFault::Index { index: 70 }, "entry 70"),
+        (QpackFault::Huffman, "Huffman"),
+        (QpackFault::Prefix, "impossible number"),
+        (QpackFault::BlockedStreams { limit: 3 }, "more than 3 streams"),
+        (QpackFault::Capacity { size: 5, limit: 4 }, "5 bytes where 4"),
+        (QpackFault::EntryTooLarge, "larger than the table"),
+        (QpackFault::Acknowledgement { stream: 8 }, "stream 8"),
+        (QpackFault::Increment { increment: 9 }, "9 insertions"),
+    ]);
+    check_texts(&[
+        (QpackError::Section(QpackFault::Prefix), "field section: it needs"),
+        (QpackError::EncoderStream(QpackFault::Prefix), "insertion: it needs"),
+        (QpackError::DecoderStream(QpackFault::Prefix), "acknowledgement: it needs"),
+    ]);
+}
+
+#[test]
+fn request_errors_count_headers_from_one() {
+    check_texts(&[
+        (RequestError::FieldName { index: 1 }, "name of header 2"),
+        (RequestError::FieldValue { index: 1 }, "value of header 2"),
+        (RequestError::FramingField { index: 1 }, "header 2"),
+        (RequestError::PipelineFull { limit: 7 }, "limit of 7"),
+        (RequestError::HeadTooLarge { limit: 7 }, "7 bytes"),
+        (RequestError::BodyTooLong { expected: 7 }, "7 bytes"),
+        (RequestError::BodyTooShort { missing: 7 }, "7 bytes"),
+        (RequestError::NoWindow, "window"),
+        (RequestError::Method, "method"),
+    ]);
+    check_texts(&LIMITS.map(|error| (error, "limit of 1")));
 }

@@ -253,9 +253,8 @@ fn malformed_h1_trailers_are_refused() {
     }
 }
 
-#[test]
-fn input_above_the_limits_is_refused() {
-    let limits = ResponseLimits {
+fn small_limits() -> ResponseLimits {
+    ResponseLimits {
         head_bytes: 100,
         head_fields: 3,
         chunk_line: 20,
@@ -263,7 +262,27 @@ fn input_above_the_limits_is_refused() {
         trailer_bytes: 60,
         trailer_fields: 2,
         ..ResponseLimits::default()
-    };
+    }
+}
+
+/// Each part of the response has exactly the size that its limit allows.
+#[test]
+fn input_at_the_limits_is_accepted() {
+    let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\na:\r\nX: {}\r\n\r\n", "y".repeat(44));
+    let chunks = format!("1;{}\r\n.\r\n1;{}\r\n.\r\n0\r\n", "x".repeat(16), "x".repeat(14));
+    let trailers = format!("A: {}\r\nB:\r\n\r\n", "x".repeat(49));
+    assert_eq!((head.len(), trailers.len()), (100, 60));
+    let wire = [head, chunks, trailers].concat();
+    for cuts in [vec![], (1..wire.len()).collect::<Vec<_>>()] {
+        let mut conn = asked(H1Config { limits: small_limits(), ..H1Config::default() }, &[get()]);
+        let seen = feed(&mut conn, wire.as_bytes(), &cuts, InputEnd::Open);
+        assert!(matches!(seen.last(), Some(H1Observation::Complete(0, Some(_), Ok(())))), "{seen:?}");
+    }
+}
+
+#[test]
+fn input_above_the_limits_is_refused() {
+    let limits = small_limits();
     let ends_in = |wire: &[u8], error: H1Error| {
         for cuts in [vec![], (1..wire.len()).collect::<Vec<_>>()] {
             let mut conn = asked(H1Config { limits, ..H1Config::default() }, &[get()]);

@@ -425,3 +425,25 @@ fn qpack_literal_tells_whether_it_is_sensitive() {
         assert_eq!(line.sensitive, is_sensitive, "{hex}");
     }
 }
+
+/// The largest table has one entry, so that the count of insertions is sent modulo two.
+#[test]
+fn required_insert_count_wraps_with_the_table() {
+    let (mut encoder, mut decoder) = (QpackEncoder::new(40), QpackDecoder::new(40));
+    encoder.set_peer_limit(40);
+    for (number, value) in ["1", "2", "3", "4", "5"].into_iter().enumerate() {
+        let (list, stream) = (fields(&[("x", value)]), 4 * number as u64);
+        for _ in 0..2 {
+            encode(&mut encoder, stream, &list, FieldIndexing::Add);
+        }
+        decoder.on_encoder_stream(encoder.encoder_stream_output()).expect("valid");
+        encoder.encoder_stream_output().clear();
+        assert_eq!(encoder.on_decoder_stream(&[1]), Ok(0));
+        let section = encode(&mut encoder, stream, &list, FieldIndexing::Add);
+        let required = number as u64 + 1;
+        assert_eq!(decode(&decoder, &section), Ok((required, list)));
+        let mut acknowledgement = Vec::new();
+        decoder.acknowledge_section(stream, required, &mut acknowledgement);
+        assert_eq!(encoder.on_decoder_stream(&acknowledgement), Ok(0));
+    }
+}

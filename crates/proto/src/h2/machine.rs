@@ -392,6 +392,7 @@ pub(crate) fn stream_id(id: RequestId) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::BodyLength;
 
     #[test]
     fn largest_stream_identifier_is_used() {
@@ -403,5 +404,20 @@ mod tests {
         assert_eq!(conn.close_reason(), Some(CloseReason::StreamsExhausted));
         let refused = Err(RequestError::Closed(CloseReason::StreamsExhausted));
         assert_eq!(conn.enqueue(Timestamp(0), &request), refused);
+    }
+
+    #[test]
+    fn output_keeps_its_memory_during_a_body() {
+        let request =
+            RequestHead { method: "POST", authority: "h", body: BodyLength::Known(40_001), ..RequestHead::default() };
+        let mut conn = H2Machine::new(H2Config::default());
+        let id = conn.enqueue(Timestamp(0), &request).expect("a valid request");
+        let mut capacity_after = |bytes: &[u8]| {
+            assert_eq!(conn.send_body(id, bytes), Ok(bytes.len()));
+            conn.advance_output(conn.output().len());
+            conn.output.append_buffer().capacity()
+        };
+        assert!(capacity_after(&[0; 40_000]) >= 40_000);
+        assert!(capacity_after(&[0; 1]) < 40_000, "the body is over");
     }
 }

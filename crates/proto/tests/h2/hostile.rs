@@ -426,3 +426,25 @@ fn largest_h2_windows_and_frame_sizes_are_accepted() {
     let overflow = H2RecordedEvent::Error(H2Error::WindowOverflow);
     assert_eq!(feed(&mut conn, &settings(&[(4, 65_536)]), &[]), [overflow]);
 }
+
+/// A block for a stream that was reset is decoded only for the table, up to 16 times the size of a head.
+#[test]
+fn unwanted_block_expands_to_a_limit() {
+    let limits = ResponseLimits { head_bytes: 200, ..ResponseLimits::default() };
+    let seen = |lines: usize| {
+        let mut conn = asked(H2Config { limits, ..H2Config::default() }, &get(), 2);
+        conn.reset(RequestId(1), ErrorCode::CANCEL);
+        // A line of 100 bytes: its entry, then its index again and again.
+        let block = [&[0x40, 1, b'x', 97][..], &[b'v'; 97], &vec![0xbe; lines - 1]].concat();
+        answer(&mut conn, &[frame(HEADERS, WHOLE | END, 1, &block), headers(3, END, OK)]).pop()
+    };
+    assert_eq!(seen(32), Some(H2RecordedEvent::Complete(3, None)));
+    let error = H2Error::Response(ResponseError::HeadTooLarge { limit: 200 });
+    assert_eq!(seen(33), Some(H2RecordedEvent::Error(error)));
+}
+
+#[test]
+fn peer_may_confirm_that_push_is_off() {
+    let mut conn = asked(H2Config::default(), &get(), 1);
+    assert_eq!(answer(&mut conn, &[settings(&[(2, 0)])]), [H2RecordedEvent::Settings(100)]);
+}

@@ -248,6 +248,8 @@ fn h2_body_waits_for_100_continue() {
     let refused = [(":status", "417")];
     answer(&mut conn, &[headers(1, 0, &[(":status", "100")]), headers(3, 0, &refused)]);
     assert_eq!((conn.body_credit(a), conn.body_credit(b), conn.body_credit(c)), (Some(3), None, Some(0)));
+    assert_eq!(conn.handle_timeout(Timestamp(9)), Ok(()));
+    assert_eq!(conn.body_credit(c), Some(0), "too early");
     assert_eq!(conn.handle_timeout(Timestamp(10)), Ok(()));
     assert_eq!(conn.body_credit(c), Some(3));
     sent(&mut conn);
@@ -315,4 +317,13 @@ fn hpack_encoder_table_size_follows_peer_settings() {
     decoder.set_limit(0);
     assert!(text(&mut decoder, &head).0.contains(":authority: h"));
     assert_eq!(feed(&mut conn, &super::peer::frame(HEADERS, WHOLE | END, 1, &block(OK)), &[]).len(), 2);
+}
+
+#[test]
+fn h2_body_frames_have_at_most_the_peers_size() {
+    let mut conn = asked(H2Config::default(), &with("POST", BodyLength::Known(50_000)), 1);
+    feed(&mut conn, &settings(&[(5, 20_000)]), &[]);
+    sent(&mut conn);
+    assert_eq!(conn.send_body(RequestId(1), &[0; 50_000]), Ok(50_000));
+    assert_eq!(sent(&mut conn).iter().map(|frame| frame.3.len()).collect::<Vec<_>>(), [20_000, 20_000, 10_000]);
 }

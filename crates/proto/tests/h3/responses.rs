@@ -60,11 +60,11 @@ fn h3_responses_without_a_body_complete() {
 
 #[test]
 fn h3_response_to_head_completes_after_head() {
-    for fin in [true, false] {
+    for (fin, size) in [(true, 1), (true, 99), (false, 1), (false, 99)] {
         let mut conn = asked(H3Config::default(), &with("HEAD", BodyLength::None), 1);
-        let frames = [headers(&[(":status", "200"), ("content-length", "9")])];
+        let wire = headers(&[(":status", "200"), ("content-length", "9")]);
         let expected = [head(0, "HTTP/3 200 \ncontent-length: 9\n\n", BodyFraming::None), complete(0)];
-        assert_eq!(answer(&mut conn, 0, &frames, fin), expected);
+        assert_eq!(feed(&mut conn, &[(0, wire, fin)], size), expected);
         let stop = stop_sending(0, H3ErrorCode::REQUEST_CANCELLED);
         assert_eq!(commands(&mut conn), if fin { vec![] } else { vec![stop] });
     }
@@ -210,4 +210,38 @@ fn h3_stream_of_an_open_request_is_refused() {
     assert_eq!(answer(&mut conn, 0, &[headers(&OK)], true).last(), Some(&complete(0)));
     assert_eq!(conn.enqueue(Timestamp(0), 0, &get()), Err(RequestError::StreamIdentifier), "its head is unsent");
     assert_eq!(conn.enqueue(Timestamp(0), 4, &get()), Ok(RequestId(4)));
+}
+
+#[test]
+fn unknown_frames_on_the_control_stream_are_skipped() {
+    for size in [1, 99] {
+        let mut conn = asked(H3Config::default(), &get(), 1);
+        // Read as frames, the payload would be an error.
+        let unknown = [frame(0x21, &[0, 0]), frame(0x21, &[])].concat();
+        let wire = [control(&[]), unknown, frame(GOAWAY, &[8])].concat();
+        assert_eq!(
+            feed(&mut conn, &[(CONTROL, wire, false)], size),
+            [H3Observation::Settings, H3Observation::GoAway(8)]
+        );
+    }
+}
+
+#[test]
+fn reset_of_a_waiting_request_keeps_the_others() {
+    let mut conn = H3Machine::new(H3Config::default());
+    for id in [0, 4, 8] {
+        conn.enqueue(Timestamp(0), id, &get()).expect("a valid request");
+    }
+    assert!(conn.reset(RequestId(4), H3ErrorCode::REQUEST_CANCELLED));
+    let requests = |stream: &H3SendStream| matches!(stream, H3SendStream::Request(_));
+    let streams: Vec<H3SendStream> = sent(&mut conn).into_keys().filter(requests).collect();
+    assert_eq!(streams, [0, 8].map(|id| H3SendStream::Request(RequestId(id))));
+}
+
+#[test]
+fn finished_h3_body_may_be_finished_again() {
+    let mut conn = asked(H3Config::default(), &with("POST", BodyLength::Known(2)), 1);
+    assert_eq!(conn.send_body(RequestId(0), b"ok"), Ok(2));
+    assert_eq!(conn.finish_body(RequestId(0), &[]), Ok(()));
+    assert_eq!(conn.finish_body(RequestId(0), &[("a", b"b")]), Err(RequestError::TrailersWithoutChunks));
 }
