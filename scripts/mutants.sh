@@ -7,7 +7,8 @@
 # an environment variable chooses one; a first run records which test evaluates which mutant, so that only those tests
 # run. Mutants that cannot be switched (in constants, or refused by the type checker) are compiled one by one.
 # Outcomes are kept below the target directory, and a second call goes on with the mutants that have none. The figures
-# are written to docs/design/scores.json; docs/design/mutants.md explains the survivors.
+# are written to docs/design/scores.json. Mutants that change nothing are listed in scripts/mutants/equivalent.toml, with
+# the reason, and are left out.
 #
 #   --minutes N    stop after N minutes
 #   --again        run only the missed mutants, once more, after new tests

@@ -9,11 +9,13 @@ import math
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import subprocess
 import sys
 import time
+import tomllib
 
 import switches
 
@@ -74,6 +76,8 @@ class Run:
         self.cargo = os.environ.get("CARGO", "cargo")
         self.results = self.work / "results.jsonl"
         self.sources = {}
+        text = pathlib.Path(__file__).with_name("equivalent.toml").read_text()
+        self.equivalents = tomllib.loads(text)["equivalent"]
         self.listed, self.mutants = self.choose()
 
     def choose(self):
@@ -91,7 +95,7 @@ class Run:
     def all(self):
         self.copy()
         done = self.done()
-        todo = {n: m for n, m in self.mutants.items() if self.key(m) not in done}
+        todo = {n: m for n, m in self.mutants.items() if self.key(m) not in done and not self.is_equivalent(m)}
         if self.options.again:
             todo = {n: m for n, m in todo.items() if self.key(m) in self.missed}
         print(f"{self.options.area}: {len(self.listed)} mutants, share {len(self.mutants)}, to do {len(todo)}", flush=True)
@@ -127,6 +131,13 @@ class Run:
         if name not in self.sources:
             self.sources[name] = (self.options.root / name).read_bytes()
         return self.sources[name]
+
+    def is_equivalent(self, mutant):
+        """True for a mutant that equivalent.toml lists: nothing observable changes."""
+        name = mutant["name"].partition(": ")[2]
+        line = self.source(mutant).decode().split("\n")[mutant["span"]["start"]["line"] - 1]
+        return any(mutant["file"] == known["file"] and re.fullmatch(known["mutant"], name) and known.get("code", "") in line
+                   for known in self.equivalents)
 
     def key(self, mutant):
         """Identifies a mutant as long as its file does not change, except for its tests at the end."""
@@ -403,7 +414,10 @@ class Run:
         """Writes this share's figures to docs/design/scores.json."""
         self.options.again = False
         done = self.done()
-        counts = collections.Counter(done[self.key(m)]["outcome"] for m in self.mutants.values() if self.key(m) in done)
+        counts = collections.Counter()
+        for mutant in self.mutants.values():
+            outcome = "equivalent" if self.is_equivalent(mutant) else done.get(self.key(mutant), {}).get("outcome", "not_run")
+            counts[outcome] += 1
         tried = counts["caught"] + counts["timeout"] + counts["missed"]
         path = self.options.root / "docs/design/scores.json"
         scores = json.loads(path.read_text()) if path.exists() else []
@@ -415,8 +429,9 @@ class Run:
             "caught": counts["caught"],
             "timed_out": counts["timeout"],
             "unviable": counts["unviable"],
+            "equivalent": counts["equivalent"],
             "missed": counts["missed"],
-            "not_run": len(self.mutants) - sum(counts.values()),
+            "not_run": counts["not_run"],
             "percent": round(100 * (counts["caught"] + counts["timeout"]) / tried, 1) if tried else None,
             "date": datetime.date.today().isoformat(),
             "command": f"make mutants AREA={self.options.area} SEED={self.options.seed} SHARE={self.options.share}",
