@@ -213,6 +213,8 @@ mod tests {
         let base = base("https://me:pw@h.example:8443/a/b/c?d=1#e");
         let table = [
             ("g", "https://h.example:8443/a/b/g"),
+            ("1x:y", "https://h.example:8443/a/b/1x:y"),
+            ("a/b:c", "https://h.example:8443/a/b/a/b:c"),
             ("./g/../x", "https://h.example:8443/a/b/x"),
             ("../../../g", "https://h.example:8443/g"),
             ("/g?y#z", "https://h.example:8443/g?y#z"),

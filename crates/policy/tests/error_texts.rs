@@ -91,3 +91,8 @@ fn credential_errors_show_their_cause() {
     ]);
     assert!(!netrc.to_string().is_empty() && !auth.to_string().is_empty());
 }
+
+#[test]
+fn form_error_names_the_line_end() {
+    check_texts(&[(&haul_policy::multipart::MultipartError::LineEnd, "line end")]);
+}

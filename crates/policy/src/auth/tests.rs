@@ -461,3 +461,13 @@ fn debug_of_netrc_mode_shows_no_file() {
         assert_eq!(format!("{mode:?}"), expected);
     }
 }
+
+#[test]
+fn debug_of_digest_names_the_challenge() {
+    assert_eq!(format!("{:?}", Credentials::new("u", "word").unwrap()), "Credentials(..)");
+    let session = format!("{:?}", digest("Digest realm=\"area\", nonce=n, qop=auth"));
+    assert!(session.starts_with("DigestSession { challenge: ") && session.contains("count: 0"), "{session}");
+    let request = RequestCredentials { bearer: Some(b"token".to_vec()), ..RequestCredentials::default() };
+    let expected = "Identity { credentials: None, bearer: true, negotiate: false }";
+    assert_eq!(format!("{request:?}"), expected);
+}

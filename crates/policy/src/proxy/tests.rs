@@ -442,3 +442,12 @@ fn host_and_port_of_proxy_urls_are_parsed() {
         );
     }
 }
+
+#[test]
+fn debug_of_proxies_shows_no_password() {
+    let proxy = Proxy::parse("http://u:word@p.example:3128").unwrap();
+    assert_eq!(format!("{proxy:?}"), "Proxy(http://p.example:3128)");
+    let user = Credentials::new("u", "word").unwrap();
+    let handshake = SocksHandshake::new(ProxyKind::Socks5h, NAME, 80, Some(&user)).unwrap();
+    assert_eq!(format!("{handshake:?}"), "SocksHandshake { state: Choice, .. }");
+}

@@ -424,3 +424,20 @@ fn ports_of_each_length_are_written() {
         assert_eq!(t(&url).to_url(), url);
     }
 }
+
+#[test]
+fn url_password_may_be_empty() {
+    let has_password = |url| t(url).has_password();
+    assert!(has_password("http://u:@h/") && has_password("http://u:p@h/") && has_password("http://:@h/"));
+    assert!(!has_password("http://u@h/") && !has_password("http://h/"));
+}
+
+#[test]
+fn authority_is_written_as_it_is_returned() {
+    for (url, expected) in [("http://u:p@H:80/", "h"), ("https://h:80/", "h:80"), ("http://[::1]:8/", "[::1]:8")] {
+        let target = t(url);
+        let mut written = String::new();
+        target.write_authority(&mut written).unwrap();
+        assert_eq!((&*target.authority(), &*written), (expected, expected));
+    }
+}
