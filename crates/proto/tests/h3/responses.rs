@@ -221,7 +221,7 @@ fn unknown_frames_on_the_control_stream_are_skipped() {
         let wire = [control(&[]), unknown, frame(GOAWAY, &[8])].concat();
         assert_eq!(
             feed(&mut conn, &[(CONTROL, wire, false)], size),
-            [H3Observation::Settings, H3Observation::GoAway(8)]
+            [H3RecordedEvent::Settings, H3RecordedEvent::GoAway(8)]
         );
     }
 }
