@@ -26,6 +26,8 @@
 #[cfg(feature = "select")]
 use std::ops::Range;
 
+#[cfg(feature = "select")]
+use memchr::memchr2_iter;
 use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
@@ -157,11 +159,10 @@ impl ByteSetTriple {
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
 pub(super) struct MarkupHitTest {
-    /// The sets of allowed values for the byte before the hit, the hit itself, and the byte after it.
-    exact: [Box<ByteSet>; 3],
-    /// For each set in `exact`, a range of byte values that includes the set: the first value, and the
-    /// number of values minus one, both once for each byte of a step.
-    cover: [[[u8; STEP]; 2]; 3],
+    /// The hit itself.
+    here: u8,
+    /// The sets of allowed values for the byte before the hit and the byte after it.
+    neighbours: [Box<ByteSet>; 2],
     /// The bytes that a match has before the hit: at least this number, all of this set. The set has
     /// the bytes `<` and `>`, too.
     run_before: Option<(Box<ByteSet>, usize)>,
@@ -169,8 +170,8 @@ pub(super) struct MarkupHitTest {
 
 #[cfg(feature = "select")]
 impl ByteSetTriple {
-    /// Returns the test of markup for hits. Returns `None` if a hit may be white space or a byte with a
-    /// meaning in markup.
+    /// Returns the test of markup for hits. Returns `None` if a hit may be one of several bytes, white
+    /// space, or a byte with a meaning in markup.
     ///
     /// The other bytes of a text are in its markup, unless they stem from a character reference. A
     /// neighbour of a hit is its neighbour in the markup, too, unless that one is white space, the end of
@@ -180,27 +181,20 @@ impl ByteSetTriple {
     /// number, all of this set.
     pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<MarkupHitTest> {
         let [before, here, after] = &self.exact;
-        let here = here.clone()?;
-        if SPACES.iter().chain(b"\0<>&").any(|byte| here[usize::from(*byte)]) {
+        let mut members = (0..=u8::MAX).filter(|byte| here.as_ref().is_some_and(|here| here[usize::from(*byte)]));
+        let (here, None) = (members.next()?, members.next()) else { return None };
+        if SPACES.contains(&here) || b"\0<>&".contains(&here) {
             return None;
         }
         let in_markup = |set: &Option<Box<ByteSet>>| match set {
             Some(set) => with_markup_bytes(set),
             None => Box::new([true; 256]),
         };
-        let exact = [in_markup(before), here, in_markup(after)];
-        let cover = exact.each_ref().map(|set| {
-            let ByteValueRange(first, length) = ByteValueRange::covering(set);
-            [[first; STEP], [length; STEP]]
-        });
+        let neighbours = [in_markup(before), in_markup(after)];
         let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
-        Some(MarkupHitTest { exact, cover, run_before })
+        Some(MarkupHitTest { here, neighbours, run_before })
     }
 }
-
-/// The number of bytes that a [`MarkupHitTest`] examines at once.
-#[cfg(feature = "select")]
-const STEP: usize = 16;
 
 /// The white space of HTML.
 #[cfg(feature = "select")]
@@ -217,43 +211,55 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     set
 }
 
+/// The maximum length of a text that is searched by words of eight bytes. A call of `memchr` costs more.
+#[cfg(feature = "select")]
+const NEAR: usize = 32;
+
 #[cfg(feature = "select")]
 impl MarkupHitTest {
-    /// Returns true if the text of the markup at `range` may have a hit. The markup has no comments and
-    /// no null bytes. A tag is before it and after it in `bytes`.
+    /// Returns true if a hit may be in the text at `range`. Its neighbours may be in other texts. The text
+    /// is between two tags in `bytes`, and has no null bytes.
     #[inline(never)]
     pub(super) fn may_be_in(&self, bytes: &[u8], range: Range<usize>) -> bool {
+        if range.len() > NEAR {
+            let mut places = memchr2_iter(self.here, b'&', &bytes[range.clone()]);
+            return places.any(|place| self.is_hit(bytes, range.start + place));
+        }
         let mut at = range.start;
         while at < range.end {
-            let end = range.end.min(at + STEP);
-            let window = bytes[at - 1..].first_chunk::<{ STEP + 2 }>();
-            let is_possible = window.is_none_or(|window| self.is_possible(window));
-            if is_possible && (at..end).any(|at| self.is_hit(bytes, at)) {
-                return true;
+            let Some(word) = bytes[at..].first_chunk() else {
+                return (at..range.end).any(|at| self.is_hit(bytes, at));
+            };
+            let mut possible = self.possible(u64::from_le_bytes(*word));
+            let left = range.end - at;
+            if left < 8 {
+                possible &= (1 << (8 * left)) - 1;
             }
-            at = end;
+            while possible != 0 {
+                if self.is_hit(bytes, at + possible.trailing_zeros() as usize / 8) {
+                    return true;
+                }
+                possible &= possible - 1;
+            }
+            at += 8;
         }
         false
     }
 
-    /// Returns true if one step has possible hits. `window` is that step with one more byte on either
-    /// side.
-    fn is_possible(&self, window: &[u8; STEP + 2]) -> bool {
-        // Without branches, so that the compiler uses vector instructions.
-        let within = |range: &[[u8; STEP]; 2], at: usize, place: usize| {
-            u8::from(window[at + place].wrapping_sub(range[0][at]) <= range[1][at])
+    /// Returns the places of possible hits in a word, as the highest bits of its bytes.
+    fn possible(&self, word: u64) -> u64 {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        // Has a wrong bit only after a right one.
+        let equal = |byte: u8| {
+            let differences = word ^ (u64::from(byte) * ONES);
+            differences.wrapping_sub(ONES) & !differences
         };
-        let [before, here, after] = &self.cover;
-        let flags: [u8; STEP] = std::array::from_fn(|at| {
-            within(here, at, 1) & within(before, at, 0) & within(after, at, 2) | u8::from(window[at + 1] == b'&')
-        });
-        u128::from_ne_bytes(flags) != 0
+        (equal(self.here) | equal(b'&')) & (0x80 * ONES)
     }
 
     fn is_hit(&self, bytes: &[u8], at: usize) -> bool {
-        let [before, here, after] = &self.exact;
-        let is_in = |set: &ByteSet, at: usize| set[usize::from(bytes[at])];
-        let is_hit = is_in(here, at) && is_in(before, at - 1) && is_in(after, at + 1);
+        let [before, after] = &self.neighbours;
+        let is_hit = bytes[at] == self.here && before[usize::from(bytes[at - 1])] && after[usize::from(bytes[at + 1])];
         is_hit && self.has_run_before(&bytes[..at]) || bytes[at] == b'&'
     }
 

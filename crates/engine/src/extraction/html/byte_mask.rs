@@ -9,7 +9,32 @@ pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 /// The highest bits of all bytes.
 pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
-/// The number of bytes in a block: one for each bit of a `u64`.
+/// The first one to eight bytes of a word.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WordStart {
+    bytes: u64,
+    /// The number of bits of a word that do not belong to the start.
+    unused: u32,
+}
+
+impl WordStart {
+    /// Makes the start of `word` with `length` bytes.
+    pub(super) fn new(word: u64, length: usize) -> Self {
+        let unused = 64 - 8 * length as u32;
+        Self { bytes: word << unused >> unused, unused }
+    }
+
+    /// Returns true if `word` begins with these bytes. The default value begins no word.
+    pub(super) fn begins(self, word: u64) -> bool {
+        (word ^ self.bytes) << self.unused == 0 && self.bytes != 0
+    }
+
+    pub(super) fn length(self) -> usize {
+        8 - self.unused as usize / 8
+    }
+}
+
+/// The number of bytes in a block.
 pub(super) const BLOCK_SIZE: usize = 64;
 
 /// Returns the block of `bytes` that begins at the index `from`, with null bytes after the end of

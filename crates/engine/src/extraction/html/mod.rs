@@ -62,7 +62,6 @@ impl HtmlQueries {
                 properties: name.map_or(0, TagName::properties),
                 needs_attributes: is_special || program.need_attributes(steps, takes_attribute),
                 text_query: program.only_query(steps).filter(|query| !takes_attribute(*query)).map_or(0, text_query),
-                is_short: false,
                 steps,
             }
         });

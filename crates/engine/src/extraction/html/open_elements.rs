@@ -1,6 +1,7 @@
 //! The stack of open elements, with the rules of HTML for missing end tags (WHATWG HTML, "Tree
 //! construction", as far as a page without a tree can follow them).
 
+use super::byte_mask::WordStart;
 use super::tag_name::{self as properties, TagName, names};
 
 /// The maximum depth of the stack. Elements inside the deepest one become its siblings, as in
@@ -31,6 +32,8 @@ pub(super) struct OpenElement {
     pub(super) is_selected: bool,
     /// True if text inside keeps its blanks.
     pub(super) is_preformatted: bool,
+    /// The name and the `>` after it, as they are probably in the end tag.
+    pub(super) end_tag: WordStart,
 }
 
 impl OpenElement {
@@ -98,6 +101,7 @@ impl OpenElements {
     }
 
     /// Returns true if the start tag of an HTML element in the body closes and opens no other element.
+    #[inline]
     pub(super) fn takes_without_rules(&self, name: TagName, bits: u32) -> bool {
         const RULES: u32 = properties::HAS_START_TAG_RULES
             | properties::HAS_SEPARATE_TEXT

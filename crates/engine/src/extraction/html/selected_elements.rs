@@ -8,11 +8,13 @@ use haul_policy::page_reference::PageBase;
 use memchr::memchr;
 
 use super::attribute_output::{attribute_values, trimmed};
+use super::byte_mask::WordStart;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag_name::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::{AttributeValue, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
+use super::usual_markup::RecentNames;
 use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
@@ -101,6 +103,7 @@ pub(super) struct PageParserState {
     hits: Option<MarkupHitTest>,
     /// True if the page has null bytes, so that `hits` cannot be used.
     has_nulls: bool,
+    pub(super) recent: Box<RecentNames>,
 }
 
 impl PageParserState {
@@ -109,6 +112,7 @@ impl PageParserState {
             keeps_empty,
             hits,
             has_nulls: false,
+            recent: Box::default(),
             open: OpenElements::new(),
             selectors: SelectorState::default(),
             part: InsertionMode::BeforeHead,
@@ -296,9 +300,9 @@ impl PageParserState {
         self.open_texts == 0 && self.waiting.is_empty() && self.script_or_style.is_none()
     }
 
-    /// Returns the open elements, and the test for values that the filter drops.
-    pub(super) fn open_and_hits(&mut self) -> (&mut OpenElements, Option<&MarkupHitTest>) {
-        (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls))
+    /// Returns the open elements, the test for values that the filter drops, and the recent names.
+    pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&MarkupHitTest>, &mut RecentNames) {
+        (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls), &mut self.recent)
     }
 
     /// Begins the text of an element that is the only selected one. Returns false if it is not, or if
@@ -441,7 +445,9 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             tree.selected.push(first_value..tree.waiting.len());
         }
         let is_selected = texts > 0;
-        tree.open.push(OpenElement { name, namespace, properties: bits, allows_html, is_selected, is_preformatted });
+        let end_tag = WordStart::default();
+        let properties = bits;
+        tree.open.push(OpenElement { name, namespace, properties, allows_html, is_selected, is_preformatted, end_tag });
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.
         if is_base && tree.open.find(names::TEMPLATE).is_none() {

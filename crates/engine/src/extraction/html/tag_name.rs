@@ -44,14 +44,6 @@ impl TagName {
         (self.0 >> 63 == 0).then_some(self.0)
     }
 
-    /// Returns true if the name has one to seven letters and digits, the first a letter.
-    fn is_short_word(self) -> bool {
-        let bytes = self.0.to_be_bytes();
-        let name = &bytes[self.0.leading_zeros() as usize / 8..];
-        let is_word = name.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        is_word && (1..8).contains(&name.len()) && name[0].is_ascii_lowercase()
-    }
-
     /// Returns a number below 256 that is often different for different names.
     pub(super) fn bucket(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
@@ -81,8 +73,6 @@ pub(super) struct TagNameRules {
     /// The index, plus 1, of the query that selects the text of all these elements. It is 0 if
     /// there is no such query, or if other queries may also match these elements.
     pub(super) text_query: u8,
-    /// True if the name is known and has one to seven letters and digits.
-    pub(super) is_short: bool,
     /// The steps of selectors that may match the elements.
     pub(super) steps: u64,
 }
@@ -107,7 +97,7 @@ impl NameTable {
             while slots[at].0 != 0 && slots[at].0 != name.0 {
                 at = (at + 1) % TABLE_SIZE;
             }
-            slots[at] = (name.0, TagNameRules { is_short: name.is_short_word(), ..rules(Some(name)) });
+            slots[at] = (name.0, rules(Some(name)));
         }
         Self { slots, other: rules(None) }
     }

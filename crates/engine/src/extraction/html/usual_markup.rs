@@ -3,16 +3,17 @@
 //! general way. Whatever is not usual is left to the general way.
 //!
 //! While no text is collected, a tag only changes the stack of open elements. That is also so in the
-//! text of a selected element whose values are filtered: if the element ends and the filter cannot match
-//! in it, it has no value. If it can, or if anything unusual comes before the end, the element's text is
-//! read again and collected.
+//! text of a selected element whose values are filtered, as long as the filter cannot match in it. If it
+//! can, or if anything unusual comes before the element's end, its text is read again and collected.
 
-use super::byte_mask::{HIGHEST, ONES, find_near};
+use super::HtmlQueries;
+use super::byte_mask::{HIGHEST, ONES, WordStart, find_near};
 use super::open_elements::OpenElement;
 use super::selected_elements::{InsertionMode, TreeBuilder};
-use super::tag_name::{self as properties, NameTable, TagName, TagNameRules, names};
+use super::tag_name::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
+use crate::extraction::prefilter::MarkupHitTest;
 
 /// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
 /// name that it accepts fits, with the byte after it.
@@ -24,6 +25,70 @@ struct SkippedText {
     /// The index of the first byte after the element's start tag.
     start: usize,
     depth: usize,
+}
+
+/// The number of entries for each kind of name in [`RecentNames`].
+const RECENT: usize = 64;
+
+/// The names of start tags and attributes that were last read, so that most names need one comparison.
+pub(super) struct RecentNames {
+    tags: [KnownTag; RECENT],
+    attributes: [WordStart; RECENT],
+}
+
+/// The name of a start tag, and what is known of all tags with this name.
+#[derive(Clone, Copy, Default)]
+struct KnownTag {
+    /// The name and the byte after it.
+    start: WordStart,
+    end_tag: WordStart,
+    name: TagName,
+    length: usize,
+    rules: TagNameRules,
+    /// True if the tag may be read without tokens.
+    is_usual: bool,
+    /// True if the text of the element is selected.
+    is_selected: bool,
+}
+
+impl Default for RecentNames {
+    fn default() -> Self {
+        Self { tags: [KnownTag::default(); RECENT], attributes: [WordStart::default(); RECENT] }
+    }
+}
+
+/// Returns the index of the entry for a name, of which `word` has the first eight bytes.
+fn recent_index(word: u64) -> usize {
+    ((word & 0x00ff_ffff).wrapping_mul(0x9e37_79b9) >> 24) as usize % RECENT
+}
+
+impl RecentNames {
+    /// Returns the name of the start tag with this head, if the name has one to seven letters and digits.
+    fn name(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+        let word = word_at(head, 1);
+        let index = recent_index(word);
+        if !self.tags[index].start.begins(word) {
+            self.tags[index] = KnownTag::new(head, queries)?;
+        }
+        Some(&self.tags[index])
+    }
+}
+
+impl KnownTag {
+    #[cold]
+    fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
+        let (name, length) = usual_name(head, 1)?;
+        let word = word_at(head, 1);
+        let rules = queries.names.rules(name);
+        let is_selected = queries.program.may_match(rules.steps);
+        let has_text = rules.text_query > 0 && rules.properties & properties::IS_VOID == 0;
+        let is_usual =
+            !rules.needs_attributes && rules.properties & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
+        let after = 0xff << (8 * length);
+        let end = word & !after | u64::from(b'>') << (8 * length);
+        let (start, end_tag) = (WordStart::new(word, length + 1), WordStart::new(end, length + 1));
+        Some(Self { start, end_tag, name, length, rules, is_usual, is_selected })
+    }
 }
 
 impl TreeBuilder<'_, '_> {
@@ -63,12 +128,16 @@ impl TreeBuilder<'_, '_> {
     /// begun.
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
-        let (open, hits) = tree.open_and_hits();
+        let (open, hits, recent) = tree.parts();
         let mut skipped: Option<SkippedText> = None;
         loop {
             // Most tags follow another tag.
             if bytes.get(at) != Some(&b'<') {
                 let Some(length) = find_near(b'<', &bytes[at..]) else { break };
+                let may_match = |hits: &MarkupHitTest| hits.may_be_in(bytes, at..at + length);
+                if skipped.is_some() && hits.is_none_or(may_match) {
+                    break;
+                }
                 at += length;
             }
             let rest = &bytes[at..];
@@ -78,41 +147,42 @@ impl TreeBuilder<'_, '_> {
                 break;
             }
             if head[1] == b'/' {
-                let Some(length) = end_of_end_tag(head, current.name) else { break };
-                if !has_usual_end_tag(current.properties) {
-                    break;
-                }
-                if let Some(text) = &skipped
-                    && text.depth == open.depth()
-                {
-                    if hits.is_none_or(|hits| hits.may_be_in(bytes, text.start..at)) {
-                        break;
-                    }
+                let expected = current.end_tag;
+                let length = if expected.begins(word_at(head, 2)) {
+                    Some(expected.length() + 2)
+                } else {
+                    end_of_end_tag(head, current.name)
+                };
+                let Some(length) = length.filter(|_| has_usual_end_tag(current.properties)) else { break };
+                if skipped.as_ref().is_some_and(|text| text.depth == open.depth()) {
                     skipped = None;
                 }
                 open.pop();
                 at += length;
                 continue;
             }
-            let Some((name, length, rules)) = known_name(head, &queries.names) else { break };
+            let Some(found) = recent.name(head, queries) else { break };
+            let KnownTag { name, rules, is_selected, .. } = *found;
             let bits = rules.properties;
-            let is_selected = queries.program.may_match(rules.steps);
-            let begins_text = rules.text_query > 0 && hits.is_some() && skipped.is_none();
             // `<a>` in an innermost `<a>` closes it and opens another one like it.
             let is_reopened = name == names::A && current.name == name && !is_selected;
-            let is_usual = !rules.needs_attributes
-                && bits & properties::HAS_RAW_TEXT == 0
-                && (is_reopened || open.takes_without_rules(name, bits))
-                && (!is_selected || begins_text && bits & properties::IS_VOID == 0);
+            let is_usual = found.is_usual
+                && (open.takes_without_rules(name, bits) || is_reopened)
+                && (!is_selected || hits.is_some() && skipped.is_none());
             if !is_usual {
                 break;
             }
-            let end = if head[1 + length] == b'>' { Some(length + 2) } else { skip_attributes(rest, 1 + length) };
+            let (end_tag, name_end) = (found.end_tag, 1 + found.length);
+            let end = if head[name_end % HEAD_SIZE] == b'>' {
+                Some(name_end + 1)
+            } else {
+                skip_attributes(rest, name_end, &mut recent.attributes)
+            };
             let Some(end) = end else { break };
             at += end;
             if bits & properties::IS_VOID == 0 && !is_reopened {
                 let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || current.is_preformatted;
-                open.push(OpenElement { name, properties: bits, is_preformatted, ..OpenElement::default() });
+                open.push(OpenElement { name, properties: bits, is_preformatted, end_tag, ..OpenElement::default() });
             }
             if is_selected {
                 skipped = Some(SkippedText { rules, start: at, depth: open.depth() });
@@ -168,7 +238,11 @@ impl TreeBuilder<'_, '_> {
         if rules.needs_attributes || bits & properties::HAS_RAW_TEXT != 0 {
             return Ok(0);
         }
-        let end = if head[name_end] == b'>' { Some(name_end + 1) } else { skip_attributes(bytes, name_end) };
+        let end = if head[name_end] == b'>' {
+            Some(name_end + 1)
+        } else {
+            skip_attributes(bytes, name_end, &mut self.tree.recent.attributes)
+        };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
         let is_plain = self.tree.open.takes_without_rules(name, bits);
@@ -211,17 +285,21 @@ fn has_usual_end_tag(bits: u32) -> bool {
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
 /// Their names and values are read by words of eight bytes.
-fn skip_attributes(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordStart; RECENT]) -> Option<usize> {
     while bytes.get(at) == Some(&b' ') {
         let Some(word) = bytes[at + 1..].first_chunk() else { break };
-        let name = u64::from_le_bytes(*word);
-        let length = length_of_name(name);
-        let is_usual =
-            (1..7).contains(&length) && name >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
-        if !is_usual {
-            break;
+        let word = u64::from_le_bytes(*word);
+        let entry = &mut recent[recent_index(word)];
+        if !entry.begins(word) {
+            let length = length_of_name(word);
+            let is_usual =
+                (1..7).contains(&length) && word >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
+            if !is_usual {
+                break;
+            }
+            *entry = WordStart::new(word, length + 2);
         }
-        let value = at + length + 3;
+        let value = at + 1 + entry.length();
         at = value + find_near(b'"', &bytes[value..])? + 1;
     }
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
@@ -235,22 +313,6 @@ fn length_of_name(word: u64) -> usize {
     // The lowest bit is that of the first byte without a difference.
     let brackets = differences.wrapping_sub(ONES) & !differences & HIGHEST;
     (up_to_slash | brackets).trailing_zeros() as usize / 8
-}
-
-/// Returns the name of a start tag, its length and its rules, if it has one to seven letters and digits.
-fn known_name(head: &[u8; HEAD_SIZE], names: &NameTable) -> Option<(TagName, usize, TagNameRules)> {
-    let word = word_at(head, 1);
-    let length = length_of_name(word);
-    if (1..8).contains(&length) {
-        // Only letters in upper case become letters, and no other bytes become digits.
-        let name = TagName::of_short((word | 0x20 * ONES).swap_bytes() >> (64 - 8 * length));
-        let rules = names.rules(name);
-        if rules.is_short {
-            return Some((name, length, rules));
-        }
-    }
-    let (name, length) = usual_name(head, 1)?;
-    Some((name, length, names.rules(name)))
 }
 
 /// Returns the name of a tag that begins at the index `start`, and its length, if it has one to seven
@@ -313,24 +375,16 @@ mod tests {
     }
 
     #[test]
-    fn known_names_agree_with_usual_names() {
-        let rules = |name: Option<TagName>| TagNameRules {
-            steps: name.map_or(0, |name| name.bucket() as u64),
-            ..TagNameRules::default()
-        };
-        let selectors = ["x-y", "1a", "{a", "`", "abcdefgh"];
-        let names = NameTable::new(selectors.iter().map(|name| TagName::new(name.as_bytes())), rules);
-        for tag in ["<td>", "<H1 a", "<a/>", "<b\t", "<img src", "<x-y>", "<1a>", "<[a>", "<@>", "<abcdefgh>", "<q1>"] {
-            for byte in 0..=u8::MAX {
-                for at in 1..6 {
-                    let mut head = [b' '; HEAD_SIZE];
-                    head[..tag.len()].copy_from_slice(tag.as_bytes());
-                    head[at] = byte;
-                    let found = known_name(&head, &names).map(|(name, length, _)| (name, length));
-                    assert_eq!(found, usual_name(&head, 1), "{:?}", head.escape_ascii().to_string());
-                }
+    fn word_start_has_its_first_bytes() {
+        let word = u64::from_le_bytes(*b"abcdefgh");
+        for length in 1..=8 {
+            let start = WordStart::new(word, length);
+            assert_eq!(start.length(), length);
+            for at in 0..8 {
+                assert_eq!(start.begins(word ^ 1 << (8 * at)), at >= length);
             }
         }
+        assert!(!WordStart::default().begins(0));
     }
 
     #[test]
