@@ -249,7 +249,7 @@ pub struct ParsedStage {
 }
 
 impl ParsedStage {
-    /// Returns a stage with these settings of transfers and of the proxy, and without other options.
+    /// Returns a stage with these settings of transfers and of the proxy, and no other options.
     fn with_settings(transfer: Arc<TransferArgs>, proxy: Arc<ParsedProxyOptions>) -> Self {
         ParsedStage {
             template: None,

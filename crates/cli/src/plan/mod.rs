@@ -411,8 +411,8 @@ pub struct StageArgs {
     /// The settings of transfers, such as limits and TLS. They are inherited from the previous
     /// stage. Stages with the same settings share them.
     pub transfer: Arc<TransferArgs>,
-    /// The proxy settings. They are inherited from the previous stage. Stages with the same settings
-    /// share them.
+    /// The proxy settings. They are inherited from the previous stage. Stages with the same
+    /// settings share them.
     pub proxy: Arc<ProxyArgs>,
     /// The settings for output other than bodies, such as header fields. A later stage does not
     /// inherit them.
