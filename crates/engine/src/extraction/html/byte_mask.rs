@@ -1,4 +1,5 @@
-//! The places of some bytes in a block of text, as bits: a few vector instructions for each block.
+//! The places of some bytes in a block of text, as bits, and the bytes of a word: a few instructions for
+//! many bytes.
 
 use memchr::memchr;
 

@@ -11,7 +11,7 @@ use super::attribute_output::{attribute_values, trimmed};
 use super::byte_mask::WordStart;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag_name::{self as properties, TagName, TagNameRules, names};
-use super::tag_parser::{AttributeValue, Tag, is_space};
+use super::tag_parser::{AttributeValue, ElementWithoutStartTag, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
 use super::usual_markup::RecentNames;
@@ -187,15 +187,6 @@ pub(super) struct TreeBuilder<'a, 'f> {
     /// The encoding of the page, in which browsers encode the queries of its URLs.
     encoding: &'static Encoding,
     on_found: &'a mut OnFound<'f>,
-}
-
-/// The attributes of an element whose start tag is missing: none.
-struct ElementWithoutStartTag;
-
-impl ElementAttributes for ElementWithoutStartTag {
-    fn attribute(&self, _name: &str) -> Option<std::borrow::Cow<'_, [u8]>> {
-        None
-    }
 }
 
 impl TokenSink for TreeBuilder<'_, '_> {
@@ -438,7 +429,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             Namespace::Svg => matches!(name, names::FOREIGN_OBJECT | names::DESC | names::TITLE),
             Namespace::MathMl => {
                 matches!(name, names::MI | names::MN | names::MO | names::MS | names::MTEXT)
-                    || name == names::ANNOTATION_XML && tag.is_some_and(is_html_annotation)
+                    || name == names::ANNOTATION_XML && tag.is_some_and(Tag::is_html_annotation)
             }
         };
         if texts > 0 {
@@ -609,11 +600,4 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
         tree.clear_values();
         Ok(())
     }
-}
-
-/// Returns true if this `<annotation-xml>` contains HTML.
-fn is_html_annotation(tag: &Tag<'_>) -> bool {
-    let is_html =
-        |value: &[u8]| value.eq_ignore_ascii_case(b"text/html") || value.eq_ignore_ascii_case(b"application/xhtml+xml");
-    tag.attribute("encoding").is_some_and(|value| is_html(&value))
 }

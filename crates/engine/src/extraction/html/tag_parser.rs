@@ -60,6 +60,14 @@ impl<'t> Tag<'t> {
         let raw = &self.bytes[span.value.clone()];
         Some(AttributeValue::Whole(decoded(raw)))
     }
+
+    /// Returns true if this `<annotation-xml>` contains HTML.
+    pub(super) fn is_html_annotation(&self) -> bool {
+        let is_html = |value: &[u8]| {
+            value.eq_ignore_ascii_case(b"text/html") || value.eq_ignore_ascii_case(b"application/xhtml+xml")
+        };
+        self.attribute("encoding").is_some_and(|value| is_html(&value))
+    }
 }
 
 impl ElementAttributes for Tag<'_> {
@@ -68,6 +76,15 @@ impl ElementAttributes for Tag<'_> {
             AttributeValue::Whole(value) => Some(value),
             AttributeValue::Cut => Some(Cow::Borrowed(b"")),
         }
+    }
+}
+
+/// The attributes of an element whose start tag is missing: none.
+pub(super) struct ElementWithoutStartTag;
+
+impl ElementAttributes for ElementWithoutStartTag {
+    fn attribute(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
+        None
     }
 }
 

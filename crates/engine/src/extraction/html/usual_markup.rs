@@ -308,8 +308,8 @@ fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordStart; RECENT]
 /// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which ends
 /// the usual name of an element or an attribute.
 fn length_of_name(word: u64) -> usize {
-    let up_to_slash = !((word & !HIGHEST) + 0x50 * ONES | word) & HIGHEST;
-    let differences = (word | 3 * ONES) ^ (0x3f * ONES);
+    let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
+    let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
     // The lowest bit is that of the first byte without a difference.
     let brackets = differences.wrapping_sub(ONES) & !differences & HIGHEST;
     (up_to_slash | brackets).trailing_zeros() as usize / 8
