@@ -86,6 +86,9 @@ class Run:
         for pattern in self.area.files:
             command += ["-f", pattern]
         listed = json.loads(subprocess.run(command, cwd=self.options.root, stdout=subprocess.PIPE, check=True).stdout)
+        for known in self.equivalents:
+            if known["file"].startswith(self.area.directory) and not any(self.is_known(known, m) for m in listed):
+                print(f"equivalent.toml: no mutant of {known['file']} is {known['mutant']}", flush=True)
         listed.sort(key=lambda m: (m["file"], m["span"]["start"]["line"], m["span"]["start"]["column"], m["replacement"]))
         part, whole = map(int, self.options.share.split("/"))
         random.Random(self.options.seed).shuffle(listed)
@@ -134,10 +137,14 @@ class Run:
 
     def is_equivalent(self, mutant):
         """True for a mutant that equivalent.toml lists: nothing observable changes."""
-        name = mutant["name"].partition(": ")[2]
+        return any(self.is_known(known, mutant) for known in self.equivalents)
+
+    def is_known(self, known, mutant):
+        """True if this entry of equivalent.toml means this mutant."""
+        if mutant["file"] != known["file"] or not re.fullmatch(known["mutant"], mutant["name"].partition(": ")[2]):
+            return False
         line = self.source(mutant).decode().split("\n")[mutant["span"]["start"]["line"] - 1]
-        return any(mutant["file"] == known["file"] and re.fullmatch(known["mutant"], name) and known.get("code", "") in line
-                   for known in self.equivalents)
+        return known.get("code", "") in line
 
     def key(self, mutant):
         """Identifies a mutant as long as its file does not change, except for its tests at the end."""
