@@ -288,7 +288,7 @@ portable-test: ## the tests of the engine and the command with the code for syst
 # Cargo unites the same features in them.
 portable-slice: ## the part of `portable-test` that concerns files, pipes and the agent
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test $(LOCKED) --workspace --features httphaul/portable,httphaul-cli/portable --test suite -- \
-		agent:: openbsd_ftp:: output_files:: partial_files:: splice_faults:: \
+		background_agent:: openbsd_ftp:: output_files:: partial_files:: splice_broken_connections:: \
 		--skip downloads_complete_when_the_agent_is_killed
 
 release-check: ## check versions, change logs, lock files and sums before a tag (.github/RELEASE_CHECKLIST.md)

@@ -1,6 +1,6 @@
 //! A description of the machine on which the bench runs.
 
-use crate::bench_record::MachineInfo;
+use crate::bench_results_file::MachineInfo;
 
 /// Returns the description of this computer, with the host name `name` if it is given.
 pub(crate) fn this_machine(name: Option<&str>) -> MachineInfo {

@@ -14,20 +14,20 @@
 //! bench partition                        simulation of tasks that share a list of URLs
 //! ```
 //!
-//! A job ([`jobs`]) sets up a server ([`server`]) and lists the programs to compare ([`job_part`]).
+//! A job ([`jobs`]) sets up a server ([`server`]) and lists the programs to compare ([`compared_programs_and_goals`]).
 //! [`rounds`] runs them in turn after a warm-up round. [`measure`] measures wall time, CPU time and
 //! peak memory of all processes of a program. [`terminal_table`] prints medians and ratios.
-//! [`bench_record`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and
+//! [`bench_results_file`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and
 //! the README's figures from it. [`run_jobs`] divides the time among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run, so only ratios to another program in the same round count.
 
-mod bench_record;
+mod bench_results_file;
 mod body_files;
+mod compared_programs_and_goals;
 mod http3_server;
 mod installed_programs;
 mod instruction_counts;
-mod job_part;
 mod jobs;
 mod lower_limit_programs;
 mod machine_info;
@@ -37,7 +37,7 @@ mod options;
 mod output_digest;
 mod page_check;
 mod quinn_client;
-mod ray_data;
+mod ray_data_comparison;
 mod rounds;
 mod run_jobs;
 mod scorecard;
@@ -75,7 +75,7 @@ fn start() -> Result<ExitCode> {
         }
         BenchCommand::Measure(run) => return measure::measure_in_this_process(&run),
         BenchCommand::Limit(arguments) => lower_limit_programs::run(&arguments)?,
-        BenchCommand::Engines(arguments) => ray_data::run(&arguments)?,
+        BenchCommand::Engines(arguments) => ray_data_comparison::run(&arguments)?,
         BenchCommand::Partition(arguments) => url_partition_simulation::run(&arguments)?,
         BenchCommand::QuinnClient(arguments) => quinn_client::run(&arguments)?,
         BenchCommand::ReadPackages(arguments) => jobs::package_fetcher::read(&arguments)?,

@@ -56,7 +56,7 @@ pub(crate) enum BenchCommand {
     /// arguments; see [`crate::lower_limit_programs`].
     Limit(Vec<String>),
     /// Fetches tables of URLs in Ray Data. The values are the command-line arguments; see
-    /// [`crate::ray_data`].
+    /// [`crate::ray_data_comparison`].
     Engines(Vec<String>),
     /// Simulates tasks that share a list of URLs. The values are the command-line arguments; see
     /// [`crate::url_partition_simulation`].

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bench_record::{PartResult, ProgramRuns, RecordedRun};
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, ProgramRole, WorkPerRun};
+use crate::bench_results_file::{PartResult, ProgramRuns, RecordedRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, ProgramRole, WorkPerRun};
 use crate::jobs::JobEnvironment;
 use crate::measure::{self, RunMetrics, RunOutput};
 use crate::one_core::SingleCoreGuard;
@@ -291,7 +291,7 @@ fn compare(print: &OutputDigest, expected: &OutputDigest) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, sheet};
 
     #[test]
     fn rounds_stop_when_time_runs_out() {

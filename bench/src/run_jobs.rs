@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::bench_record::{BenchRecord, PartResult, SCHEMA};
+use crate::bench_results_file::{BenchRecord, PartResult, SCHEMA};
 use crate::jobs::{self, BenchJob, JobEnvironment};
 use crate::options::BenchOptions;
 use crate::rounds::{self, RoundLimits};
@@ -157,7 +157,9 @@ fn measure_job(
 
 /// Returns true if every output of haul was right. Outputs of other programs may be wrong.
 fn haul_is_right(sheets: &[PartResult]) -> bool {
-    let is_haul = |entry: &&crate::bench_record::ProgramRuns| entry.role == crate::job_part::ProgramRole::Haul;
+    let is_haul = |entry: &&crate::bench_results_file::ProgramRuns| {
+        entry.role == crate::compared_programs_and_goals::ProgramRole::Haul
+    };
     let wrong: Vec<String> = sheets
         .iter()
         .flat_map(|sheet| sheet.entries.iter().map(move |entry| (sheet, entry)))
@@ -173,7 +175,7 @@ fn haul_is_right(sheets: &[PartResult]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, sheet};
 
     #[test]
     fn job_names_select_jobs_and_parts() {

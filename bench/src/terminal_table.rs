@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use crate::Result;
-use crate::bench_record::{JobGoal, PartResult, ProgramRuns};
-use crate::job_part::{BenchProgram, MetricKind, ProgramRole, WorkPerRun};
+use crate::bench_results_file::{JobGoal, PartResult, ProgramRuns};
+use crate::compared_programs_and_goals::{BenchProgram, MetricKind, ProgramRole, WorkPerRun};
 use crate::measure::RunMetrics;
 
 /// Shows which program has just run, if standard error is a terminal.
@@ -179,8 +179,8 @@ fn verdict(sheet: &PartResult, aim: &JobGoal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, sheet};
-    use crate::job_part::BEST_PEER;
+    use crate::bench_results_file::tests::{entry, figures, sheet};
+    use crate::compared_programs_and_goals::BEST_PEER;
 
     #[test]
     fn wrong_output_has_no_measurements() {

@@ -58,7 +58,7 @@ pub mod page_server;
 mod peer_stream;
 pub mod relay;
 pub mod rng;
-pub mod run_c_program;
+pub mod run_compiled_c_program;
 pub mod run_with_time_limit;
 mod scripted_peer_listener;
 pub mod site;

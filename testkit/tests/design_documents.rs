@@ -23,7 +23,7 @@ const DIRECTORIES: [(&str, &str); 5] = [
 const FILES: [(&str, &str); 3] = [
     ("P", "crates/policy/tests/advisories.rs"),
     ("E", "crates/engine/tests/suite/advisories.rs"),
-    ("C", "crates/cli/tests/suite/local_security.rs"),
+    ("C", "crates/cli/tests/suite/safe_file_names_and_terminal_text.rs"),
 ];
 
 fn root() -> PathBuf {

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use super::{BenchJob, JobEnvironment, home};
 use crate::body_files::LargeBodyFiles;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;

@@ -2,7 +2,7 @@
 
 use super::{BenchJob, JobEnvironment, SYSTEM_CURL, SiteFiles, repeated_program};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::tls_files::write_roots;

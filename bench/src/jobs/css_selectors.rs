@@ -3,7 +3,7 @@
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "select", about: "the whole job by CSS selectors instead of regular expressions", set_up };

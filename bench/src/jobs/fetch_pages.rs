@@ -5,7 +5,7 @@ use std::fs::File;
 
 use super::{BenchJob, JobEnvironment, SiteFiles, command_program, pages_in_order, shell_program};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::measure::{self, RunOutput};
 use crate::output_digest::OutputDigest;
 

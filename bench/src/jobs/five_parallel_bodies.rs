@@ -3,7 +3,7 @@
 use super::large_body_common::{CURL, HAUL, LIBCURL, LargeBodyServer, MEMORY_MB, length_that_fits};
 use super::{BenchJob, JobEnvironment, command_program};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };

@@ -3,7 +3,7 @@
 use super::large_body_common::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SiteFiles, command_program, h2load, pages_in_order};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "h2-site", about: "5,703 pages over one HTTP/2 connection", set_up };
 

@@ -4,7 +4,7 @@
 use super::large_body_common::LIBCURL;
 use super::{BenchJob, H2LOAD, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, h2load, small_body};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =

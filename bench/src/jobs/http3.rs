@@ -16,8 +16,8 @@ use super::sequential_requests::LanguageClient;
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::http3_server::Http3Server;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob = BenchJob {

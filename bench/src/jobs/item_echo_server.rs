@@ -8,7 +8,7 @@ use testkit::relay::Relay;
 
 use super::{JobEnvironment, shell_program};
 use crate::Result;
-use crate::job_part::{BenchProgram, OutputCheck};
+use crate::compared_programs_and_goals::{BenchProgram, OutputCheck};
 use crate::output_digest::OutputDigest;
 
 const RTT: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use testkit::site::GeneratedSite;
 use super::{JobEnvironment, command_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::job_part::{BenchProgram, OutputCheck};
+use crate::compared_programs_and_goals::{BenchProgram, OutputCheck};
 use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;
 use crate::tls_files;

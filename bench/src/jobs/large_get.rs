@@ -3,7 +3,7 @@
 use super::large_body_common::{ARIA2, BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob { name: "get", about: "1 GiB, plain; parts null, pipe, file", set_up };
 

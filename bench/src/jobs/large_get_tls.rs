@@ -3,7 +3,7 @@
 use super::large_body_common::{BulkClient, BulkOutput, CURL, HAUL, HTCAT, LargeBodyServer, MEMORY_MB, limits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "get-tls", about: "1 GiB over TLS 1.3, AES-128-GCM; parts null, pipe", set_up };

@@ -12,7 +12,7 @@ use std::process::Command;
 use super::large_body_common::{LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, home};
 use crate::body_files::LargeBodyFiles;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::{Result, installed_programs};

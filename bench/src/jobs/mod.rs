@@ -3,33 +3,33 @@
 mod adaptive_connections;
 pub(crate) mod c_requests;
 mod cold_start;
+mod cost_growth_curves;
 mod css_selectors;
 mod fetch_pages;
 mod five_parallel_bodies;
-mod h2_bulk;
+mod h2_fifty_parallel_bodies;
 mod h2_site;
 mod h2_small;
 mod http3;
 mod item_echo_server;
-mod job_option_cost;
 mod job_report;
 mod jsonl_records;
 mod large_body_common;
 mod large_get;
 mod large_get_tls;
 mod libcurl_replacement;
-mod million_urls;
+mod memory_for_million_urls;
 mod option_parsing;
 pub(crate) mod package_fetcher;
 mod perl;
 mod pipelining;
 mod post_list;
-mod process_per_prefix;
+mod process_per_file_cost;
 mod python;
 mod rate_limit_accuracy;
 mod rate_limited_connections;
 mod refresh_changed_pages;
-mod scaling_curves;
+mod resumable_job_overhead;
 mod sequential_requests;
 mod small_replies;
 mod split_on_full_link;
@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 use testkit::byte_pattern::BytePattern;
 use testkit::site::GeneratedSite;
 
-use crate::job_part::{BenchProgram, JobPart, OutputCheck, ProgramRole};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, OutputCheck, ProgramRole};
 use crate::options::BenchOptions;
 use crate::output_digest::{OutputDigest, OutputDigester};
 use crate::server::SiteServer;
@@ -73,28 +73,28 @@ pub(crate) const ALL: &[&BenchJob] = &[
     &post_list::JOB,
     &upload_list::JOB,
     &jsonl_records::JOB,
-    &job_option_cost::JOB,
+    &resumable_job_overhead::JOB,
     &refresh_changed_pages::JOB,
     &job_report::JOB,
     &cold_start::JOB,
     &option_parsing::JOB,
     &package_fetcher::JOB,
-    &process_per_prefix::JOB,
-    &million_urls::JOB,
+    &process_per_file_cost::JOB,
+    &memory_for_million_urls::JOB,
     &large_get::JOB,
     &large_get_tls::JOB,
     &five_parallel_bodies::JOB,
     &rate_limited_connections::JOB,
     &split_on_full_link::JOB,
     &upload::JOB,
-    &h2_bulk::JOB,
+    &h2_fifty_parallel_bodies::JOB,
     &h2_small::JOB,
     &h2_site::JOB,
     &c_requests::JOB,
     &perl::JOB,
     &python::JOB,
     &libcurl_replacement::JOB,
-    &scaling_curves::JOB,
+    &cost_growth_curves::JOB,
     &thousands_of_hosts::JOB,
     &adaptive_connections::JOB,
     &rate_limit_accuracy::JOB,

@@ -18,7 +18,7 @@ use testkit::test_certificates::TestCertificates;
 
 use super::{BenchJob, JobEnvironment, shell_program, with_agent};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 use crate::tls_files::CA;
 

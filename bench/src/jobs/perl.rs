@@ -14,7 +14,7 @@ use std::process::Command;
 use super::sequential_requests::{LanguageClient, SequentialRequestsJob, installed};
 use super::{BenchJob, JobEnvironment, SiteFiles, home};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;

@@ -7,7 +7,7 @@ use testkit::relay::Relay;
 
 use super::{BenchJob, JobEnvironment, SiteFiles, command_program, pages_in_order};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };

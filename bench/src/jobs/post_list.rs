@@ -9,7 +9,7 @@
 use super::item_echo_server::{ItemEchoServer, item};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "post-list", about: "2,000 POST requests with a body each at 50 ms round trip", set_up };

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use super::sequential_requests::{self, LanguageClient, SequentialRequestsJob, peers};
 use super::{BenchJob, JobEnvironment, SiteFiles};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob = BenchJob {

@@ -14,7 +14,7 @@ use testkit::page_server::{PageServer, PageTiming, PortBehavior, page_key};
 use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, ExpectedRate, PageCheck, RateUnit, RequiredAndOptionalPages};
 
 pub(super) const JOB: BenchJob = BenchJob {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::versioned_site::{ReplyCheck, ServedReplies, VersionedSite};
 
 pub(super) const JOB: BenchJob =

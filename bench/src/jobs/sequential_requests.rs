@@ -9,7 +9,7 @@ use super::c_requests::{self, FORM, PAGE};
 use super::{JobEnvironment, home};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::server::SiteServer;

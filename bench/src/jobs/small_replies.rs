@@ -2,7 +2,7 @@
 
 use super::{BenchJob, JobEnvironment, SMALL_BODY_LENGTH, SiteFiles, command_program, small_body};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob = BenchJob { name: "small", about: "20,000 replies of 300 bytes", set_up };

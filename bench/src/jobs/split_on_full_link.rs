@@ -8,7 +8,7 @@ use testkit::relay::Relay;
 use super::large_body_common::{BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyServer, length_that_fits};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob = BenchJob {
     name: "unlimited",

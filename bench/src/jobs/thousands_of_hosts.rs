@@ -24,7 +24,7 @@ use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, PAGE_LE
 use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, command_program, shell_program};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::page_check::{ExpectedPages, PageCheck, RequiredAndOptionalPages};
 use crate::tls_files::CA;
 

@@ -7,7 +7,7 @@
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };

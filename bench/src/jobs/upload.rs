@@ -12,7 +12,7 @@ use super::large_body_common::{CURL, HAUL, MEMORY_MB};
 use super::{BenchJob, JobEnvironment, command_program, home, shell_program};
 use crate::Result;
 use crate::body_files::LargeBodyFiles;
-use crate::job_part::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 use crate::tls_files;
 

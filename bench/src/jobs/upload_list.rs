@@ -5,7 +5,7 @@ use std::fs;
 use super::item_echo_server::{ItemEchoServer, item};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, PartGoal, WorkPerRun};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "upload-list", about: "1,000 uploads of small files at 50 ms round trip", set_up };

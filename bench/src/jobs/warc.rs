@@ -9,7 +9,7 @@ use testkit::warc_reader::{WarcReader, sha1};
 
 use super::{BenchJob, JobEnvironment, SiteFiles, shell_program};
 use crate::Result;
-use crate::job_part::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
+use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
 use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =

@@ -2,8 +2,8 @@
 //! number of connections and with `curl -Z`.
 
 use super::markdown_and_html::{DocumentBlock, DocumentTable};
-use crate::bench_record::{BenchRecord, PartResult, ProgramRuns};
-use crate::job_part::{MetricKind, ProgramRole};
+use crate::bench_results_file::{BenchRecord, PartResult, ProgramRuns};
+use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
 const JOB: &str = "adapt";
 const CURL_Z: &str = "curl -Z";
@@ -55,7 +55,7 @@ fn best_fixed(sheet: &PartResult) -> Option<&ProgramRuns> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     #[test]
     fn adapt_table_shows_best_fixed_connection_count() {

@@ -11,8 +11,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, LIMIT, PEER, TEXT, bold_font, font};
-use crate::bench_record::{PartResult, ProgramRuns};
-use crate::job_part::{MetricKind, ProgramRole};
+use crate::bench_results_file::{PartResult, ProgramRuns};
+use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 use crate::terminal_table;
 
 /// The width of the chart, in pixels.
@@ -147,7 +147,7 @@ fn colour(role: ProgramRole) -> RGBColor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, sheet};
+    use crate::bench_results_file::tests::{entry, figures, sheet};
 
     #[test]
     fn bar_chart_shows_every_program_with_its_ratio() {

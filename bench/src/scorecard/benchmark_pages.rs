@@ -6,8 +6,8 @@ use super::markdown_and_html::{self, DocumentBlock, DocumentTable};
 use super::project_goals;
 use super::{adaptive_connections_table, bar_charts, line_charts, overview_chart, readme_figures};
 use crate::Result;
-use crate::bench_record::{BenchRecord, PartResult};
-use crate::job_part::WorkPerRun;
+use crate::bench_results_file::{BenchRecord, PartResult};
+use crate::compared_programs_and_goals::WorkPerRun;
 use crate::terminal_table;
 
 /// The file with a table for every job, relative to the root of the repository.
@@ -247,7 +247,7 @@ fn figures(sheet: &PartResult) -> Vec<DocumentBlock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     #[test]
     fn every_goal_is_listed_with_its_causes() {

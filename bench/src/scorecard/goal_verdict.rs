@@ -1,8 +1,8 @@
 //! Compares the project's goals with the results of a run.
 
 use super::project_goals::{GoalProof, ProjectGoal, ProjectGoalBound};
-use crate::bench_record::{BenchRecord, PartResult, ProgramRuns, median};
-use crate::job_part::{MetricKind, WorkPerRun};
+use crate::bench_results_file::{BenchRecord, PartResult, ProgramRuns, median};
+use crate::compared_programs_and_goals::{MetricKind, WorkPerRun};
 
 /// A goal and its result, as text for a table row.
 #[derive(Debug, PartialEq)]
@@ -144,7 +144,7 @@ impl GoalStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
     use crate::measure::RunMetrics;
 
     fn runs(walls: &[f64]) -> Vec<Result<RunMetrics, String>> {

@@ -7,8 +7,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{DrawResult, FRAME, GRID, HAUL, OTHER, PEERS, TEXT, bold_font, font};
-use crate::bench_record::BenchRecord;
-use crate::job_part::{MetricKind, ProgramRole};
+use crate::bench_results_file::BenchRecord;
+use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
 const WIDTH: u32 = 1000;
 const HEIGHT: u32 = 340;
@@ -304,7 +304,7 @@ fn short_number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     #[test]
     fn axis_numbers_are_abbreviated() {

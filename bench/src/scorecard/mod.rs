@@ -24,7 +24,7 @@ mod readme_figures;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::bench_record::BenchRecord;
+use crate::bench_results_file::BenchRecord;
 use crate::jobs::home;
 use crate::{Result, scorecard::goal_causes::GoalCauses};
 
@@ -118,7 +118,7 @@ fn newest_record(results: &Path) -> Result<Option<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     /// Checks that the documents in the repository match the newest results. `make scorecard`
     /// updates them.

@@ -4,8 +4,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::chart_style::{CUT_BAR_MARK, DrawResult, FRAME, HAUL, LEAST_RATIO, PEER, TEXT, bold_font, font};
-use crate::bench_record::{BenchRecord, PartResult};
-use crate::job_part::{MetricKind, ProgramRole};
+use crate::bench_results_file::{BenchRecord, PartResult};
+use crate::compared_programs_and_goals::{MetricKind, ProgramRole};
 
 /// The width of the chart, in pixels.
 const WIDTH: u32 = 1000;
@@ -86,7 +86,7 @@ fn ratio(sheet: &PartResult, what: MetricKind) -> Option<CompetitorRatio> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     #[test]
     fn chart_compares_haul_with_its_best_competitor() {

@@ -3,7 +3,7 @@
 //! The jobs have other goals, which their authors chose. The goals here are the project's promises,
 //! in the original words. Each has a table row even if its job does not exist.
 
-use crate::job_part::MetricKind;
+use crate::compared_programs_and_goals::MetricKind;
 
 /// A goal of the project, and the proof that it is met.
 pub(super) struct ProjectGoal {

@@ -2,8 +2,8 @@
 //! generated here; everything else is written by hand.
 
 use crate::Result;
-use crate::bench_record::BenchRecord;
-use crate::job_part::MetricKind;
+use crate::bench_results_file::BenchRecord;
+use crate::compared_programs_and_goals::MetricKind;
 
 /// Returns the README with the figures of these results. A generated passage stays unchanged if the
 /// results lack a job that it needs.
@@ -113,7 +113,7 @@ fn wrap_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench_record::tests::{entry, figures, record, sheet};
+    use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     const README: &str = "# haul\n<!-- bench:site -->\nold\n<!-- /bench:site -->\ntext\n<!-- bench:jobs -->\nold table\n\
                           <!-- /bench:jobs -->\nend\n";

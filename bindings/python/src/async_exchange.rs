@@ -27,7 +27,7 @@ use pyo3::prelude::*;
 
 use crate::client::PreparedCall;
 use crate::error::send_failure;
-use crate::python_text::TextOrBytes;
+use crate::python_str_and_http_bytes::TextOrBytes;
 use crate::received_response::ReceivedResponse;
 use crate::request_body::{BodySourceException, LONGER_BODY};
 use crate::streamed_body::StreamedBody;

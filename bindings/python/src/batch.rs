@@ -29,11 +29,11 @@ use crate::bytes_sink::{BytesSink, SpareBuffers};
 use crate::client::{PreparedCall, PyClient, response_of};
 use crate::cookie_jar::PyJar;
 use crate::error::{FailurePhase, interrupted, to_exception};
-use crate::interrupts::signals;
 use crate::normalized_url::{LastUrlCache, prepare};
 use crate::received_response::ReceivedResponse;
 use crate::request_body::BodySourceException;
 use crate::shared_options::SharedOptions;
+use crate::signals_and_stop_flag::signals;
 
 /// A submitted request whose result Python has not received yet.
 pub(crate) struct PendingBatchRequest {

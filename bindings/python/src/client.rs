@@ -12,14 +12,14 @@ use pyo3::prelude::*;
 use crate::bytes_sink::BytesSink;
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, FailurePhase, interrupted, send_failure, to_exception};
-use crate::interrupts::StopFlag;
+use crate::fetch_many_json_record::{FailedTransfer, RecordParts};
 use crate::normalized_url::{LastUrlCache, PreparedUrl, prepare, prepare_as_is};
-use crate::python_text::latin1_or_utf8;
+use crate::python_str_and_http_bytes::latin1_or_utf8;
 use crate::received_response::{ReceivedResponse, trailer_fields};
 use crate::request_body::{BodySourceException, to_request_body};
 use crate::shared_options::{FieldChange, SharedOptions, to_fields, without_fields};
+use crate::signals_and_stop_flag::StopFlag;
 use crate::streamed_body::StreamedBody;
-use crate::transfer_record::{FailedTransfer, RecordParts};
 
 /// The maximum number of concurrent streamed responses of an event loop. It is intentionally high:
 /// the program may open many responses before it reads the first one, and a lower limit could block

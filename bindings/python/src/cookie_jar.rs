@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::normalized_url::prepare;
-use crate::python_text::{from_latin1, latin1_or_utf8};
+use crate::python_str_and_http_bytes::{from_latin1, latin1_or_utf8};
 
 /// A cookie for Python: name, value, domain, path, host-only flag, Secure flag, HttpOnly flag, and
 /// time of expiry.

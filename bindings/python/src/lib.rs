@@ -27,16 +27,16 @@ mod bytes_sink;
 mod client;
 mod cookie_jar;
 mod error;
-mod form_encoding;
-mod interrupts;
+mod fetch_many_json_record;
+mod form_and_multipart_encoding;
 mod normalized_url;
 mod paginated_listing;
-mod python_text;
+mod python_str_and_http_bytes;
 mod received_response;
 mod request_body;
 mod shared_options;
+mod signals_and_stop_flag;
 mod streamed_body;
-mod transfer_record;
 mod value_extraction;
 
 /// The compiled module `haul._haul`.
@@ -58,9 +58,9 @@ mod _haul {
     #[pymodule_export]
     use crate::error::EngineError;
     #[pymodule_export]
-    use crate::form_encoding::{multipart, urlencode};
+    use crate::fetch_many_json_record::{FailedTransfer, body_text};
     #[pymodule_export]
-    use crate::interrupts::StopFlag;
+    use crate::form_and_multipart_encoding::{multipart, urlencode};
     #[pymodule_export]
     use crate::normalized_url::{is_secret_field, join, location_text, prepare_url, requote, shard, split_url};
     #[pymodule_export]
@@ -70,9 +70,9 @@ mod _haul {
     #[pymodule_export]
     use crate::shared_options::{SharedOptions, bypasses_proxy, netrc_login};
     #[pymodule_export]
-    use crate::streamed_body::StreamedBody;
+    use crate::signals_and_stop_flag::StopFlag;
     #[pymodule_export]
-    use crate::transfer_record::{FailedTransfer, body_text};
+    use crate::streamed_body::StreamedBody;
     #[pymodule_export]
     use crate::value_extraction::PyPageQuery;
 

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::cookie_jar::PyJar;
-use crate::python_text::from_latin1;
-use crate::transfer_record::RecordParts;
+use crate::fetch_many_json_record::RecordParts;
+use crate::python_str_and_http_bytes::from_latin1;
 
 /// The name and the value of a trailer field.
 pub(crate) type TrailerField = (String, Vec<u8>);

@@ -25,7 +25,7 @@ use pyo3::types::{PyBytes, PyInt, PyString};
 
 use crate::async_exchange::Upload;
 use crate::error::{FailurePhase, to_exception};
-use crate::python_text::TextOrBytes;
+use crate::python_str_and_http_bytes::TextOrBytes;
 
 /// The beginning of the error message for a body that is longer than its `Content-Length`.
 pub(crate) const LONGER_BODY: &str = "request body is longer than its announced length of";

@@ -25,9 +25,9 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::cookie_jar::PyJar;
 use crate::error::{EngineError, refused_request_error};
-use crate::interrupts::{StopFlag, signals};
 use crate::normalized_url::{mask_userinfo, prepare};
-use crate::python_text::latin1_or_utf8;
+use crate::python_str_and_http_bytes::latin1_or_utf8;
+use crate::signals_and_stop_flag::{StopFlag, signals};
 
 /// A header field and its new value. The value `None` removes the field.
 pub(crate) type FieldChange = (String, Option<Vec<u8>>);
@@ -183,7 +183,7 @@ impl SharedOptions {
     /// Returns the header fields that are sent with each request.
     fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         let fields = self.engine_options.fields.iter();
-        fields.map(|(name, value)| (name.clone(), crate::python_text::from_latin1(py, value))).collect()
+        fields.map(|(name, value)| (name.clone(), crate::python_str_and_http_bytes::from_latin1(py, value))).collect()
     }
 }
 

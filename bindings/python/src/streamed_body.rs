@@ -21,10 +21,10 @@ use pyo3::types::{PyBytes, PyString};
 use crate::batch::PyBatch;
 use crate::bytes_sink::decoder_for;
 use crate::error::{FailurePhase, interrupted, to_exception};
-use crate::interrupts::{StopFlag, run_signal_handlers};
-use crate::python_text::from_latin1;
+use crate::python_str_and_http_bytes::from_latin1;
 use crate::received_response::{ConnectionAndTimingFacts, ReceivedResponse, TrailerField, trailer_fields};
 use crate::request_body::BodySourceException;
+use crate::signals_and_stop_flag::{StopFlag, run_signal_handlers};
 
 /// The default for the maximum number of bytes that a read returns.
 const PIECE: usize = 64 << 10;

@@ -17,7 +17,7 @@ use haul::RequestOptions;
 use haul::interrupt::InterruptCallback;
 use haul::net::dns::AddressFamily;
 
-use crate::auth::auth;
+use crate::auth_arguments::auth;
 use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_interrupt_fn};
 use crate::client::haul_client;

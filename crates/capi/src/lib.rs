@@ -13,13 +13,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`client`], [`client_settings`], [`connection_settings`], [`tls_settings`], [`auth`] | a client and its settings |
+//! | [`client`], [`client_settings`], [`connection_settings`], [`tls_settings`], [`auth_arguments`] | a client and its settings |
 //! | [`request`], [`request_body`], [`request_trailers`] | a request, and what it sends |
 //! | [`blocking_request`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`], [`response_tls_details`] | a reply, and the TLS session that carried it |
 //! | [`step_callback`] | the steps of a request, while they happen |
 //! | [`batch`] | many requests at once |
-//! | [`jar`], [`url_join_and_secret_fields`] | cookies; URLs |
+//! | [`jar`], [`url_join_and_secret_field_check`] | cookies; URLs |
 //! | [`error`], [`version`] | reasons of failures; the version of haul |
 //! | [`c_arguments`], [`callbacks`] | strings and functions that C passes |
 //!
@@ -36,7 +36,7 @@
 // in the C header, too.
 #![allow(clippy::missing_safety_doc)]
 
-pub mod auth;
+pub mod auth_arguments;
 pub mod batch;
 pub mod blocking_request;
 pub mod c_arguments;
@@ -55,5 +55,5 @@ pub mod response_tls_details;
 pub mod step_callback;
 pub mod streaming;
 pub mod tls_settings;
-pub mod url_join_and_secret_fields;
+pub mod url_join_and_secret_field_check;
 pub mod version;

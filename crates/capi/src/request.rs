@@ -24,7 +24,7 @@ use haul::trace::TransferObserver;
 use haul::{RequestOptions, Target};
 use haul_policy::target::{Scheme, TargetError};
 
-use crate::auth::auth;
+use crate::auth_arguments::auth;
 use crate::c_arguments;
 use crate::callbacks::{UserPointer, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::client::EngineWithOptions;

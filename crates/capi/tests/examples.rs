@@ -8,7 +8,7 @@ use std::path::Path;
 use common::BuildDirectory;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::run_c_program::CProgram;
+use testkit::run_compiled_c_program::CProgram;
 
 #[test]
 fn get_example_prints_page_or_error() {

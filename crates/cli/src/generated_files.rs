@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use crate::flags::curl_compat_page;
-use crate::{completions, guide_index, man};
+use crate::{completions, guide_section_index, man};
 
 /// The index of the guides, which is part of the program.
 const GUIDE_INDEX: &str = "crates/cli/src/guide_index.txt";
@@ -43,7 +43,7 @@ pub fn files_from_flags() -> impl Iterator<Item = (&'static str, String)> {
 fn files_from_guides(root: &Path) -> std::io::Result<Vec<(&'static str, String)>> {
     let docs = root.join("docs");
     let recipes = std::fs::read_to_string(docs.join("recipes.md"))?;
-    Ok(vec![(GUIDE_INDEX, guide_index::generate(&docs)?), ("docs/haul-recipes.7", man::recipes(&recipes))])
+    Ok(vec![(GUIDE_INDEX, guide_section_index::generate(&docs)?), ("docs/haul-recipes.7", man::recipes(&recipes))])
 }
 
 /// Writes all generated files to their paths below the directory `root`. Files that are made from

@@ -15,8 +15,8 @@
 //! | [`form`], [`flag_value`], [`date`] | the grammars of option values |
 //! | [`program_persona`] | the program that a run acts as: haul or curl |
 //! | [`parsed_args`], [`build_plan`], [`plan`] | the parsed command line; its files and defaults; the plan |
-//! | [`did_you_mean`], [`guide_index`] | suggestions for misspelt options; the sections of the guides |
-//! | [`url_sources`], [`files_and_environment`], [`usage_error`] | sources of URLs; files; usage errors |
+//! | [`did_you_mean`], [`guide_section_index`] | suggestions for misspelt options; the sections of the guides |
+//! | [`url_sources`], [`file_and_environment_access`], [`usage_error`] | sources of URLs; files; usage errors |
 //! | [`record_input`] | lists whose lines describe requests |
 //! | [`extracted_value_name`] | the names of extracted values |
 //! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
@@ -44,14 +44,14 @@ pub mod did_you_mean;
 pub mod doctor;
 pub mod expand_variables;
 pub mod extracted_value_name;
-pub mod files_and_environment;
+pub mod file_and_environment_access;
 pub mod flag_value;
 pub mod flags;
 pub mod form;
 pub mod ftp;
 pub mod generated_files;
 pub mod given_option;
-pub mod guide_index;
+pub mod guide_section_index;
 pub mod help;
 #[cfg(feature = "job")]
 pub mod job;

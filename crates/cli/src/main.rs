@@ -7,9 +7,9 @@ use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use haul_cli::agent::control::AgentControlError;
 use haul_cli::agent::socket::AgentSocketPath;
-use haul_cli::files_and_environment::SystemFilesAndEnvironment;
+use haul_cli::agent::status_and_stop_commands::AgentControlError;
+use haul_cli::file_and_environment_access::SystemFilesAndEnvironment;
 use haul_cli::job::{self, JobCommandError};
 use haul_cli::parsed_args::InfoOption;
 use haul_cli::program_persona::ProgramPersona;
@@ -189,15 +189,16 @@ fn serve_as_agent(words: &[OsString]) -> Option<u8> {
 
 fn ask_agent(
     persona: ProgramPersona,
-    command: agent::control::AgentCommand,
+    command: agent::status_and_stop_commands::AgentCommand,
     args: Option<agent::AgentOptionValues>,
 ) -> u8 {
-    let args = args.or_else(|| build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
+    let args =
+        args.or_else(|| build_plan::agent_from_variable(haul::trusted_environment_variables::variable("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentOptionValues { socket: None, idle: agent::DEFAULT_IDLE_TIME });
     let answer = args
         .socket_path()
         .map_err(AgentControlError::Refused)
-        .and_then(|place| agent::control::run_command(command, &place));
+        .and_then(|place| agent::status_and_stop_commands::run_command(command, &place));
     match answer {
         Ok(text) => {
             let _ = std::io::stdout().write_all(text.as_bytes());

@@ -53,7 +53,7 @@ pub struct ParsedArgs {
     pub help_first: Vec<Option<String>>,
     /// `--agent-status` or `--agent-stop`: a command for the agent, without any transfer. `None`
     /// without these options.
-    pub agent_command: Option<crate::agent::control::AgentCommand>,
+    pub agent_command: Option<crate::agent::status_and_stop_commands::AgentCommand>,
     /// The warnings for the user, which are printed before the first transfer.
     pub warnings: Vec<String>,
     /// The notes of the curl persona, which are printed only with `-v` or a trace.

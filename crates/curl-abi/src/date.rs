@@ -9,7 +9,7 @@ use std::ffi::c_char;
 use chrono::{NaiveDate, NaiveTime};
 
 use crate::c_strings;
-use crate::handles::catch_panic;
+use crate::handle_table::catch_panic;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];

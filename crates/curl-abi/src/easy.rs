@@ -26,7 +26,7 @@ use crate::codes::{
     CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_RECURSIVE_API_CALL, CURLE_UNSUPPORTED_PROTOCOL,
     CURLcode, code_of,
 };
-use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
+use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
 use crate::headers::{HeaderMessageKind, HeaderStore, StoredHead};
 use crate::info::TransferInfo;
 use crate::mime::FormCopy;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use haul_policy::urlencode::{percent_decode, percent_encode};
 
 use crate::c_strings;
-use crate::handles::{OpaqueHandle, catch_panic};
+use crate::handle_table::{OpaqueHandle, catch_panic};
 
 /// Returns `length` bytes at `start`, or the bytes before the NUL if `length` is 0. Returns `None`
 /// for NULL and for a negative length.

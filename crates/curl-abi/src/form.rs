@@ -11,10 +11,10 @@ use std::sync::Mutex;
 
 use crate::c_strings;
 use crate::codes::CURLFORMcode;
-use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
+use crate::handle_table::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::mime::{CopiedPartContent, MimeCopy, MimePartCopy, form_content};
 use crate::slist::{self, curl_slist};
-use crate::transfer::content::ContentRead;
+use crate::transfer::request_content_segments::ContentRead;
 
 /// The table of live forms of `curl_formadd`.
 pub(crate) static FORMS: HandleTable<Mutex<PostForm>> = HandleTable::new();

@@ -8,7 +8,7 @@ use crate::codes::header_codes::{
     CURLHE_BAD_ARGUMENT, CURLHE_BADINDEX, CURLHE_MISSING, CURLHE_NOHEADERS, CURLHE_NOREQUEST, CURLHE_OK,
 };
 use crate::easy::EASY;
-use crate::handles::{OpaqueHandle, catch_panic, lock};
+use crate::handle_table::{OpaqueHandle, catch_panic, lock};
 
 /// The kind of message that contained a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

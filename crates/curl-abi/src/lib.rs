@@ -6,7 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`handles`] | the tables of live handles, by which each call checks its handle |
+//! | [`handle_table`] | the tables of live handles, by which each call checks its handle |
 //! | [`codes`] | `CURLcode` and the other result codes, with their texts |
 //! | [`c_strings`] | strings from C and for C |
 //! | [`global`], [`version`] | `curl_global_*`, `curl_free`; the version and the features |
@@ -41,7 +41,7 @@ pub mod easy;
 pub mod escape;
 pub mod form;
 pub mod global;
-pub mod handles;
+pub mod handle_table;
 pub mod headers;
 pub mod info;
 pub mod mime;

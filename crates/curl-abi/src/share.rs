@@ -21,7 +21,7 @@ use haul::state::cookie_jar::{CookieFileConventions, SharedCookieJar};
 use haul::state::hsts::HstsCache;
 
 use crate::codes::{CURLSHE_BAD_OPTION, CURLSHE_IN_USE, CURLSHE_INVALID, CURLSHE_OK, CURLSHcode};
-use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
+use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
 
 /// The table of live share handles.
 pub(crate) static SHARES: HandleTable<Share> = HandleTable::new();

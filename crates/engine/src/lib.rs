@@ -82,7 +82,6 @@ mod client;
 pub mod dns_over_https;
 #[doc(hidden)]
 pub mod drive;
-pub mod environment;
 mod error;
 pub mod exchange_record;
 pub mod extraction;
@@ -112,6 +111,7 @@ pub mod transfer_facts;
 mod transfer_outcome;
 #[cfg(feature = "json")]
 pub mod transfer_record;
+pub mod trusted_environment_variables;
 
 pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};

@@ -38,13 +38,13 @@
 
 mod adaptive_caps;
 mod extra_slots_for_silent_hosts;
-mod waiting_jobs;
+mod jobs_by_position;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
 pub use adaptive_caps::JobEnd;
-use waiting_jobs::WaitingJobs;
+use jobs_by_position::WaitingJobs;
 
 use crate::concurrency::ConcurrencyLimit;
 use crate::target::Origin;

@@ -1,7 +1,9 @@
 //! The progress of one exchange, a request and its response, on a stream of HTTP/2 or HTTP/3.
 
-use crate::framing::{BodyFraming, ContentLengthFault, ResponseFramingContext, parse_content_length};
 use crate::request::BodyLength;
+use crate::request_id_and_body_framing::{
+    BodyFraming, ContentLengthFault, ResponseFramingContext, parse_content_length,
+};
 use crate::response_error::ResponseError;
 use crate::response_head::ResponseHead;
 

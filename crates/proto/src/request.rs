@@ -23,10 +23,10 @@
 //! assert_eq!(http2.enqueue(Timestamp(0), &request), Err(RequestError::FieldValue { index: 1 }));
 //! ```
 
-pub use crate::request_section::to_http1_text;
+pub use crate::request_section_writer::to_http1_text;
 
 use crate::close_reason::CloseReason;
-use crate::framing::ResponseFramingContext;
+use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::syntax::is_token;
 use alloc::vec::Vec;
 use core::fmt;

@@ -2,7 +2,7 @@
 //! early ends.
 
 use crate::close_reason::CloseReason;
-use crate::framing::ContentLengthFault;
+use crate::request_id_and_body_framing::ContentLengthFault;
 use core::fmt;
 
 /// A violation by the peer, or an end of the connection, that can happen in every HTTP version.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
+use super::faulty_body_sender::{BodySender, SendStep};
 use super::plan::BreakKind;
-use super::reply::{FaultyResource, PlannedReply};
+use super::planned_reply::{FaultyResource, PlannedReply};
 use super::request::FaultyOriginRequest;
-use super::send::{BodySender, SendStep};
 use super::serve::FaultyOriginState;
 use crate::frames::{self, Frame};
 use crate::peer_stream::PeerStream;

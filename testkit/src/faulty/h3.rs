@@ -15,10 +15,10 @@ use quinn::{Connection, VarInt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
+use super::faulty_body_sender::{BodySender, SendStep};
 use super::plan::BreakKind;
-use super::reply::{FaultyResource, PlannedReply, PlannedReplyBody};
+use super::planned_reply::{FaultyResource, PlannedReply, PlannedReplyBody};
 use super::request::FaultyOriginRequest;
-use super::send::{BodySender, SendStep};
 use super::serve::FaultyOriginState;
 use crate::http3::QuicListener;
 

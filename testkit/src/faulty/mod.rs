@@ -32,14 +32,14 @@
 //!
 //! Left out: wrong bytes under the right Content-Range. No client can detect that without a digest.
 
+mod faulty_body_sender;
 mod h2;
 mod h3;
 mod plan;
+mod planned_reply;
 mod query;
-mod reply;
 mod request;
 mod request_log;
-mod send;
 mod serve;
 
 use std::io;

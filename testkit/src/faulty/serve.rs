@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 
+use super::faulty_body_sender::{self, BodySendOutcome};
 use super::h2;
 use super::plan::FaultPlan;
-use super::reply::{FaultyResource, PlannedReply};
+use super::planned_reply::{FaultyResource, PlannedReply};
 use super::request::FaultyOriginRequest;
 use super::request_log::FaultyRequestLog;
-use super::send::{self, BodySendOutcome};
 use crate::lock_even_if_poisoned::lock;
 use crate::peer_stream::PeerStream;
 
@@ -191,7 +191,7 @@ impl FaultyConnection<'_> {
                 let sent = self.wire.write_all(head.as_bytes()).and_then(|()| {
                     let (shared, ahead) = (self.shared, &mut self.ahead);
                     let stall = |wire: &mut PeerStream| stall(wire, ahead, shared, resource.plan.stall);
-                    send::body(&mut self.wire, resource, send, stall)
+                    faulty_body_sender::body(&mut self.wire, resource, send, stall)
                 });
                 resource.on_body_end();
                 Ok(match sent? {

@@ -20,9 +20,9 @@
 //! ```
 
 mod damage;
-mod fields;
 mod h1_grammar;
 mod h2_grammar;
+mod misleading_response_fields;
 mod reply_draft;
 mod server;
 

@@ -15,11 +15,11 @@
 
 mod connection_id_generator;
 mod counting_socket;
-mod listener;
+mod quic_listener;
 mod same_port_sockets;
 mod session_counter;
 
-pub(crate) use listener::{CLOSE_TIME, QuicListener};
+pub(crate) use quic_listener::{CLOSE_TIME, QuicListener};
 pub(crate) use same_port_sockets::{HttpsSockets, bind_udp, listen, listen_on};
 
 /// The HTTP/3 settings of a server.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use haul::batch::FinishedRequest;
-use haul::body::text::BodyText;
+use haul::body::decoded_text::BodyText;
 use haul::extraction::PageInfo;
 use haul::transfer::TransferOutcome;
 use haul::transfer_facts::TransferFacts;

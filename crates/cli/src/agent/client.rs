@@ -365,7 +365,7 @@ impl AgentBodyReceiver<'_> {
 /// or a path is relative, because the agent cannot handle these.
 fn tls_file_identities(options: &RequestOptions) -> Option<Vec<FileIdentity>> {
     // Its secrets would be the agent's to write.
-    if haul::environment::variable("SSLKEYLOGFILE").is_some() {
+    if haul::trusted_environment_variables::variable("SSLKEYLOGFILE").is_some() {
         return None;
     }
     let tls = [Some(&options.tls), options.proxy.as_ref().map(|proxy| &proxy.tls)];
@@ -397,7 +397,9 @@ pub fn prepare_for_agent(mut options: RequestOptions) -> RequestOptions {
             *path = whole;
         }
     };
-    let variable = |name: &str| haul::environment::variable(name).filter(|value| !value.is_empty()).map(Into::into);
+    let variable = |name: &str| {
+        haul::trusted_environment_variables::variable(name).filter(|value| !value.is_empty()).map(Into::into)
+    };
     let proxy = options.proxy.as_mut().map(|proxy| &mut proxy.tls);
     for tls in [Some(&mut options.tls), proxy].into_iter().flatten() {
         if tls.verify && tls.ca_file.is_none() && tls.ca_path.is_none() {
@@ -432,14 +434,14 @@ impl PipeMover {
     fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
         #[cfg(linux_calls)]
         while self.buffer.is_none() {
-            use haul::drive::zero_copy;
+            use haul::drive::zero_copy_to_sink;
             use rustix::pipe::{SpliceFlags, splice};
             match splice(pipe, None, out, None, PIECE, SpliceFlags::MOVE) {
                 Ok(moved) => return Ok(moved),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => wait_for_room(out)?,
                 // A terminal, a file for appending, a sandbox: by hand.
-                Err(error) if zero_copy::requires_copying(error) => break,
+                Err(error) if zero_copy_to_sink::requires_copying(error) => break,
                 Err(error) => return Err(error.into()),
             }
         }

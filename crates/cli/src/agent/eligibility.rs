@@ -8,9 +8,9 @@ use haul::sink::file::FileOptions;
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 
-use super::fetch::AgentFetcher;
+use super::fetch_via_agent_or_directly::AgentFetcher;
 use super::socket::AgentUnavailable;
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::plan::{GlobalArgs, UrlGroup, append_query};
 
 /// Fetches `url`, which belongs to the URL group `operation`, through the agent. Returns `None` if

@@ -13,7 +13,7 @@
 //! | [`socket`] | the path of the agent's socket, and the rules of mutual trust |
 //! | [`connect_or_start_agent`] | starts the agent: at most one for each socket |
 //! | [`client`] | sends a request to the agent, copies the body, and detects that the agent died |
-//! | [`control`] | `--agent-status` and `--agent-stop` |
+//! | [`status_and_stop_commands`] | `--agent-status` and `--agent-stop` |
 //! | `eligibility` | decides which requests go through the agent |
 //! | `fetch`, `local_fetch_sinks` | a fetch that continues without the agent when the agent dies |
 //! | [`server`] | the agent |
@@ -22,15 +22,15 @@
 
 pub mod client;
 pub mod connect_or_start_agent;
-pub mod control;
 pub(crate) mod eligibility;
-pub(crate) mod fetch;
+pub(crate) mod fetch_via_agent_or_directly;
 pub(crate) mod local_fetch_sinks;
 pub mod message_encoding;
 pub mod protocol;
 pub mod request;
 pub mod server;
 pub mod socket;
+pub mod status_and_stop_commands;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl AgentOptionValues {
         match &self.socket {
             Some(path) => socket::AgentSocketPath::from_path(path),
             None => socket::AgentSocketPath::default_under(
-                haul::environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from),
+                haul::trusted_environment_variables::variable("XDG_RUNTIME_DIR").map(PathBuf::from),
             ),
         }
     }

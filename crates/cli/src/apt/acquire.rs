@@ -478,7 +478,9 @@ fn already_complete(
 /// Returns the value of the proxy variable `name` in the environment; `None` if it is unset or
 /// empty. As in apt, the value of `http_proxy` is used if `https_proxy` is missing.
 fn environment_variable(name: &str) -> Option<Vec<u8>> {
-    let of = |name| haul::environment::variable(name).map(OsString::into_vec).filter(|value| !value.is_empty());
+    let of = |name| {
+        haul::trusted_environment_variables::variable(name).map(OsString::into_vec).filter(|value| !value.is_empty())
+    };
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
 }
 

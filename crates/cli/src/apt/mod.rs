@@ -42,7 +42,7 @@ use config::AptConfig;
 use message::AptMessage;
 use ordered_output::OrderedWriter;
 
-use crate::files_and_environment::{StdIn, Stdout};
+use crate::file_and_environment_access::{StdIn, Stdout};
 
 /// Returns true if the command line calls haul as an apt method. The first of `words` is the
 /// program's name.

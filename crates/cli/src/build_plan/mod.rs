@@ -19,9 +19,9 @@ mod conditions;
 mod conflicts;
 pub(crate) mod credentials;
 mod job_restrictions;
+mod jsonl_and_csv_input;
 mod own_file_conflicts;
 mod pagination;
-mod record_lists;
 mod upload;
 
 use std::ffi::OsString;
@@ -33,7 +33,7 @@ use haul_policy::proxy::ProxyEnvironment;
 
 use crate::agent::{AgentOptionValues, DEFAULT_IDLE_TIME};
 use crate::extracted_value_name::ValueName;
-use crate::files_and_environment::FilesAndEnvironment;
+use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::flags::header_value_parser;
 use crate::parsed_args::{
     DataOptionKind, ParsedArgs, ParsedHeaderOption, ParsedProxyOptions, ParsedRequestOptions, ParsedStage,
@@ -112,7 +112,7 @@ impl PlanBuilder<'_> {
         if group.urls.is_empty() {
             return Err(UsageError::new(ArgPosition::Whole, UsageErrorReason::NoUrl));
         }
-        let records = record_lists::take_record_args(&mut group, &mut self.warnings)?;
+        let records = jsonl_and_csv_input::take_record_args(&mut group, &mut self.warnings)?;
         conflicts::check(&group, self.persona, &mut self.warnings)?;
         conflicts::check_records(&group, self.record_output, self.with_url)?;
         pagination::check(&group)?;

@@ -75,7 +75,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::files_and_environment::SystemFilesAndEnvironment;
+    use crate::file_and_environment_access::SystemFilesAndEnvironment;
     use crate::flags::{FLAGS, HelpCategory};
     use crate::parse::parse_as;
     use crate::program_persona::ProgramPersona;

@@ -7,11 +7,11 @@
 //!
 //! The report contains no secrets: no credentials, no cookies, and no values of a query.
 
-mod certificates;
-mod diagnosis;
+mod certificate_report_rows;
+mod diagnosis_report;
+mod network_settings_section;
 mod probe_requests;
 mod probes;
-mod proxies_and_name_servers;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,7 +19,7 @@ use std::io::Write;
 use haul::{Error, ErrorKind};
 
 use crate::build_plan;
-use crate::files_and_environment::{Stdout, SystemFilesAndEnvironment};
+use crate::file_and_environment_access::{Stdout, SystemFilesAndEnvironment};
 use crate::parse;
 use crate::plan::{RunPlan, UrlSource};
 use crate::program_persona::ProgramPersona;

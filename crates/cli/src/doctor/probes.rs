@@ -14,8 +14,8 @@ use haul_policy::target::{Host, Scheme};
 use indicatif::HumanBytes;
 use serde_json::json;
 
-use super::diagnosis::{Diagnosis, DiagnosisSection};
-use super::{certificates, probe_requests, proxies_and_name_servers};
+use super::diagnosis_report::{Diagnosis, DiagnosisSection};
+use super::{certificate_report_rows, network_settings_section, probe_requests};
 use crate::plan::{RunPlan, StageArgs};
 use crate::run::engine_options::target_url::parse_target;
 use crate::run::report::remedy;
@@ -55,10 +55,10 @@ struct ProbeSettings<'a> {
 pub(super) fn diagnose(plan: &RunPlan, url: &str) -> Result<Diagnosis> {
     let stage = &plan.operations[0].stages[0];
     let target = parse_target(stage, url)?;
-    let proxy = proxies_and_name_servers::proxy(stage, &target);
+    let proxy = network_settings_section::proxy(stage, &target);
     let probes = ProbeSettings { stage, base: probe_requests::base_request(plan, stage)?, proxy };
     let mut diagnosis = Diagnosis::default();
-    diagnosis.add(proxies_and_name_servers::section(stage, &target));
+    diagnosis.add(network_settings_section::section(stage, &target));
     let addresses = probes.look_up(&target, &mut diagnosis)?;
     probes.try_addresses(&target, &addresses, &mut diagnosis)?;
     let (outcome, is_stopped) = probes.fetch(target.clone())?;
@@ -128,7 +128,7 @@ impl ProbeSettings<'_> {
                         diagnosis.add_problem(with_remedy(&error));
                     }
                 }
-                let (text, value) = proxies_and_name_servers::seconds(began.elapsed());
+                let (text, value) = network_settings_section::seconds(began.elapsed());
                 section.add_fact_with_value("time", text, value);
             }
         }
@@ -156,10 +156,10 @@ impl ProbeSettings<'_> {
             let tls = facts.secured.saturating_sub(facts.connected);
             let mut parts = Vec::new();
             if !facts.connected.is_zero() {
-                parts.push(format!("TCP {}", proxies_and_name_servers::seconds(tcp).0));
+                parts.push(format!("TCP {}", network_settings_section::seconds(tcp).0));
             }
             if !facts.secured.is_zero() {
-                parts.push(format!("TLS {}", proxies_and_name_servers::seconds(tls).0));
+                parts.push(format!("TLS {}", network_settings_section::seconds(tls).0));
             }
             if facts.status > 0 {
                 parts.push(format!("status {}", facts.status));
@@ -171,8 +171,8 @@ impl ProbeSettings<'_> {
             let value = json!({
                 "address": address.to_string(),
                 "port": target.port(),
-                "tcp_seconds": (!facts.connected.is_zero()).then(|| proxies_and_name_servers::seconds(tcp).1),
-                "tls_seconds": (!facts.secured.is_zero()).then(|| proxies_and_name_servers::seconds(tls).1),
+                "tcp_seconds": (!facts.connected.is_zero()).then(|| network_settings_section::seconds(tcp).1),
+                "tls_seconds": (!facts.secured.is_zero()).then(|| network_settings_section::seconds(tls).1),
                 "status": (facts.status > 0).then_some(facts.status),
                 "error": error.map(Error::cause),
             });
@@ -215,7 +215,7 @@ impl ProbeSettings<'_> {
             section.add_fact("cipher", tls.cipher.clone());
             section.add_fact_with_value("alpn", tls.alpn.clone().unwrap_or_else(|| "none".to_owned()), json!(tls.alpn));
         }
-        certificates::add_chain(facts.certificates.as_deref().unwrap_or_default(), &mut section, diagnosis);
+        certificate_report_rows::add_chain(facts.certificates.as_deref().unwrap_or_default(), &mut section, diagnosis);
         diagnosis.add(section);
         Ok(())
     }
@@ -378,10 +378,10 @@ fn response(outcome: &TransferOutcome, is_stopped: bool, diagnosis: &mut Diagnos
             let minutes = difference.as_secs() / 60;
             diagnosis.add_problem(format!("the clocks of this computer and of the server differ by {minutes} minutes"));
         }
-        let (text, value) = proxies_and_name_servers::seconds(outcome.facts.first_byte);
+        let (text, value) = network_settings_section::seconds(outcome.facts.first_byte);
         section.add_fact_with_value("first_byte", format!("after {text}"), value);
         if !is_stopped && outcome.result.is_ok() {
-            let (text, value) = proxies_and_name_servers::seconds(outcome.facts.total);
+            let (text, value) = network_settings_section::seconds(outcome.facts.total);
             section.add_fact_with_value("complete", format!("after {text}"), value);
         }
     }

@@ -1,7 +1,7 @@
 //! The option `--agent-status`: prints the status of the running agent.
 
 use super::prelude::*;
-use crate::agent::control::AgentCommand;
+use crate::agent::status_and_stop_commands::AgentCommand;
 
 pub(super) struct AgentStatusFlag;
 

@@ -1,7 +1,7 @@
 //! The option `--agent-stop`: ends the running agent once its transfers are complete.
 
 use super::prelude::*;
-use crate::agent::control::AgentCommand;
+use crate::agent::status_and_stop_commands::AgentCommand;
 
 pub(super) struct AgentStopFlag;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::*;
 use crate::build_plan::resolve;
-use crate::files_and_environment::FilesAndEnvironment;
+use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::parse::parse;
 
 /// A [`FilesAndEnvironment`] in which every file exists. A file with the extension `hex` contains a key. Any

@@ -19,14 +19,14 @@
 //! assert!(parse(b"no equals sign").is_err());
 //! ```
 
-mod part_encoder;
+mod content_transfer_encoding;
 mod value_scanner;
 
 use std::path::PathBuf;
 
 use crate::flags::header_value_parser::refuse_controls;
 use crate::usage_error::UsageErrorReason;
-pub use part_encoder::FormPartEncoder;
+pub use content_transfer_encoding::FormPartEncoder;
 use value_scanner::FormValueScanner;
 
 /// The greatest depth of nested lists (`=(`) in a form, which bounds recursion.

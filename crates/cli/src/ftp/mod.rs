@@ -27,7 +27,7 @@ pub mod args;
 mod copy_file;
 pub mod freebsd_fetch_args;
 mod help;
-pub(crate) mod signify_block_size;
+pub(crate) mod signify_first_fetch_length;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -49,9 +49,9 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 use rustix::fs::{Access, access};
 
-use crate::agent::fetch::AgentFetcher;
+use crate::agent::fetch_via_agent_or_directly::AgentFetcher;
 use crate::agent::local_fetch_sinks::NOT_MODIFIED;
-use crate::files_and_environment::{Stdout, print_error_line};
+use crate::file_and_environment_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
 use args::{FetchOnlyArgs, FtpArgs, FtpOutput};
@@ -113,8 +113,9 @@ pub fn run(program: FtpProgram, words: Vec<OsString>) -> u8 {
             return 1;
         }
     };
-    args.agent =
-        args.agent.or_else(|| crate::build_plan::agent_from_variable(haul::environment::variable("HAUL_AGENT")));
+    args.agent = args.agent.or_else(|| {
+        crate::build_plan::agent_from_variable(haul::trusted_environment_variables::variable("HAUL_AGENT"))
+    });
     let fetcher = FtpCommandRun { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
@@ -191,7 +192,10 @@ impl FtpCommandRun {
                 Some(_) => ProxyOptions::from_environment(),
             });
         }
-        let cookies = args.cookies.clone().or_else(|| haul::environment::variable("http_cookies").map(PathBuf::from));
+        let cookies = args
+            .cookies
+            .clone()
+            .or_else(|| haul::trusted_environment_variables::variable("http_cookies").map(PathBuf::from));
         if let Some(file) = cookies.filter(|file| !file.as_os_str().is_empty()) {
             let jar = SharedCookieJar::new();
             jar.import(&file)?;
@@ -392,7 +396,7 @@ fn may_create_files_beside(path: &Path) -> bool {
 /// Returns the proxies that the environment variables name. For https URLs, `http_proxy` is used if
 /// no variable for https is set, as in ftp(1): pkg_add does not set `https_proxy`.
 fn proxies_from_ftp_variables() -> ProxyOptions {
-    let variable = |name: &str| haul::environment::variable(name).filter(|value| !value.is_empty());
+    let variable = |name: &str| haul::trusted_environment_variables::variable(name).filter(|value| !value.is_empty());
     let environment = ProxyEnvironment::from_variables(|name| {
         // What https looks for last.
         let value = variable(name).or_else(|| if name == "ALL_PROXY" { variable("http_proxy") } else { None });

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{append_formatted, spelled_names};
 use crate::did_you_mean::OTHER_NAMES;
 use crate::flags::{FLAGS, FlagSpec};
-use crate::guide_index::{self, GuideSection};
+use crate::guide_section_index::{self, GuideSection};
 
 /// The maximum number of search results for options found by their documentation, and for sections
 /// of guides. Options whose names contain the word are always shown.
@@ -89,8 +89,8 @@ fn has_word(text: &str, word: &str) -> bool {
 /// mention an option whose name contains them.
 fn matching_sections(words: &[String]) -> Vec<GuideSection<'static>> {
     let has_all = |text: &str| words.iter().all(|word| has_word(text, word));
-    let titled = guide_index::sections().filter(|section| has_all(section.title));
-    let mentioning = guide_index::sections().filter(|section| section.options().any(has_all));
+    let titled = guide_section_index::sections().filter(|section| has_all(section.title));
+    let mentioning = guide_section_index::sections().filter(|section| section.options().any(has_all));
     let mut seen = BTreeSet::new();
     titled.chain(mentioning).filter(|section| seen.insert(section.place)).take(MAX_RESULTS).collect()
 }

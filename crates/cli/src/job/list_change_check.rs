@@ -12,8 +12,8 @@ use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::{Error, ErrorKind, Result};
 use rusqlite::{OptionalExtension, params};
 
-use super::job_error::{database_error, job_error};
-use super::job_file::JobFile;
+use super::convert_job_file_errors::{database_error, job_error};
+use super::open_and_lock_job_file::JobFile;
 
 /// A list or config file that a job reads, and that must not change between runs.
 pub(super) struct JobInputFile<'a> {

@@ -9,25 +9,25 @@
 //! `docs/design/jobs.md` describes what survives a kill, a full disk and a loss of power.
 
 mod command;
+mod convert_job_file_errors;
 mod directory_permissions;
 mod event_queue;
-mod job_archive;
-mod job_error;
-mod job_file;
-mod job_run;
+mod job_run_progress;
 mod leftover_files;
 mod list_change_check;
 mod list_copy;
+mod open_and_lock_job_file;
 mod output_file;
 mod refresh;
 mod report;
 mod schema;
 mod stage_values;
 mod stored_command_line;
+mod stored_url_state_cursor;
 mod sync_thread;
-mod url_cursor;
 mod url_row;
 mod value_line_encoding;
+mod warc_end_and_payloads;
 mod writer;
 
 use std::ffi::{OsStr, OsString};
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use haul::{Error, ErrorKind, Result};
 
-use crate::files_and_environment::SystemFilesAndEnvironment;
+use crate::file_and_environment_access::SystemFilesAndEnvironment;
 use crate::parse::parse_recorded;
 use crate::parsed_args::ParsedArgs;
 use crate::plan::JobArgs;
@@ -43,8 +43,8 @@ use crate::plan::JobArgs;
 pub use crate::job_types::JobCommandError;
 pub(crate) use crate::job_types::{EarlierFetch, UrlRunState};
 pub use command::{is_called, run};
-pub(crate) use job_run::{JobOutput, JobRun};
-pub(crate) use url_cursor::UrlCursor;
+pub(crate) use job_run_progress::{JobOutput, JobRun};
+pub(crate) use stored_url_state_cursor::UrlCursor;
 
 /// Returns true if a word of haul's command line is `--job` or begins with `--job=`, so that the
 /// command line may belong to a job.
@@ -78,7 +78,7 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
             crate::given_option::URL => reason.to_owned(),
             name => format!("--{name}: {reason}"),
         };
-        return Err(JobCommandError::Job(job_error::job_error(&path, text)));
+        return Err(JobCommandError::Job(convert_job_file_errors::job_error(&path, text)));
     }
     let directory = job_directory(&path).map_err(JobCommandError::Job)?;
     parsed.global.job = Some(JobArgs { file: path, command, directory });
@@ -90,16 +90,17 @@ pub fn parse(words: Vec<OsString>) -> std::result::Result<ParsedArgs, JobCommand
 fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed: ParsedArgs) -> Result<ParsedArgs> {
     if !path.exists() {
         let text = "there is no such job; give the URLs to begin one";
-        return Err(job_error::job_error(path, text));
+        return Err(convert_job_file_errors::job_error(path, text));
     }
-    let (connection, settings) = job_file::open_to_read(path)?;
+    let (connection, settings) = open_and_lock_job_file::open_to_read(path)?;
     drop(connection);
-    let given = &stored_command_line::with_absolute_files(given).map_err(|error| job_error::io_error(path, error))?;
+    let given = &stored_command_line::with_absolute_files(given)
+        .map_err(|error| convert_job_file_errors::io_error(path, error))?;
     let words = stored_command_line::continued_command_line(&settings.command, given)
-        .map_err(|text| job_error::job_error(path, text))?;
+        .map_err(|text| convert_job_file_errors::job_error(path, text))?;
     if !stored_command_line::has_only_job_option(given) {
         // Its relative file names would be those of another directory.
-        job_file::check_same_directory(path, &settings, &job_directory(path)?)?;
+        open_and_lock_job_file::check_same_directory(path, &settings, &job_directory(path)?)?;
     }
     let file = absolute(path)?;
     std::env::set_current_dir(&settings.directory).map_err(|error| {
@@ -108,7 +109,7 @@ fn continue_job(path: &Path, given: &[crate::given_option::GivenOption], parsed:
     })?;
     let stored = parse_recorded(words, &mut SystemFilesAndEnvironment).map_err(|error| {
         let text = format!("its command line is refused by this haul: {error}");
-        job_error::job_error(path, text)
+        convert_job_file_errors::job_error(path, text)
     })?;
     let mut all = ParsedArgs { given: None, secrets: parsed.secrets, ..stored };
     all.global.job = Some(JobArgs { file, command: settings.command, directory: settings.directory });
@@ -122,11 +123,11 @@ fn lacks_urls(parsed: &ParsedArgs) -> bool {
 
 /// Returns the working directory of this process. Error messages name `path`, the job's file.
 fn job_directory(path: &Path) -> Result<PathBuf> {
-    std::env::current_dir().map_err(|error| job_error::io_error(path, error))
+    std::env::current_dir().map_err(|error| convert_job_file_errors::io_error(path, error))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| job_error::io_error(path, error))
+    std::path::absolute(path).map_err(|error| convert_job_file_errors::io_error(path, error))
 }
 
 /// Returns the name of a job's file for a message, without control characters.

@@ -285,7 +285,8 @@ mod tests {
 
     fn command(words: &[&str]) -> Vec<GivenOption> {
         let words = words.iter().map(|word| OsString::from(*word));
-        let parsed = crate::parse::parse_recorded(words, &mut crate::files_and_environment::SystemFilesAndEnvironment);
+        let parsed =
+            crate::parse::parse_recorded(words, &mut crate::file_and_environment_access::SystemFilesAndEnvironment);
         parsed.unwrap().given.unwrap()
     }
 

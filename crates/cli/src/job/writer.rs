@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 use haul::{Error, ErrorKind};
 use rusqlite::{CachedStatement, Connection, params};
 
+use super::convert_job_file_errors::{DatabaseResult, database_error};
 use super::event_queue::EventQueue;
-use super::job_archive;
-use super::job_error::{DatabaseResult, database_error};
 use super::stage_values::{self, StageValues};
 use super::sync_thread::{DurableState, SyncTargets, checkpoint};
 use super::url_row::{self, UrlRow, UrlState};
+use super::warc_end_and_payloads;
 use crate::job_types::{ArchiveWithHeldRecords, ArchivedPayload};
 
 /// The minimum time between two commits. In a slow run, each row is committed as soon as its output
@@ -419,7 +419,7 @@ impl JobWriter {
         let update = "UPDATE job SET last_commit = ?1, output_end = ?2";
         self.connection.prepare_cached(update)?.execute(params![self.commit as i64, end as i64])?;
         if let Some(position) = archive {
-            job_archive::write_position_and_payloads(&self.connection, position, payloads, self.commit)?;
+            warc_end_and_payloads::write_position_and_payloads(&self.connection, position, payloads, self.commit)?;
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         let noted = DurableState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };

@@ -5,15 +5,15 @@
 //! assert!(page.starts_with(".TH HAUL 1") && page.contains(r"\fB\-o\fR, \fB\-\-output\fR \fIfile\fR"));
 //! ```
 
+mod curl_and_ftp_pages;
 mod markdown_to_roff;
-mod other_programs;
 mod roff;
 
 use crate::flags::{FLAGS, FlagSpec, FlagSyntax, HelpCategory};
 use crate::program_persona::VERSION;
 use roff::{escaped, text_line};
 
-pub use other_programs::{curl_page, ftp_page};
+pub use curl_and_ftp_pages::{curl_page, ftp_page};
 
 /// Returns the text of haul's man page in roff: first steps, the syntax of URLs and file names,
 /// exit codes, files and environment, then the options by topic.

@@ -24,7 +24,7 @@ use std::path::Path;
 
 use crate::config_file::{ConfigFileEntry, ConfigFileError, ConfigFileReader, DEPTH_MAX};
 use crate::expand_variables::{self, OptionVariables, VariableAssignment, VariableSource};
-use crate::files_and_environment::FilesAndEnvironment;
+use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::flag_value::FlagValue;
 use crate::flags::{self, Flag, FlagSyntax, unsupported};
 use crate::given_option::{GivenOption, URL};

@@ -9,7 +9,7 @@ use haul_policy::field_validation::{is_token, is_value};
 use haul_policy::urlencode;
 use serde_json::value::RawValue;
 
-use super::json_value::{JsonMembers, is_null, kind_name, scalar_texts, string_text};
+use super::json_object_members::{JsonMembers, is_null, kind_name, scalar_texts, string_text};
 use super::parse_output_path;
 use crate::base64;
 use crate::plan::HeaderArg;

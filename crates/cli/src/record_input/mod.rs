@@ -17,7 +17,7 @@
 //! ```
 
 mod csv_rows;
-mod json_value;
+mod json_object_members;
 mod jsonl_request;
 mod output_path;
 

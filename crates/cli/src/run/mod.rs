@@ -14,7 +14,7 @@
 //! or an event loop.
 
 pub(crate) mod engine_options;
-mod parallel_groups;
+mod parallel_group_dependencies;
 pub(crate) mod report;
 pub(crate) mod transfers;
 
@@ -32,7 +32,7 @@ use haul::request::TotalRateLimit;
 use haul::{Client, Error, ErrorKind};
 use haul_policy::glob::{GlobValues, UrlGlob};
 
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{GlobalArgs, OutputArg, RunPlan, StageArgs, TraceFormat, UrlGroup, UrlSource};
 use crate::program_persona::ProgramPersona;
@@ -92,7 +92,8 @@ pub fn run(plan: RunPlan) -> u8 {
     let mut exit_code = 0;
     let mut begin = 0;
     while begin < plan.operations.len() {
-        let groups = begin..begin + parallel_groups::count_joinable(&plan.global, &plan.operations[begin..]);
+        let groups =
+            begin..begin + parallel_group_dependencies::count_joinable(&plan.global, &plan.operations[begin..]);
         begin = groups.end;
         let operation = &plan.operations[groups.start];
         progress.operation_begins(terminal_output(&plan, &plan.operations[groups.clone()]), operation.stages.len());

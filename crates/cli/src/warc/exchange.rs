@@ -8,7 +8,7 @@ use haul::exchange_record::{ExchangeEnd, ExchangeRecord, ExchangeStart};
 use haul::transfer_facts::TlsFacts;
 use haul::{Error, ErrorKind, ProtocolVersion, Result};
 
-use super::archive::{ArchiveState, random_id};
+use super::archive_recorder::{ArchiveState, random_id};
 use super::record_head::{EarlierRecord, RecordHead, RecordId, RecordType, truncation};
 use super::recorded_message::{EncodedRecords, FinishedMessage, RecordedMessage};
 use super::strip_credentials::without_credentials;

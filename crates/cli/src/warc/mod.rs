@@ -24,8 +24,8 @@
 //!
 //! Left out: `resource`, `metadata` and `conversion` records, segmented records, and a CDX index.
 
-mod archive;
 mod archive_file;
+mod archive_recorder;
 pub mod digest;
 mod exchange;
 pub mod file_name;
@@ -34,7 +34,7 @@ mod memory_budget;
 pub mod payload_dedup;
 pub mod record_head;
 mod recorded_message;
+mod records_awaiting_job_commit;
 pub mod strip_credentials;
-mod uncommitted_records;
 
-pub use archive::WarcArchive;
+pub use archive_recorder::WarcArchive;

@@ -19,7 +19,7 @@ mod certificates;
 mod json;
 mod render;
 mod time;
-pub(crate) mod url_spelling;
+pub(crate) mod url_parts_as_written;
 mod variable;
 
 pub use render::WriteOutValues;

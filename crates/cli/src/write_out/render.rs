@@ -8,7 +8,7 @@ use haul::transfer::FollowedRedirect;
 use haul::{ResponseHead, Target};
 use haul_policy::Host;
 
-use super::{WriteOutVariable, certificates, url_spelling};
+use super::{WriteOutVariable, certificates, url_parts_as_written};
 
 /// The values that `-w` can print about one transfer. The `Default` value describes a transfer that
 /// failed before it connected.
@@ -267,19 +267,20 @@ fn url_component(url: &str, part: UrlComponent) -> String {
         }
         _ => return String::new(),
     };
-    let spelled = || url_spelling::path(url, target.path_and_query()).unwrap_or(target.path_and_query().to_owned());
+    let spelled =
+        || url_parts_as_written::path(url, target.path_and_query()).unwrap_or(target.path_and_query().to_owned());
     match part {
         UrlComponent::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
         UrlComponent::Host => match target.host() {
             // As curl: an address in brackets, and its zone elsewhere.
             Host::V6(address, _) => format!("[{address}]"),
-            _ => url_spelling::host(url, target.host_text()).unwrap_or(target.host_text()).to_owned(),
+            _ => url_parts_as_written::host(url, target.host_text()).unwrap_or(target.host_text()).to_owned(),
         },
         UrlComponent::Path => spelled().split('?').next().unwrap_or_default().to_owned(),
         UrlComponent::Port => target.port().to_string(),
         UrlComponent::Query => spelled().split_once('?').map_or("", |(_, query)| query).to_owned(),
         UrlComponent::Scheme => target.scheme().as_str().to_owned(),
-        UrlComponent::User => url_spelling::user(url).to_owned(),
+        UrlComponent::User => url_parts_as_written::user(url).to_owned(),
         UrlComponent::ZoneId => match target.host() {
             Host::V6(_, Some(zone)) => zone.clone(),
             _ => String::new(),

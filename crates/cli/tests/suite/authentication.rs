@@ -8,9 +8,9 @@ use std::fs;
 use std::process::Command;
 
 use common::{haul, installed, program, run};
-use servers::apache_server::{ApacheServer, LOGIN};
 use servers::compare_with_curl::{both, both_with, text};
-use servers::nginx_server::NginxServer;
+use servers::start_apache::{ApacheServer, LOGIN};
+use servers::start_nginx::NginxServer;
 use testkit::test_certificates::TestCertificates;
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {

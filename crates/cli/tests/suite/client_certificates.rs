@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use common::{run_haul, skipped};
 use servers::compare_with_curl::{both, text};
-use servers::nginx_server::NginxServer;
+use servers::start_nginx::NginxServer;
 use testkit::test_certificates::TestCertificates;
 
 /// The key algorithms of the client certificates in these tests.

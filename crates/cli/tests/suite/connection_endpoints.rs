@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use common::run_haul;
 use servers::compare_with_curl::{both, both_with, text};
-use servers::nginx_server::NginxServer;
+use servers::start_nginx::NginxServer;
 use testkit::test_certificates::TestCertificates;
 use testkit::unused_port::unused_port;
 

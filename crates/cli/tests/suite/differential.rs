@@ -5,7 +5,7 @@
 //! a reason. A listed difference that does not occur is an error, so that the lists stay correct.
 //! `HAUL_CASES=word` runs only the cases whose line contains the word.
 
-mod case;
+mod case_file_reader;
 use crate::common;
 mod origin;
 
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use case::DifferentialCase;
+use case_file_reader::DifferentialCase;
 use common::{HAUL, installed, program};
 use origin::{RequestBytes, ScriptedOrigin};
 
@@ -43,7 +43,7 @@ fn haul_matches_curl_in_every_case() {
     let mut files: Vec<PathBuf> =
         fs::read_dir(&directory).expect("the cases").map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
-    let mut cases: Vec<DifferentialCase> = files.iter().flat_map(|file| case::read(file)).collect();
+    let mut cases: Vec<DifferentialCase> = files.iter().flat_map(|file| case_file_reader::read(file)).collect();
     assert!(cases.len() >= LEAST, "only {} cases", cases.len());
     if let Ok(word) = std::env::var("HAUL_CASES") {
         cases.retain(|case| case.words.join(" ").contains(&word) || case.place.contains(&word));

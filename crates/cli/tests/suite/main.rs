@@ -6,9 +6,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod agent;
 mod apt_method;
 mod authentication;
+mod background_agent;
 mod certificate_status;
 mod certificate_verification;
 mod client_certificates;
@@ -59,7 +59,7 @@ mod job_options;
 #[cfg(feature = "job")]
 mod job_refresh;
 #[cfg(feature = "job")]
-mod job_report;
+mod job_report_html;
 #[cfg(feature = "job")]
 mod job_stages;
 #[cfg(all(feature = "job", feature = "warc"))]
@@ -68,10 +68,9 @@ mod job_warc;
 mod jobs;
 mod jsonl_input;
 mod jsonl_output;
-mod local_security;
 mod message_signatures;
 mod name_templates;
-mod negotiate;
+mod negotiate_without_kerberos;
 mod openbsd_ftp;
 mod option_effects;
 mod other_users;
@@ -82,14 +81,15 @@ mod pagination;
 mod parallel_groups;
 mod pinning_and_revocation;
 mod proxy_servers;
+mod rate_and_stall_limits;
 mod redirects;
 mod request_bodies;
 mod retries;
-mod run_limits;
+mod safe_file_names_and_terminal_text;
+mod same_options_for_one_and_two_urls;
 mod selection;
 mod servers;
 mod shards;
-mod single_and_multiple_urls;
 mod split_and_resumed_downloads;
 mod state_files;
 mod stats;
@@ -100,7 +100,7 @@ mod terminal_pictures;
 mod terminal_sessions;
 mod url_list_output;
 mod value_output;
-mod verbose;
+mod verbose_and_trace;
 mod wall_clock;
 #[cfg(feature = "warc")]
 mod warc;

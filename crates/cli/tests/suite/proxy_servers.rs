@@ -7,9 +7,9 @@ use crate::servers;
 use std::fs;
 
 use common::{CommandOutput, HAUL, haul, program, run};
-use servers::apache_server::ApacheServer;
 use servers::compare_with_curl::{both, both_with, text};
 use servers::proxies::{ProxyServer, SquidAuth};
+use servers::start_apache::ApacheServer;
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()

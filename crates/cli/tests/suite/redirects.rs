@@ -4,8 +4,8 @@
 use crate::common;
 use crate::servers;
 
-use servers::apache_server::{ApacheServer, LOGIN};
 use servers::compare_with_curl::{both, text};
+use servers::start_apache::{ApacheServer, LOGIN};
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()

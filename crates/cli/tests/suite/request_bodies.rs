@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use common::CommandOutput;
-use servers::apache_server::ApacheServer;
 use servers::compare_with_curl::{both, both_with, text};
+use servers::start_apache::ApacheServer;
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::thread;
 
 use common::{CommandOutput, HAUL, RunningCommand, haul, list, run_haul};
-use servers::apache_server::ApacheServer;
 use servers::compare_with_curl::{both, both_with, text};
+use servers::start_apache::ApacheServer;
 
 fn with<'a>(way: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     way.iter().map(String::as_str).chain(more.iter().copied()).collect()

@@ -7,7 +7,7 @@ use super::{SocketAddressText, TransferInfo};
 use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_FAILED_INIT, CURLE_OK, CURLE_UNKNOWN_OPTION, CURLcode};
 use crate::easy::{EASY, EasyState};
-use crate::handles::{OpaqueHandle, catch_panic, lock};
+use crate::handle_table::{OpaqueHandle, catch_panic, lock};
 use crate::options::{RequestKind, numbers as opt};
 use crate::slist;
 

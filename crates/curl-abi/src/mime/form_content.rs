@@ -12,7 +12,7 @@ use haul_policy::multipart::{
 
 use super::{CopiedPartContent, MimeCopy, MimePartCopy, PartEncoder};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
-use crate::transfer::content::{ContentRead, ContentSegment, ContentSource, RequestContentCallback};
+use crate::transfer::request_content_segments::{ContentRead, ContentSegment, ContentSource, RequestContentCallback};
 
 /// The media type of a file whose name does not suggest another one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";

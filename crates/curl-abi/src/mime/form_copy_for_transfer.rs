@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{MIMES, PARTS, PartCallback, PartContent, PartEncoder};
-use crate::handles::{OpaqueHandle, lock};
+use crate::handle_table::{OpaqueHandle, lock};
 
 /// The maximum nesting depth of forms.
 const MAX_DEPTH: usize = 64;

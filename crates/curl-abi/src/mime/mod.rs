@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  curl_mime ──▶ parts ──▶ content: bytes, a file, a callback, or another curl_mime
-//!      └── MimeCopy::copy_of_form ──▶ a copy for one transfer ──▶ content.rs
+//!      └── MimeCopy::copy_of_form ──▶ a copy for one transfer ──▶ request_content_segments.rs
 //! ```
 //!
 //! A form owns its parts. A part owns the form that is its content. Freeing the outer form frees
@@ -22,7 +22,7 @@ pub(crate) use form_copy_for_transfer::{CopiedPartContent, FormCopy, MimeCopy, M
 
 use crate::c_strings;
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_OK, CURLE_OUT_OF_MEMORY, CURLE_READ_ERROR, CURLcode};
-use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
+use crate::handle_table::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::options::EasyOptions;
 use crate::slist::{self, curl_slist};
 use crate::transfer::callbacks::{Callbacks, FreeFunction, ReadFunction, SeekFunction};

@@ -30,7 +30,7 @@ use crate::codes::{
     CURLM_RECURSIVE_API_CALL, CURLM_UNKNOWN_OPTION, CURLMcode,
 };
 use crate::easy::EASY;
-use crate::handles::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
+use crate::handle_table::{HandleTable, OpaqueHandle, UserPointer, catch_panic, lock};
 use state::{CURLMsg, Multi};
 
 /// The table of live multi handles.

@@ -10,7 +10,7 @@ use std::os::fd::RawFd;
 use super::locked;
 use super::state::Multi;
 use crate::codes::{CURLM_ABORTED_BY_CALLBACK, CURLM_BAD_SOCKET, CURLM_OK, CURLMcode};
-use crate::handles::UserPointer;
+use crate::handle_table::UserPointer;
 
 const POLL_IN: c_int = 1;
 const POLL_REMOVE: c_int = 4;

@@ -16,7 +16,7 @@ use crate::codes::{
     CURLcode,
 };
 use crate::easy::Easy;
-use crate::handles::{UserPointer, lock};
+use crate::handle_table::{UserPointer, lock};
 
 /// The socket callback of a program: receives each change of the descriptors to watch
 /// (`CURLMOPT_SOCKETFUNCTION`).

@@ -16,12 +16,12 @@ use super::upload::{UploadQueue, UploadStream};
 use super::wakeup_descriptor::WakeupDescriptor;
 use crate::codes::CURLcode;
 use crate::easy::Easy;
-use crate::handles::lock;
+use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
 use crate::options::numbers as opt;
 use crate::request::{self, PreparedRequest, RequestContent};
 use crate::transfer::callbacks::Callbacks;
-use crate::transfer::content::ContentSource;
+use crate::transfer::request_content_segments::ContentSource;
 use crate::transfer::running::{DeliveryResult, MAX_WRITE, PAUSE_RECV, RunningTransfer, debug_kind};
 
 /// The maximum number of body bytes that one call of `curl_multi_perform` delivers for one

@@ -13,7 +13,7 @@ use haul::transfer_facts::TransferFacts;
 use haul::{Error, ErrorKind, ResponseHead, Result, Target};
 
 use super::wakeup_descriptor::WakeupDescriptor;
-use crate::handles::lock;
+use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
 use crate::transfer::running::is_connect;
 

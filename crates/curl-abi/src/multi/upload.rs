@@ -11,9 +11,9 @@ use futures_core::Stream;
 
 use super::transfer_event_queue::TransferEventQueue;
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR};
-use crate::handles::lock;
-use crate::transfer::content::{ContentRead, ContentSource};
+use crate::handle_table::lock;
 use crate::transfer::easy_driver::trailers;
+use crate::transfer::request_content_segments::{ContentRead, ContentSource};
 use crate::transfer::running::{PAUSE_SEND, RunningTransfer};
 
 /// The number of unsent bytes above which the program is not asked for more.

@@ -8,7 +8,7 @@ use super::state::Multi;
 use super::{DescriptorCount, with_multi};
 use crate::c_strings;
 use crate::codes::{CURLM_BAD_FUNCTION_ARGUMENT, CURLM_OK, CURLM_OUT_OF_MEMORY, CURLM_UNRECOVERABLE_POLL, CURLMcode};
-use crate::handles::OpaqueHandle;
+use crate::handle_table::OpaqueHandle;
 
 const WAIT_POLLIN: c_short = 1;
 const WAIT_POLLPRI: c_short = 2;

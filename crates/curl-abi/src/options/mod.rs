@@ -7,7 +7,7 @@
 //! assert_eq!(options.number(numbers::TIMEOUT_MS), Some(3000));
 //! ```
 
-pub(crate) mod auth_schemes;
+pub(crate) mod curlauth_constants;
 mod lookup;
 pub mod numbers;
 mod set;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use haul::net::tls::EchOptions;
 use rustc_hash::FxBuildHasher;
 
-use crate::handles::UserPointer;
+use crate::handle_table::UserPointer;
 use crate::mime::FormCopy;
 
 pub use lookup::{curl_easy_option_by_id, curl_easy_option_by_name, curl_easy_option_next, curl_easyoption};

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use haul::net::tls::EchPolicy;
 use haul_policy::protocols::ProtocolSet;
 
-use super::auth_schemes::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
+use super::curlauth_constants::{AUTH_AWS, AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE};
 use super::lookup::option_use;
 use super::numbers as opt;
 use super::{EasyOptions, OptionKind, OptionSupport, OptionValue, RequestKind};
@@ -19,7 +19,7 @@ use crate::codes::{
 };
 use crate::easy::{EASY, EasyState};
 use crate::form::FORMS;
-use crate::handles::{OpaqueHandle, UserPointer, catch_panic, lock};
+use crate::handle_table::{OpaqueHandle, UserPointer, catch_panic, lock};
 use crate::mime::MIMES;
 use crate::share::SHARES;
 use crate::slist::{self, curl_slist};

@@ -25,7 +25,7 @@ use crate::codes::{
 };
 use crate::options::{
     EasyOptions,
-    auth_schemes::{AUTH_BASIC, AUTH_DIGEST, AUTH_NEGOTIATE},
+    curlauth_constants::{AUTH_BASIC, AUTH_DIGEST, AUTH_NEGOTIATE},
     numbers as opt,
 };
 

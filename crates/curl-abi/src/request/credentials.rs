@@ -16,7 +16,7 @@ use crate::codes::CURLE_BAD_FUNCTION_ARGUMENT;
 use crate::easy::EasyState;
 use crate::options::{
     EasyOptions,
-    auth_schemes::{AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE},
+    curlauth_constants::{AUTH_BASIC, AUTH_BEARER, AUTH_DIGEST, AUTH_NEGOTIATE},
     numbers as opt,
 };
 
@@ -81,7 +81,9 @@ fn netrc(options: &EasyOptions) -> NetrcFileUse {
     const OPTIONAL: i64 = 1;
     let Some(use_of_it) = options.number(opt::NETRC).filter(|number| *number > 0) else { return NetrcFileUse::Off };
     let given = options.bytes(opt::NETRC_FILE).map(|path| PathBuf::from(OsStr::from_bytes(path)));
-    let path = given.or_else(|| haul::environment::variable("HOME").map(|home| PathBuf::from(home).join(".netrc")));
+    let path = given.or_else(|| {
+        haul::trusted_environment_variables::variable("HOME").map(|home| PathBuf::from(home).join(".netrc"))
+    });
     let Some(text) = path.and_then(|path| std::fs::read(path).ok()) else { return NetrcFileUse::Off };
     if use_of_it == OPTIONAL { NetrcFileUse::Optional(text.into()) } else { NetrcFileUse::Required(text.into()) }
 }

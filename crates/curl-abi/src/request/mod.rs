@@ -1,9 +1,9 @@
 //! Converts the options of an easy handle to a request of the engine.
 
-mod body;
 mod connection;
 mod credentials;
 mod fields;
+mod method_and_content;
 mod reused_request_options;
 mod target;
 
@@ -14,14 +14,14 @@ use haul::request::{CurlCompat, H1Deviations, RedirectRules, ResponseHeadPredica
 use haul::{RequestOptions, ResponseHead, Target};
 use haul_policy::protocols::ProtocolSet;
 
-pub(crate) use body::{RequestContent, form_tree};
+pub(crate) use method_and_content::{RequestContent, form_tree};
 pub(crate) use reused_request_options::ReusableRequest;
 pub(crate) use target::{redirected_url, url_for_info};
 
 use crate::codes::{CURLE_UNSUPPORTED_PROTOCOL, CURLcode, easy_message};
 use crate::date;
 use crate::easy::EasyState;
-use crate::options::{EasyOptions, RequestKind, auth_schemes::AUTH_DIGEST, numbers as opt};
+use crate::options::{EasyOptions, RequestKind, curlauth_constants::AUTH_DIGEST, numbers as opt};
 
 /// The default timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -66,7 +66,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
         None => target::target(&state.options)?,
     };
     if let Some(options) = state.kept.options(state.options.kind) {
-        let content = body::content_of_kept(&state.options, easy);
+        let content = method_and_content::content_of_kept(&state.options, easy);
         return Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url });
     }
     let jar = state.cookie_jar();
@@ -115,7 +115,7 @@ pub(crate) fn prepare(state: &mut EasyState, easy: usize) -> Result<PreparedRequ
     fields::set_fields(options, &mut request);
     connection::set_connection_options(options, &mut request)?;
     credentials::set_credentials(state, &mut request)?;
-    let content = body::set_content(&state.options, &mut request, easy)?;
+    let content = method_and_content::set_content(&state.options, &mut request, easy)?;
     let options = Arc::new(request);
     reused_request_options::keep(state, &options, &target, &url);
     Ok(PreparedRequest { target, time_limit: options.max_time, options, content, url })

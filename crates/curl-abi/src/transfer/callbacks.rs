@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
-use crate::handles::UserPointer;
+use crate::handle_table::UserPointer;
 use crate::options::{EasyOptions, numbers as opt};
 
 /// A write callback, which receives body or header bytes: `(data, 1, length, user)`.

@@ -16,10 +16,10 @@ use haul::trace::{TraceEvent, TransferObserver};
 use haul::transfer::TransferOutcome;
 use haul::{Client, Error, ErrorKind, Request, Result};
 
-use super::content::{ContentRead, ContentSource};
+use super::request_content_segments::{ContentRead, ContentSource};
 use super::running::{PAUSE_SEND, RunningTransfer, debug_kind};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND};
-use crate::handles::lock;
+use crate::handle_table::lock;
 use crate::headers::HeaderMessageKind;
 use crate::request::{PreparedRequest, RequestContent};
 use crate::slist;

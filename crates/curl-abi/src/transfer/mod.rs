@@ -9,7 +9,7 @@
 //! `RunningTransfer` calls the callbacks, always on a thread of the program.
 
 pub(crate) mod callbacks;
-pub(crate) mod content;
 pub(crate) mod easy_driver;
 pub(crate) mod error_text;
+pub(crate) mod request_content_segments;
 pub(crate) mod running;

@@ -10,7 +10,7 @@ use haul::{ProtocolVersion, ResponseHead};
 use super::callbacks::{Callbacks, WRITEFUNC_PAUSE};
 use crate::codes::{CURLE_ABORTED_BY_CALLBACK, CURLE_OPERATION_TIMEDOUT, CURLE_WRITE_ERROR, CURLcode};
 use crate::easy::Easy;
-use crate::handles::lock;
+use crate::handle_table::lock;
 use crate::headers::{HeaderMessageKind, StoredHead};
 use crate::request::TransferFailure;
 

@@ -15,7 +15,7 @@ use crate::c_strings;
 use crate::codes::{
     CURLUE_BAD_HANDLE, CURLUE_BAD_PARTPOINTER, CURLUE_OK, CURLUE_OUT_OF_MEMORY, CURLUE_UNKNOWN_PART, CURLUcode,
 };
-use crate::handles::{HandleTable, OpaqueHandle, catch_panic, lock};
+use crate::handle_table::{HandleTable, OpaqueHandle, catch_panic, lock};
 
 /// The table of live URL handles.
 pub(crate) static URLS: HandleTable<Mutex<UrlParts>> = HandleTable::new();

@@ -22,7 +22,7 @@ use crate::buffer_pool::BufferLease;
 use crate::extraction::{OnValue, PageInfo, PageSearch};
 use crate::fleet::RecordContent;
 use crate::pagination::PageObserver;
-use crate::sink::extracted_values::ExtractedValues;
+use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
 

@@ -25,13 +25,13 @@
 
 mod charset_prescan;
 mod coding_decoders;
+#[cfg(test)]
+mod content_decoding_tests;
+pub mod decoded_text;
 pub mod decoder_memory;
 pub mod delivery;
 mod expansion_guard;
 pub mod request_trailers;
-#[cfg(test)]
-mod tests;
-pub mod text;
 pub mod upload;
 pub(crate) mod utf8_conversion;
 

@@ -15,7 +15,7 @@
 //! no longer than the time that is left (`SO_RCVTIMEO`).
 //!
 //! For a large body, the driver waits in `poll`, so that the kernel can move the body to the sink
-//! ([`super::zero_copy`]) and a slow body is noticed early ([`super::rcvlowat`]). It also waits in
+//! ([`super::zero_copy_to_sink`]) and a slow body is noticed early ([`super::rcvlowat`]). It also waits in
 //! `poll` for the response to a large upload, which may begin before the upload has ended.
 
 mod open_connection;
@@ -27,7 +27,7 @@ use crate::body::delivery::BodyDelivery;
 use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
-use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
+use crate::drive::zero_copy_to_sink::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::interrupt::InterruptTimer;
 use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitOutcome, SplitRateMonitor};

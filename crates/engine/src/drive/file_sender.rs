@@ -83,7 +83,7 @@ mod sys {
     use rustix::pipe::{SpliceFlags, splice};
 
     use super::FileSendResult;
-    use crate::drive::zero_copy::requires_copying;
+    use crate::drive::zero_copy_to_sink::requires_copying;
     use crate::sink::pipe_capacity::enlarge;
 
     /// The largest number of bytes that one system call sends. The driver checks the time between

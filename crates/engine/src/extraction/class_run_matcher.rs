@@ -27,7 +27,7 @@
 //! The equality with the regular expression is also tested, on generated expressions and bodies.
 
 use super::{
-    match_finder::ValueMatch,
+    contiguous_match_finder::ValueMatch,
     pattern_shape::{CharClassRun, NonAsciiCoverage, PatternShape, PatternShapePiece},
     prefilter::ByteSetTriple,
 };

@@ -13,7 +13,7 @@ use std::{
 
 use hashbrown::HashTable;
 
-use super::spill::{SortedRunMerge, SpilledRuns};
+use super::sorted_runs_on_disk::{SortedRunMerge, SpilledRuns};
 use crate::{Error, ErrorKind, Result};
 
 /// A sorter that compares values bytewise, like `LC_ALL=C sort` (with `unique`: `sort -u`).

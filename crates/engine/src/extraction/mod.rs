@@ -23,6 +23,7 @@
 //! ```
 
 mod class_run_matcher;
+mod contiguous_match_finder;
 #[cfg(feature = "select")]
 mod css;
 mod distinct;
@@ -31,17 +32,16 @@ mod external_sort;
 mod html;
 #[cfg(feature = "select")]
 mod json;
-mod match_finder;
+#[cfg(test)]
+mod naive_model_tests;
 mod page_search;
 mod pattern_shape;
 mod prefilter;
-mod regex_search;
 #[cfg(feature = "select")]
 mod selected_value_regexes;
 mod settled_matches;
-mod spill;
-#[cfg(test)]
-mod tests;
+mod sorted_runs_on_disk;
+mod streaming_regex_search;
 mod url_query_encoding;
 
 #[cfg(feature = "select")]
@@ -53,4 +53,4 @@ pub use json::JsonPathQuery;
 #[cfg(feature = "select")]
 pub(crate) use json::{ParseFailure, with_first};
 pub use page_search::{OnValue, PageInfo, PageQuery, PageSearch};
-pub use regex_search::{ExtractRegexes, Extractor};
+pub use streaming_regex_search::{ExtractRegexes, Extractor};

@@ -26,7 +26,7 @@ use encoding_rs::{Encoding, UTF_8};
 use haul_policy::page_reference::{PageBase, ResolvedPageLink};
 use haul_policy::target::Target;
 
-use super::regex_search::{ExtractRegexes, Extractor};
+use super::streaming_regex_search::{ExtractRegexes, Extractor};
 use super::url_query_encoding::with_encoded_query;
 #[cfg(feature = "select")]
 use super::{

@@ -2,7 +2,7 @@
 //! for hits in many values costs less than a search in each.
 
 use super::page_search::OnValue;
-use super::regex_search::Extractor;
+use super::streaming_regex_search::Extractor;
 use crate::Result;
 
 /// The number of bytes of values that are gathered before a search.

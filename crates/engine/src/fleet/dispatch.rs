@@ -23,14 +23,14 @@ pub(super) use listing_pages::FleetListing;
 use queued_job::QueuedJob;
 pub(super) use queued_job::{DispatchedJob, InvalidJob, NewJobOrRetry, TransferInputs};
 
-use super::fleet_item::FleetItem;
-use super::fleet_job::{BodyDestination, FleetJob};
+use super::fleet_input_item::FleetItem;
 use super::item_source::{ItemSource, NextItem};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
 use super::progress_rule::{QueueHead, StartPermission};
-use super::stage_output_sinks::StageEndValues;
-use super::stage_value_store::{StageValueStore, UnfinishedTransferIterator};
+use super::reported_job_and_destination::{BodyDestination, FleetJob};
+use super::sinks_of_stages::StageEndValues;
+use super::stage_value_store_for_resume::{StageValueStore, UnfinishedTransferIterator};
 use super::start_rate::StartLimits;
 use super::{FleetOptions, FleetStage};
 use crate::drive::retry_waiting::MAX_WAITING_RETRIES;

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex};
 
-use super::fleet_item::FleetItem;
+use super::fleet_input_item::FleetItem;
 use crate::ignore_poison::IgnorePoison;
 use crate::{Error, ErrorKind, Result, spawn_with_signals_blocked};
 

@@ -24,20 +24,20 @@
 //! ```
 
 mod dispatch;
-mod fleet_item;
-mod fleet_job;
+mod fleet_input_item;
 mod item_source;
 mod known_urls;
 mod ordered_window;
 mod ordered_window_sink;
-mod output_observer;
+mod output_progress_observer;
 mod page_destination;
 mod progress_rule;
-mod record_sink;
+mod record_content_sink;
 mod repeated_stage_sink;
+mod reported_job_and_destination;
 mod running_fleet;
-mod stage_output_sinks;
-mod stage_value_store;
+mod sinks_of_stages;
+mod stage_value_store_for_resume;
 mod start_rate;
 mod value_to_request;
 
@@ -51,13 +51,13 @@ use haul_policy::queue::QueueCaps;
 use haul_policy::target::{Origin, Target};
 use haul_policy::url_template::UrlTemplate;
 
-pub use fleet_item::{FleetItem, ItemUserData, PerItemRequestOptions};
-pub use fleet_job::{BodyDestination, FleetJob};
+pub use fleet_input_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use item_source::FleetItems;
-pub use output_observer::OutputObserver;
+pub use output_progress_observer::OutputObserver;
 pub use page_destination::PageDestination;
-pub use record_sink::{RecordContent, RecordContentSink, RecordOptions, RecordPieces, WholeOrPiecewiseText};
-pub use stage_value_store::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
+pub use record_content_sink::{RecordContent, RecordContentSink, RecordOptions, RecordPieces, WholeOrPiecewiseText};
+pub use reported_job_and_destination::{BodyDestination, FleetJob};
+pub use stage_value_store_for_resume::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_to_request::ExtractedValueMapper;

@@ -9,7 +9,7 @@ use haul_policy::secrets::without_userinfo;
 use super::ordered_window::OrderedWindow;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::sink::extracted_values::{ExtractedValues, ValueInputOrder};
+use crate::sink::extracted_value_list::{ExtractedValues, ValueInputOrder};
 use crate::sink::file::FileSink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 

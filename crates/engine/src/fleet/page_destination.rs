@@ -4,7 +4,7 @@ use std::fmt;
 
 use haul_policy::target::Target;
 
-use super::fleet_job::BodyDestination;
+use super::reported_job_and_destination::BodyDestination;
 use crate::Result;
 
 /// Chooses the destinations for the pages of one listing

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use super::known_urls::KnownUrls;
 use super::ordered_window::{OrderedWindow, StageSink};
-use super::stage_output_sinks::StageEndValues;
+use super::sinks_of_stages::StageEndValues;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{DistinctOverflowValues, Sorter};
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::sink::extracted_values::ExtractedValues;
+use crate::sink::extracted_value_list::ExtractedValues;
 
 /// A sink that outputs each new URL, and keeps it for the next repetition of its stage.
 pub(super) struct LevelSink {

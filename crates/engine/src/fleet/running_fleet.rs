@@ -2,7 +2,7 @@
 //! decides when the fleet has ended.
 
 mod checksum_queue;
-mod finished_jobs;
+mod finish_jobs_and_stages;
 mod new_transfer;
 mod next_page;
 
@@ -15,16 +15,16 @@ use haul_policy::concurrency::RefusedLoad;
 use haul_policy::queue::{HostId, JobEnd, QueueCaps};
 
 use checksum_queue::ChecksumQueue;
-use finished_jobs::{FinishedJob, FleetTally};
+use finish_jobs_and_stages::{FinishedJob, FleetTally};
 use next_page::ListingContinuation;
 
 use super::dispatch::{Dispatcher, DispatcherStages, NewJobOrRetry};
-use super::fleet_job::{BodyDestination, FleetJob};
 use super::item_source::{FleetItems, ImmediateItemSource, InputWaker, ItemSource, ReadAheadItemSource};
 use super::known_urls::KnownUrls;
 use super::ordered_window::OrderedWindow;
-use super::record_sink::WholeOrPiecewiseText;
-use super::stage_output_sinks::new_windows;
+use super::record_content_sink::WholeOrPiecewiseText;
+use super::reported_job_and_destination::{BodyDestination, FleetJob};
+use super::sinks_of_stages::new_windows;
 use super::{FleetOptions, FleetStage, TransferReporter};
 use crate::body::decoder_memory::DecoderMemory;
 use crate::drive::retry_waiting::WaitingRetries;

@@ -2,7 +2,7 @@
 
 use haul_policy::target::Target;
 
-use super::fleet_job::BodyDestination;
+use super::reported_job_and_destination::BodyDestination;
 use crate::Result;
 use crate::request::RequestOptions;
 

@@ -23,7 +23,7 @@ pub mod pool;
 pub mod proxy;
 #[cfg(feature = "http3")]
 pub(crate) mod quic;
-pub(crate) mod recv_budget;
+pub(crate) mod receive_memory_budget;
 pub mod socket;
 mod socket_or_proxy_tls;
 pub mod stream;

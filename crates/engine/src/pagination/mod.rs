@@ -21,13 +21,15 @@
 //! The rules are those of [`haul_policy::pagination`]. This module searches the responses.
 
 #[cfg(feature = "select")]
-mod html_page;
+mod buffered_json_page;
 #[cfg(feature = "select")]
-mod json_page_content;
+mod html_page;
 mod page_observer;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "select")]
+use buffered_json_page::JsonPageQuery;
 pub use haul_policy::pagination::{DEFAULT_MAX_PAGES, ListingEnd, PageStep, PaginationError};
 use haul_policy::pagination::{
     FinishedPage, ListingHistory, NextLink, NextPageSource, PaginationRules, QueryParameter, QueryParameterError,
@@ -38,8 +40,6 @@ use haul_proto::link_header::{Link, parse_links};
 use haul_proto::response_head::ResponseHead;
 #[cfg(feature = "select")]
 use html_page::HtmlPageQuery;
-#[cfg(feature = "select")]
-use json_page_content::JsonPageQuery;
 pub(crate) use page_observer::{PageFindings, PageObserver};
 
 use crate::extraction::PageInfo;

@@ -7,9 +7,9 @@ use haul_policy::pagination::NextPageValue;
 
 use super::Pagination;
 #[cfg(feature = "select")]
-use super::html_page::NextPageSearch;
+use super::buffered_json_page::{MAX_PAGE, ReceivedJsonPage};
 #[cfg(feature = "select")]
-use super::json_page_content::{MAX_PAGE, ReceivedJsonPage};
+use super::html_page::NextPageSearch;
 use crate::Result;
 use crate::extraction::PageInfo;
 

@@ -127,7 +127,7 @@ fn hostile_json_page_is_an_error() {
 #[cfg(feature = "select")]
 #[test]
 fn json_page_above_the_size_limit_is_refused() {
-    use super::json_page_content::MAX_PAGE;
+    use super::buffered_json_page::MAX_PAGE;
 
     let pagination = Pagination::by_json("$.next").unwrap();
     let piece = vec![b' '; 1 << 20];

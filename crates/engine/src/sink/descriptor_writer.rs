@@ -33,7 +33,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use rustix::pipe::PIPE_BUF;
 
-use super::null_device::is_null_device;
+use super::null_device_detection::is_null_device;
 use super::pipe_capacity::enlarge;
 use super::{ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;

@@ -19,10 +19,10 @@
 mod boot_id;
 pub mod checksum;
 pub mod descriptor_writer;
-pub mod extracted_values;
+pub mod extracted_value_list;
 pub mod file;
 pub mod memory;
-pub(crate) mod null_device;
+pub(crate) mod null_device_detection;
 pub mod partial;
 pub mod pipe_capacity;
 pub mod temporary_and_final_names;
@@ -42,7 +42,7 @@ use crate::fleet::RecordContent;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
-use extracted_values::ExtractedValues;
+use extracted_value_list::ExtractedValues;
 
 /// The handle by which a sink wakes the driver of its transfer, once the sink accepts bytes again.
 pub trait TransferWaker: Send + Sync {

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use haul_policy::queue::HostId;
 use haul_policy::range::byte_range_set::ByteRangeSet;
-use haul_policy::range::part_tracker::{ClaimedPart, PartOrder, PartTracker};
+use haul_policy::range::part_assignment::{ClaimedPart, PartOrder, PartTracker};
 use haul_policy::range::split_connection_count::SplitPlanner;
 
 use super::SplitOutcome;
-use super::sinks::{FilePartSink, OrderedPartSink};
+use super::part_sinks::{FilePartSink, OrderedPartSink};
 use super::state::{FirstConnectionUse, FirstStream, PartFailures, PartInFlight, ReceivedTotals, SplitState};
 use crate::body::delivery::BodyDelivery;
 use crate::drive::idle_cores::idle_time;

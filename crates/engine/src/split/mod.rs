@@ -13,7 +13,7 @@
 //! ```
 
 mod coordinator;
-mod sinks;
+mod part_sinks;
 mod state;
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use haul_policy::range::part_tracker::PartTracker;
+use haul_policy::range::part_assignment::PartTracker;
 use haul_policy::range::split_connection_count::SplitPlanner;
 
 use super::SplitOutcome;

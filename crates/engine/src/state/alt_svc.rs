@@ -23,7 +23,7 @@ use haul_policy::http3::QuicEndpoint;
 use haul_policy::target::Target;
 use haul_proto::response_head::ProtocolVersion;
 
-use super::shared_store::{SharedStore, file_store};
+use super::file_backed_store::{SharedStore, file_store};
 use crate::time_conversions;
 
 /// A store of alternative services. Clones share its contents.

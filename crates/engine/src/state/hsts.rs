@@ -14,7 +14,7 @@
 use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
-use super::shared_store::{SharedStore, file_store};
+use super::file_backed_store::{SharedStore, file_store};
 use crate::time_conversions;
 
 /// A store of hosts that must be reached over TLS. Clones share its contents. It contains at most

@@ -29,10 +29,10 @@
 pub mod alt_svc;
 pub mod auth;
 pub mod cookie_jar;
+mod file_backed_store;
 pub mod http3;
-mod shared_store;
 
-pub use shared_store::SharedStore;
+pub use file_backed_store::SharedStore;
 pub mod hsts;
 mod locked_file;
 mod negotiate;

@@ -10,8 +10,8 @@ use haul_proto::response_head::ResponseHead;
 
 use super::content_framing_and_expect::ExpectContinueState;
 use super::host_overload::OverloadRefusal;
+use super::next_target_and_secrets::TargetState;
 use super::resettable_state::{BodyDisposition, SchedulingKey};
-use super::target_state::TargetState;
 use super::{Transfer, response};
 use crate::body::delivery::BodyDelivery;
 use crate::error::ErrorStage;

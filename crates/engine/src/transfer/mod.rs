@@ -37,24 +37,24 @@
 
 mod auth;
 mod connect_milestones;
-mod connection_route;
-mod content_coding;
+mod content_coding_choice;
 mod content_framing_and_expect;
 mod delivery;
 mod delivery_range;
 mod end_of_exchange;
-mod first_stream_end;
 mod host_overload;
 mod misattributed_response;
 mod negotiate;
+mod next_target_and_secrets;
+mod proxy_or_alt_svc_route;
 mod rate_speed_and_stall_limits;
 mod request_fields;
 mod resettable_state;
 mod response;
-mod response_state_and_redirect;
 mod send_request;
+mod split_download_first_part_end;
 mod split_part;
-mod target_state;
+mod store_response_cookies_and_redirect;
 mod trace;
 mod wire_record;
 
@@ -70,24 +70,24 @@ use crate::body::delivery::BodyDelivery;
 use crate::request::{RequestOptions, RequestOverrides, StallLimit, WantedContentRange, method};
 use crate::transfer_facts::TransferFacts;
 use auth::AuthState;
-use connection_route::ConnectionRoute;
 use content_framing_and_expect::ExpectContinueState;
 use delivery_range::DeliveryRange;
+use next_target_and_secrets::TargetState;
+use proxy_or_alt_svc_route::ConnectionRoute;
 use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use resettable_state::{
     AttemptCountsAndDeadline, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldSetter, RangeState,
     RedirectHistory, ResponseDecisions, ResumeState,
 };
 use split_part::SplitRole;
-use target_state::TargetState;
 use wire_record::WireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub use end_of_exchange::{ExchangeFailurePoint, TransferStep};
-pub(crate) use first_stream_end::FirstStreamEnd;
 pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
 pub use resettable_state::SchedulingKey;
 pub(crate) use response::bad_status;
+pub(crate) use split_download_first_part_end::FirstStreamEnd;
 pub(crate) use split_part::{SplitTotalSpeedLimit, SplittableBody};
 
 /// The maximum number of times that a transfer starts from the beginning because the content

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use super::Transfer;
 use super::content_framing_and_expect::ExpectContinueState;
-use super::target_state::TargetState;
+use super::next_target_and_secrets::TargetState;
 use crate::Result;
 use crate::net::proxy::ProxyRoute;
 use crate::request::RequestOptions;

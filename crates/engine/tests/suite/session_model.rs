@@ -5,8 +5,8 @@
 //! `HAUL_MODELS=1000` runs more seeds, `HAUL_MODELS=17..18` repeats the seed 17.
 
 mod call_styles;
+mod routes_to_scripted_server;
 mod scripted_server;
-mod tls_and_proxy_route;
 
 use crate::common;
 use crate::support::seeds;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use call_styles::{CallStyle, PiecewiseContent, SessionRequest, SessionResponse, a_batch, run_all};
 use common::{retrying, trusting_ca, with_h2_alpn, with_prior_knowledge};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
+use routes_to_scripted_server::{DirectOrProxyRoute, RequiredProxyAuth, SessionRoute};
 use scripted_server::{ConnectionEnd, ReplyScript, ScriptedFailure, ScriptedFraming, ScriptedServer};
 use seeds::{each, one_of};
 use testkit::byte_pattern::{self, BytePattern};
 use testkit::faulty::{BodyBreak, BodyBreakOffset, BreakKind, FaultPlan, FaultyOrigin};
 use testkit::origin::Origin;
 use testkit::rng::Rng;
-use tls_and_proxy_route::{DirectOrProxyRoute, RequiredProxyAuth, SessionRoute};
 
 /// A random HTTP/1.1 request to [`ScriptedServer`], and the server's script for it.
 #[derive(Clone)]

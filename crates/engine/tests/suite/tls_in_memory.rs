@@ -1,7 +1,7 @@
 //! Tests of TLS against rustls' server, in memory: handshakes, verification, records in pieces of
 //! any size, close_notify.
 
-mod certificates;
+mod certificate_verification;
 mod tls_pair;
 
 use std::io::Write;

@@ -7,7 +7,7 @@
 //! | [`validator`] | the check that two responses have the same representation, byte for byte |
 //! | [`byte_range_set`] | sets of present and missing bytes |
 //! | [`split_connection_count`] | the number of connections that makes the download fastest |
-//! | [`part_tracker`] | the part that each connection fetches |
+//! | [`part_assignment`] | the part that each connection fetches |
 //! | [`checkpoint`] | the checkpoint for a later run |
 //!
 //! A part counts only if all checks agree:
@@ -32,7 +32,7 @@
 pub mod byte_range_set;
 pub mod checkpoint;
 pub mod content_range;
-pub mod part_tracker;
+pub mod part_assignment;
 pub mod split_connection_count;
 pub mod validator;
 

@@ -5,7 +5,7 @@
 //! engine would send. The model (`expected_secrets`) determines from the redirects alone which
 //! receiver may see which secret.
 
-mod expected_secrets;
+mod allowed_secret_receivers;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +19,9 @@ use haul_policy::secrets::fields_to_send;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use expected_secrets::{DomainAttribute, HOSTS, ModelOrigin, ModelRedirect, ModelSetCookie, ModelUserOptions, NETRC};
+use allowed_secret_receivers::{
+    DomainAttribute, HOSTS, ModelOrigin, ModelRedirect, ModelSetCookie, ModelUserOptions, NETRC,
+};
 
 const NOW: u64 = 1_800_000_000;
 
@@ -105,7 +107,7 @@ fn run(world: &ModelUserOptions, first: ModelOrigin, steps: &[ModelRedirect]) ->
     };
     let environment = ProxyEnvironment::from_variables(variable);
     let rules = RedirectRules::default();
-    let mut account = expected_secrets::SecretsModel::new(world, first);
+    let mut account = allowed_secret_receivers::SecretsModel::new(world, first);
     let mut jar = CookieStore::new();
     let mut target = Target::parse(&first.url(if world.url_user { "alice:url-pw@" } else { "" }, 0)).unwrap();
     let origin = target.origin();

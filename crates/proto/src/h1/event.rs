@@ -17,7 +17,7 @@
 
 use crate::close_reason::CloseReason;
 use crate::fields::Fields;
-use crate::framing::{BodyFraming, RequestId};
+use crate::request_id_and_body_framing::{BodyFraming, RequestId};
 use crate::response_head::ResponseHead;
 use core::ops::Range;
 

@@ -22,7 +22,7 @@
 
 use super::error::{H1Error, TransferCodingFault};
 use super::{BodyFraming, CloseReason, ContentLengthFault, H1Config};
-use crate::framing::{ResponseFramingContext, parse_content_length};
+use crate::request_id_and_body_framing::{ResponseFramingContext, parse_content_length};
 use crate::response_error::ResponseError;
 use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::syntax::list_elements;

@@ -3,7 +3,7 @@
 use super::error::H1Error;
 use super::framing;
 use super::machine::H1Machine;
-use super::parse::{self, FieldSectionScan};
+use super::parse_field_section::{self, FieldSectionScan};
 use crate::response_head::ResponseHead;
 use alloc::vec::Vec;
 use memchr::memchr_iter;
@@ -32,12 +32,12 @@ impl H1Machine {
     /// framing.
     fn head_of_lines(&self, lines: &[u8]) -> Result<ResponseHead, H1Error> {
         let text = [lines, b"\r\n"].concat();
-        parse::check_start(&text)?;
+        parse_field_section::check_start(&text)?;
         let mut scan = FieldSectionScan::default();
         if scan.find_end(&text) != Some(text.len()) {
             return Err(H1Error::StatusLine);
         }
-        let head = parse::parse_head(&text, &scan, self.config.limits.head_fields)?;
+        let head = parse_field_section::parse_head(&text, &scan, self.config.limits.head_fields)?;
         if let Some(exchange) = self.exchanges.front()
             && head.status() >= 200
         {

@@ -11,7 +11,7 @@ use super::request::{self, RequestProperties};
 use super::send::RequestSender;
 use super::{BodyLength, RequestError, RequestHead};
 use super::{CloseReason, H1Config, H1Error, H1Event, H1Step, RequestId};
-use crate::framing::ResponseFramingContext;
+use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;

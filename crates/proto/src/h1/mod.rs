@@ -64,25 +64,25 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
-mod chunked;
+mod chunked_decoder;
 mod error;
 mod event;
 mod framing;
 mod head_before_fault;
 mod machine;
-mod parse;
+mod parse_field_section;
 mod receive;
 mod request;
 mod send;
 
 pub use crate::close_reason::CloseReason;
-pub use crate::framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::request::{BodyLength, RequestError, RequestHead};
+pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::response_error::ResponseError;
 pub use error::{ChunkFault, FieldLineFault, H1Error, TransferCodingFault};
 pub use event::{H1Event, H1Step};
 pub use machine::H1Machine;
-pub(crate) use parse::parse_stored_head;
+pub(crate) use parse_field_section::parse_stored_head;
 
 use crate::ResponseLimits;
 use core::time::Duration;

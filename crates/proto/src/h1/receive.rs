@@ -1,12 +1,12 @@
 //! The receiving half of the HTTP/1 machine: heads, bodies, and their ends.
 
-use super::chunked::{ChunkEvent, ChunkedDecoder};
+use super::chunked_decoder::{ChunkEvent, ChunkedDecoder};
 use super::framing;
 use super::machine::H1Machine;
-use super::parse::{self, FieldSectionScan};
+use super::parse_field_section::{self, FieldSectionScan};
 use super::{BodyFraming, CloseReason, H1Error, H1Event, H1Step, RequestId};
 use crate::fields::Fields;
-use crate::framing::ResponseFramingContext;
+use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
 use crate::response_head::{ProtocolVersion, ResponseHead};
 
@@ -194,7 +194,7 @@ impl H1Machine {
         }
         let input = &input[skipped..];
         let first = receiver.head_bytes == 0 && !self.has_answered;
-        match parse::check_start(input) {
+        match parse_field_section::check_start(input) {
             // Only for the first response of a connection: after another one it would be garbage
             // that nobody asked for.
             Err(H1Error::NotHttp { .. }) if self.config.deviations.http09 && first => {
@@ -221,7 +221,7 @@ impl H1Machine {
                 step(skipped, H1Event::NeedInput)
             };
         };
-        let head = parse::parse_head(&input[..end], scan, limits.head_fields)?;
+        let head = parse_field_section::parse_head(&input[..end], scan, limits.head_fields)?;
         *scan = FieldSectionScan::default();
         receiver.head_bytes += end;
         receiver.empty_lines = 0;

@@ -4,8 +4,8 @@
 //! Content-Length, Transfer-Encoding and Expect.
 
 use super::framing::ConnectionFieldTokens;
-use crate::framing::ResponseFramingContext;
 use crate::request::{BodyLength, RequestError, RequestHead, check_fields, contains_byte, push_decimal};
+use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::syntax::{is_token, list_elements, parse_decimal, resembles_framing_field, trim_ows};
 use alloc::vec::Vec;
 

@@ -15,9 +15,9 @@
 
 use super::ErrorCode;
 use crate::field_fault::FieldFault;
-use crate::field_section::FieldSectionError;
 use crate::hpack;
 use crate::response_error::ResponseError;
+use crate::response_section_reader::FieldSectionError;
 use core::fmt;
 
 /// The reason why an HTTP/2 connection, or one of its responses, is unusable: a violation by the

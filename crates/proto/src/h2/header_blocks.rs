@@ -6,13 +6,13 @@ use super::machine::H2Machine;
 use super::{ErrorCode, FloodKind, H2Error, H2Event, RequestId};
 use crate::ResponseLimits;
 use crate::exchange::{AnnouncedBody, ResponsePhase};
-use crate::field_section::{
-    DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
-};
-use crate::framing::ResponseFramingContext;
 use crate::hpack::{HeaderBlock, HpackDecoder};
+use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_error::ResponseError;
 use crate::response_head::{ProtocolVersion, ResponseHead};
+use crate::response_section_reader::{
+    DecodedFieldSection, FieldSectionError, FieldSectionKind, FieldSectionReader, FieldSectionSizeHint,
+};
 use alloc::vec::Vec;
 
 /// A header block whose CONTINUATION frames have not all arrived.

@@ -23,7 +23,7 @@ use crate::flood_counts::FloodCounts;
 use crate::hpack::{HpackDecoder, HpackEncoder, OpenHeaderBlock};
 use crate::open_streams::OpenStreams;
 use crate::output_buffer::OutputBuffer;
-use crate::request_section;
+use crate::request_section_writer;
 use crate::response_error::ResponseError;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
@@ -168,7 +168,7 @@ impl H2Machine {
         if let Some(refusal) = self.enqueue_error() {
             return Err(refusal);
         }
-        let facts = request_section::check_request(request, self.peer.max_head)?;
+        let facts = request_section_writer::check_request(request, self.peer.max_head)?;
         self.start_clocks(now);
         let id = self.next_id;
         self.next_id += 2;
@@ -180,7 +180,7 @@ impl H2Machine {
         let place = out.len();
         out.resize(place + frame::HEADER_LENGTH, 0);
         let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
-        request_section::write_request(request, &facts, &mut block, &mut self.name);
+        request_section_writer::write_request(request, &facts, &mut block, &mut self.name);
         frame::split_into_frames(place, id, upload == RemainingRequestBody::Finished, self.peer.max_frame, out);
         self.streams.insert(
             id,

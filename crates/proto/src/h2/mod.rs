@@ -86,8 +86,8 @@ mod stream_state;
 
 pub use crate::close_reason::CloseReason;
 pub use crate::field_fault::FieldFault;
-pub use crate::framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::request::{BodyLength, RequestError, RequestHead};
+pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::response_error::ResponseError;
 pub use error::{FloodKind, FrameFault, H2Error};
 pub use event::{ErrorCode, H2Event, H2Step, ResetReason};

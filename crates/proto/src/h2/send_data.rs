@@ -5,7 +5,7 @@ use super::machine::{H2Machine, stream_id};
 use super::{CloseReason, RequestError, RequestId};
 use crate::exchange::RemainingRequestBody;
 use crate::hpack::OpenHeaderBlock;
-use crate::request_section;
+use crate::request_section_writer;
 
 /// The maximum number of unsent bytes in the output; with more, no further body bytes are accepted.
 /// 64 KiB fill a socket's buffer in one write and bound the memory of a connection, regardless of
@@ -112,7 +112,7 @@ impl H2Machine {
             RemainingRequestBody::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
             RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => Ok(()),
             RemainingRequestBody::Open => {
-                request_section::check_trailers(trailers)?;
+                request_section_writer::check_trailers(trailers)?;
                 stream.upload = RemainingRequestBody::Finished;
                 let held = stream.hold_until.take().is_some();
                 self.clocks.holding -= u32::from(held);
@@ -123,7 +123,7 @@ impl H2Machine {
                     let start = out.len();
                     out.resize(start + frame::HEADER_LENGTH, 0);
                     let mut block = OpenHeaderBlock::begin(&mut self.encoder, out);
-                    request_section::write_trailers(trailers, &mut block, &mut self.name);
+                    request_section_writer::write_trailers(trailers, &mut block, &mut self.name);
                     frame::split_into_frames(start, number, true, self.peer.max_frame, out);
                 }
                 self.complete_before_request(number);

@@ -20,12 +20,12 @@ use super::{
     H3StreamAbort, RequestError, RequestHead, RequestId,
 };
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
-use crate::field_section::FieldSectionSizeHint;
 use crate::flood_counts::FloodCounts;
 use crate::open_streams::OpenStreams;
 use crate::qpack::{QpackDecoder, QpackEncoder};
-use crate::request_section;
+use crate::request_section_writer;
 use crate::response_error::ResponseError;
+use crate::response_section_reader::FieldSectionSizeHint;
 use crate::time::Timestamp;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -141,12 +141,12 @@ impl H3Machine {
             return Err(RequestError::StreamIdentifier);
         }
         let max_head = self.peer.max_head.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
-        let facts = request_section::check_request(request, max_head)?;
+        let facts = request_section_writer::check_request(request, max_head)?;
         let upload = RemainingRequestBody::new(request.body);
         let hold = request.expect_continue && upload != RemainingRequestBody::Finished;
         self.holding += u32::from(hold);
         self.encoder.begin_section();
-        request_section::write_request(request, &facts, &mut self.encoder, &mut self.name);
+        request_section_writer::write_request(request, &facts, &mut self.encoder, &mut self.name);
         self.outputs.add_request(stream);
         self.finish_request_section(stream, upload == RemainingRequestBody::Finished);
         self.requests.insert(

@@ -90,8 +90,8 @@ mod varint;
 
 pub use crate::close_reason::CloseReason;
 pub use crate::field_fault::FieldFault;
-pub use crate::framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::request::{BodyLength, RequestError, RequestHead};
+pub use crate::request_id_and_body_framing::{BodyFraming, ContentLengthFault, RequestId};
 pub use crate::response_error::ResponseError;
 pub use error::{H3Error, H3FloodKind, H3FrameFault, H3StreamFault};
 pub use error_code::H3ErrorCode;

@@ -2,7 +2,7 @@
 
 use super::frame::H3FrameReader;
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
-use crate::framing::ResponseFramingContext;
+use crate::request_id_and_body_framing::ResponseFramingContext;
 use crate::response_head::Fields;
 use crate::time::Timestamp;
 

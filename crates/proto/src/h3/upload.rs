@@ -4,7 +4,7 @@ use super::frame::{self, kind};
 use super::machine::H3Machine;
 use super::{RequestError, RequestId};
 use crate::exchange::RemainingRequestBody;
-use crate::request_section;
+use crate::request_section_writer;
 
 /// The maximum number of unsent bytes in the output of a request; with more, no further bytes of
 /// its body are accepted. QUIC sends about 45 KiB in one system call, and the driver passes body
@@ -68,7 +68,7 @@ impl H3Machine {
             RemainingRequestBody::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
             RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => Ok(()),
             RemainingRequestBody::Open => {
-                request_section::check_trailers(trailers)?;
+                request_section_writer::check_trailers(trailers)?;
                 stream.upload = RemainingRequestBody::Finished;
                 let is_held = stream.hold_until.take().is_some();
                 self.holding -= u32::from(is_held);
@@ -76,7 +76,7 @@ impl H3Machine {
                     self.outputs.append(id.0, true, |_| {});
                 } else {
                     self.encoder.begin_section();
-                    request_section::write_trailers(trailers, &mut self.encoder, &mut self.name);
+                    request_section_writer::write_trailers(trailers, &mut self.encoder, &mut self.name);
                     self.finish_request_section(id.0, true);
                 }
                 self.complete_before_request(id.0);

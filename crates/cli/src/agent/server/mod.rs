@@ -9,7 +9,7 @@
 //! (URL, header fields, credentials) is freed when its transfer ends. Connections, TLS sessions and
 //! DNS answers are kept, and are used only for requests with the same connection settings.
 
-mod call;
+mod call_output_and_result;
 mod transfer_queue;
 
 use std::collections::{HashMap, VecDeque};
@@ -35,7 +35,7 @@ use super::connect_or_start_agent;
 use super::protocol::{AgentFrameSplitter, AgentMessage, CallerMessage, FileIdentity};
 use super::request::AgentRequest;
 use super::socket::{AgentSocketPath, check_peer};
-use call::{AgentCall, AgentCallSink};
+use call_output_and_result::{AgentCall, AgentCallSink};
 use transfer_queue::TransferQueue;
 
 const LISTENER: Token = Token(0);

@@ -12,7 +12,7 @@ use haul::transfer::Transfer;
 use haul::{Error, Result};
 use haul_policy::queue::HostId;
 
-use super::call::AgentCall;
+use super::call_output_and_result::AgentCall;
 
 /// The queue of transfers that the agent's worker thread has not begun, with a table of all calls
 /// that have not ended.
@@ -145,7 +145,7 @@ mod tests {
     use haul::{RequestOptions, Target};
     use mio::{Poll, Token};
 
-    use super::super::call::AgentCallSink;
+    use super::super::call_output_and_result::AgentCallSink;
     use super::*;
 
     #[test]

@@ -9,13 +9,13 @@ use haul::{Error, ErrorKind, Result};
 use haul_policy::urlencode::percent_encode;
 
 use super::JobCommandArguments;
-use crate::job::job_error::database_error;
-use crate::job::job_file;
+use crate::job::convert_job_file_errors::database_error;
+use crate::job::open_and_lock_job_file;
 use crate::usage_error::remove_control_characters;
 
 /// Prints the URLs of a job on standard output, in the order in which the job's lists contain them.
 pub(super) fn print(path: &Path, arguments: &JobCommandArguments) -> Result<()> {
-    let (connection, settings) = job_file::open_to_read(path)?;
+    let (connection, settings) = open_and_lock_job_file::open_to_read(path)?;
     let change = ["fresh", "changed", "new", "vanished"].into_iter().find(|change| arguments.has(change));
     let is_bare = change.is_some() || arguments.has("failed");
     let condition = match change {

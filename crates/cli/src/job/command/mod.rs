@@ -8,10 +8,10 @@
 //! assert!(!words(&["haul", "http://job/"]));
 //! ```
 
-mod counts;
 mod list_urls;
 mod retry;
 mod status;
+mod url_counts_by_state;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 use haul::{Error, ErrorKind, Result};
 
-use super::job_error::{database_error, job_error};
-use super::job_file::JobFile;
-use crate::files_and_environment::print_error_line;
+use super::convert_job_file_errors::{database_error, job_error};
+use super::open_and_lock_job_file::JobFile;
+use crate::file_and_environment_access::print_error_line;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
 

@@ -7,8 +7,8 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
 use super::{JobCommandArguments, misuse_error, refused_change_error};
-use crate::job::job_error::database_error;
-use crate::job::job_file::JobFile;
+use crate::job::convert_job_file_errors::database_error;
+use crate::job::open_and_lock_job_file::JobFile;
 use crate::job::schema::FIRST_LATER_STAGE_ID;
 
 /// The URLs to reset: a condition in SQL, with its parameters.

@@ -8,9 +8,9 @@ use haul_policy::terminal_text::escaped_json;
 use indicatif::{HumanBytes, HumanDuration};
 use serde_json::json;
 
-use super::counts::JobCounts;
-use crate::job::job_error::database_error;
-use crate::job::job_file::{self, JobSettings};
+use super::url_counts_by_state::JobCounts;
+use crate::job::convert_job_file_errors::database_error;
+use crate::job::open_and_lock_job_file::{self, JobSettings};
 use crate::job::url_row::now_ms;
 use crate::job::{refresh, stored_command_line};
 use crate::usage_error::remove_control_characters;
@@ -38,8 +38,8 @@ struct JobStatus<'a> {
 
 /// Returns the text that `haul job status` prints.
 pub(super) fn status_text(path: &Path, as_json: bool) -> Result<String> {
-    let (connection, settings) = job_file::open_to_read(path)?;
-    let is_running = job_file::running_process(path, &connection).is_some();
+    let (connection, settings) = open_and_lock_job_file::open_to_read(path)?;
+    let is_running = open_and_lock_job_file::running_process(path, &connection).is_some();
     let counts = JobCounts::read(&connection).map_err(|error| database_error(path, error))?;
     let changes = refresh::changes(&connection, settings.refresh_round).map_err(|error| database_error(path, error))?;
     let left = match settings.total {

@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::Result;
 
-use super::job_error::database_error;
-use super::job_file::{self, JobSettings};
+use super::convert_job_file_errors::database_error;
+use super::open_and_lock_job_file::{self, JobSettings};
 use super::stored_command_line;
 use collect::{ReportFigures, SlowUrl};
 use html::{HtmlPage, TableCell, group_digits, time_text};
@@ -33,7 +33,7 @@ const MAX_HOSTS_SHOWN: usize = 200;
 
 /// Returns the HTML of the report about a job.
 pub(super) fn page(path: &Path) -> Result<String> {
-    let (connection, settings) = job_file::open_to_read(path)?;
+    let (connection, settings) = open_and_lock_job_file::open_to_read(path)?;
     let mut figures = ReportFigures::read(&connection).map_err(|error| database_error(path, error))?;
     let mut page = HtmlPage::default();
     head(&mut page, path, &settings);

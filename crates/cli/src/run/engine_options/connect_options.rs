@@ -96,7 +96,9 @@ pub(crate) fn tls_options(args: &TlsArgs, version: HttpVersion, persona: Program
     let mut options = args.options.clone();
     if options.ca_file.is_none() && options.ca_path.is_none() {
         // Set to nothing it is not set, as to curl: so people turn it off.
-        options.ca_file = haul::environment::variable("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into);
+        options.ca_file = haul::trusted_environment_variables::variable("CURL_CA_BUNDLE")
+            .filter(|path| !path.is_empty())
+            .map(Into::into);
     }
     if let Some(pins) = &args.pins {
         options.pins = match pinned_keys::parse_pins(pins) {

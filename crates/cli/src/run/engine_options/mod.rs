@@ -4,7 +4,7 @@ mod connect_options;
 mod credentials;
 mod ech_keys;
 pub(crate) mod extraction_options;
-pub(crate) mod later_stage;
+pub(crate) mod later_stage_requests;
 pub(crate) mod output_options;
 mod pinned_keys;
 pub(crate) mod request_body;

@@ -9,7 +9,7 @@ use haul::body::upload::{BodyPiece, RequestBody};
 use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 
-use crate::files_and_environment::stdin_content;
+use crate::file_and_environment_access::stdin_content;
 use crate::plan::{self, ContinueAt, FormArg, FormPartArg, FormPartArgContent, FormPartSource, RequestArgs};
 
 /// Sets the request body in the request options, with the header field `Content-Range` for `-r`,

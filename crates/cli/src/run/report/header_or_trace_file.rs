@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::OFlags;
 
-use crate::files_and_environment::Stdout;
+use crate::file_and_environment_access::Stdout;
 
 /// A file to which response heads or a trace are written while transfers run.
 pub(crate) struct HeaderOrTraceFile {

@@ -12,6 +12,6 @@ pub(crate) mod remedy;
 pub(crate) mod reporter;
 pub(crate) mod run_counts;
 pub(crate) mod statistics;
-mod trace;
 pub(crate) mod transfer_report;
-pub(crate) mod url_number;
+pub(crate) mod urlnum_variable;
+mod verbose_and_trace_output;

@@ -22,7 +22,7 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::target::Origin;
 
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::job::JobRun;
 use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
@@ -30,9 +30,9 @@ use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, sh
 use crate::run::report::events::EventLog;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::records::{RecordedTransfer, RowBuffering, StoredFile};
-use crate::run::report::trace::Tracer;
 use crate::run::report::transfer_report::TransferReport;
-use crate::run::report::url_number::UrlNumbers;
+use crate::run::report::urlnum_variable::UrlNumbers;
+use crate::run::report::verbose_and_trace_output::Tracer;
 use crate::run::report::{error_message, file_metadata};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::write_out::WriteOutValues;

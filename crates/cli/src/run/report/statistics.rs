@@ -5,7 +5,7 @@ use std::time::Duration;
 use haul::stats::TransferTotals;
 use serde_json::json;
 
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::plan::StatsFormat;
 
 /// Prints the statistics of the run (`--stats`) on standard error. `skipped` is the number of

@@ -13,7 +13,7 @@ use haul_policy::secrets::{drop_userinfo, without_userinfo};
 use crate::plan::StageArgs;
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
-use crate::write_out::{WriteOutValues, url_spelling};
+use crate::write_out::{WriteOutValues, url_parts_as_written};
 
 /// A finished transfer: its URL, its output file and its outcome.
 pub(crate) struct TransferReport<'a> {
@@ -54,14 +54,14 @@ impl TransferReport<'_> {
             true => target.fragment().filter(|fragment| !persona.is_curl() || Some(*fragment) != own_fragment),
         };
         let mut url = with_port(target);
-        let spelled = url_spelling::path(self.url, target.path_and_query());
+        let spelled = url_parts_as_written::path(self.url, target.path_and_query());
         if let Some(spelled) = spelled.filter(|_| persona.is_curl() && !is_redirected) {
             url.truncate(url.len() - target.path_and_query().len());
             url.push_str(&spelled);
         }
         let mut url = with_fragment(url, fragment);
         let host = match is_redirected {
-            false => url_spelling::host(self.url, target.host_text()),
+            false => url_parts_as_written::host(self.url, target.host_text()),
             true => target.written_host().filter(|_| persona.is_curl()),
         };
         if let Some(host) = host {

@@ -13,7 +13,7 @@ use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::urlencode;
 
 use crate::checksum::{self as asked, ChecksumList, DigestLookupError, LIST_MAX};
-use crate::files_and_environment::{FilesAndEnvironment, SystemFilesAndEnvironment};
+use crate::file_and_environment_access::{FilesAndEnvironment, SystemFilesAndEnvironment};
 use crate::plan::UrlGroup;
 
 /// The checksum lists (SHA256SUMS) that the run has read, each with the URL or file name in the

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haul::{Error, ErrorKind, Result};
 
-use crate::files_and_environment::stdin;
+use crate::file_and_environment_access::stdin;
 use crate::record_input::{CsvFault, CsvRow, CsvRows, JsonlRequest, RecordInputFormat};
 use crate::url_sources;
 

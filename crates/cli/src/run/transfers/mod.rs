@@ -3,8 +3,6 @@
 mod descriptor_limit;
 mod expected_checksum;
 mod file_url_transfer;
-pub(crate) mod group_items;
-pub(crate) mod host_override_credentials;
 mod jsonl_record_requests;
 mod list_reader;
 mod on_disk_hash_index;
@@ -22,3 +20,5 @@ pub(crate) mod state_stores;
 pub(crate) mod url_count;
 mod url_items;
 pub(crate) mod url_uploads;
+pub(crate) mod urls_of_parallel_groups;
+pub(crate) mod withhold_credentials_from_other_host;

@@ -11,25 +11,25 @@ use haul::sink::descriptor_writer::DescriptorWriter as Descriptor;
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions, Result};
 
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::job::{JobOutput, JobRun};
 use crate::plan::{GlobalArgs, OutputArg, RecordOutputFormat, RunPlan, RunSize, StageArgs, UrlGroup, UrlSource};
 use crate::run::archive_memory;
 use crate::run::engine_options;
-use crate::run::engine_options::later_stage::LaterStage;
+use crate::run::engine_options::later_stage_requests::LaterStage;
 use crate::run::engine_options::output_options::{
     NULL_DEVICE, claims_name, in_output_dir, is_named_by_response, names_stdout, options_for, record_options,
     shown_output, shows_content, standard_output,
 };
 use crate::run::report::records::page_values_csv;
 use crate::run::report::reporter::{FleetReporter, UrlGroupReporter};
-use crate::run::report::url_number::UrlNumbers;
+use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::descriptor_limit;
-use crate::run::transfers::group_items::UrlsOfGroups;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
 use crate::run::transfers::url_items::{ItemRequestSettings, RunCountsForList, UrlItems};
+use crate::run::transfers::urls_of_parallel_groups::UrlsOfGroups;
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
 pub(crate) fn run(

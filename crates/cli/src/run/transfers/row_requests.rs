@@ -22,8 +22,10 @@ use crate::plan::{
 };
 use crate::record_input::CsvRow;
 use crate::run::engine_options::target_url::parse_target;
-use crate::run::transfers::host_override_credentials::{for_other_host, is_host_field, is_host_of, url_without_login};
 use crate::run::transfers::jsonl_record_requests::{ListedRequest, without_content};
+use crate::run::transfers::withhold_credentials_from_other_host::{
+    for_other_host, is_host_field, is_host_of, url_without_login,
+};
 
 /// The name of the column that contains the URL if the command line has no URL.
 const URL_COLUMN: &str = "url";

@@ -23,7 +23,7 @@ use haul_policy::output_name_placeholders::no_columns;
 use super::file_url_transfer;
 use super::state_stores::StateStores;
 use crate::agent::eligibility;
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::plan::{ContinueAt, ExistingFilePolicy, GlobalArgs, UrlGroup, append_query};
 use crate::run::engine_options;
 use crate::run::engine_options::output_options::{

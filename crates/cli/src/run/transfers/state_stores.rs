@@ -11,7 +11,7 @@ use haul::state::hsts::HstsCache;
 use haul::state::http3::Http3Cache;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
-use crate::files_and_environment::{Stdout, stdin};
+use crate::file_and_environment_access::{Stdout, stdin};
 use crate::plan::{CookieArgs, StageArgs, StateFileArg, UrlGroup, UrlSource};
 use crate::run::transfers::expected_checksum::ChecksumLists;
 

@@ -26,7 +26,7 @@ use crate::run::engine_options::output_options::{
 use crate::run::engine_options::request_body::UploadContent;
 use crate::run::engine_options::target_url::{parse_target, refuse_login, refuse_protocol};
 use crate::run::report::run_counts::RunCounts;
-use crate::run::report::url_number::UrlNumbers;
+use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::expected_checksum;
 use crate::run::transfers::jsonl_record_requests::RecordRequestBase;
 use crate::run::transfers::list_reader::ListReader;

@@ -15,8 +15,8 @@
 //! panic fails only its own request.)
 
 mod admission;
-mod scheduler;
 mod state;
+mod supply_workers_with_requests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -30,11 +30,11 @@
 //! | `rate_limited` | limits the rate of an upload |
 //! | `sized_stream` | checks the length of a stream |
 
-mod memory_and_pieces;
+mod async_body_stream_poller;
+mod length_checked_stream;
+mod memory_and_piece_list_upload;
 mod one_shot;
 pub(crate) mod rate_limited;
-mod sized_stream;
-mod stream_feeder;
 #[cfg(test)]
 mod tests;
 
@@ -52,13 +52,13 @@ use std::time::Instant;
 use futures_core::Stream;
 use haul_policy::multipart::{self, MultipartLayout};
 
+pub(crate) use async_body_stream_poller::StreamFeeder;
+pub(crate) use length_checked_stream::LengthCheckedStream;
 pub use one_shot::OneShotSource;
 pub(crate) use one_shot::ReaderPanicked;
-pub(crate) use sized_stream::LengthCheckedStream;
-pub(crate) use stream_feeder::StreamFeeder;
 
 use super::request_trailers::Field;
-use memory_and_pieces::{MemoryUpload, PieceUpload};
+use memory_and_piece_list_upload::{MemoryUpload, PieceUpload};
 
 /// The maximum size in bytes of a multipart form that is joined into one buffer. A form that
 /// contains files is never joined.

@@ -26,7 +26,7 @@ use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 
-use super::stream_feeder::{ContentQueue, StreamFeeder};
+use super::async_body_stream_poller::{ContentQueue, StreamFeeder};
 use crate::ignore_poison::IgnorePoison;
 use crate::spawn_with_signals_blocked;
 

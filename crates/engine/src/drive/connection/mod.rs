@@ -22,9 +22,9 @@ pub mod h1;
 pub mod h2;
 #[cfg(feature = "http3")]
 pub mod h3;
+mod pause_before_next_read;
 mod pipeline_limit;
-mod read_pacing;
-mod replay;
+mod replay_decision;
 mod sending;
 mod socket_and_peer;
 mod uploads;
@@ -42,7 +42,7 @@ use smallvec::SmallVec;
 use crate::Error;
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
-use crate::drive::zero_copy::{ZeroCopyMover, ZeroCopyWaitResult};
+use crate::drive::zero_copy_to_sink::{ZeroCopyMover, ZeroCopyWaitResult};
 use crate::net::connecting::OpenedConnection;
 use crate::net::pool::ConnectionKey;
 use crate::sink::TransferWaker;
@@ -390,7 +390,7 @@ impl HttpConnection {
     /// (`SO_RCVLOWAT`) is raised, at least as many bytes as the mark must be available.
     #[must_use]
     pub fn has_more(&self) -> bool {
-        let waited = crate::drive::zero_copy::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
+        let waited = crate::drive::zero_copy_to_sink::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
         !matches!(waited, Ok(ZeroCopyWaitResult::Quiet))
     }
 
@@ -437,7 +437,7 @@ impl HttpConnection {
         if let Some(mark) = any!(self, connection => connection.pacing.low_water.lower())
             && let Some(stream) = self.stream()
         {
-            read_pacing::set_low_water_mark(stream, mark);
+            pause_before_next_read::set_low_water_mark(stream, mark);
         }
     }
 

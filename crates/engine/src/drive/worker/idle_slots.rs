@@ -12,7 +12,7 @@
 use std::time::Instant;
 
 use super::Worker;
-use crate::drive::connection_slot::ConnectionState;
+use crate::drive::connection_and_waiting_transfers::ConnectionState;
 use crate::lru::RecencyList;
 use crate::time_conversions;
 

@@ -15,23 +15,23 @@
 //! wait: one thread is enough for a network-bound run, and a run that decodes or extracts uses all
 //! cores.
 
+mod assign_and_serve_connections;
 #[cfg(feature = "http3")]
 mod background_http3_handshake;
 mod cancel;
 mod close_after_draining;
-mod connection_attempts;
 mod connection_coalescing;
-mod connections;
 mod delayed_transfers;
 mod extra_workers;
 mod idle_slots;
-mod output_flush;
 mod overload_retry;
 mod peer_properties;
-mod scheduler;
+mod scheduler_output_flush;
 mod slot_table;
 #[cfg(test)]
 mod tests;
+mod transfer_source_trait;
+mod unanswered_connection_attempts;
 
 use std::collections::VecDeque;
 use std::io;
@@ -41,20 +41,20 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-pub(crate) use connection_attempts::ConnectAttemptLateness;
-use connection_attempts::ConnectionAttempts;
 use delayed_transfers::{DelayReason, DelayedTransfers};
 use extra_workers::ExtraWorkers;
 use idle_slots::IdleConnectionSlots;
-use output_flush::OutputFlushState;
 use peer_properties::PeerProperties;
-pub use scheduler::{FreeHostSlotUse, Scheduler};
+use scheduler_output_flush::OutputFlushState;
 use slot_table::ConnectionSlotTable;
+pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
+pub(crate) use unanswered_connection_attempts::ConnectAttemptLateness;
+use unanswered_connection_attempts::ConnectionAttempts;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
-use super::connection_slot::{ConnectionSlot, ConnectionState};
+use super::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
 use super::worker_inbox::{WorkerInbox, WorkerMessage};
-use super::zero_copy::ZeroCopyMover;
+use super::zero_copy_to_sink::ZeroCopyMover;
 use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::sink::TransferWaker;

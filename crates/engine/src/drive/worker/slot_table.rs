@@ -14,7 +14,7 @@ use std::time::Instant;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::drive::connection_slot::{ConnectionSlot, ConnectionState};
+use crate::drive::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
 use crate::net::descriptor_budget::DescriptorBudget;
 use crate::net::pool::ConnectionKey;
 

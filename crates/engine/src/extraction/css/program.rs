@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::{Combinator, ComplexSelector, CompoundSelector, Condition, CssQuery, has_word};
-use crate::extraction::html::tag_name::TagName;
+use crate::extraction::html::tag_name_and_rules::TagName;
 use crate::{Error, ErrorKind, Result};
 
 /// The maximum number of compound selectors in all queries together: the number of bits in a `u64`.

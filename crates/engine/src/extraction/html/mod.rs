@@ -15,18 +15,18 @@
 
 mod attribute_output;
 mod byte_mask;
+mod common_markup_fast_path;
+#[cfg(test)]
+mod fast_path_equivalence_tests;
 mod open_elements;
-mod selected_elements;
-pub(super) mod tag_name;
+mod page_parser_state;
+pub(super) mod tag_name_and_rules;
 mod tag_parser;
 #[cfg(test)]
 mod tests;
 mod text;
 mod tokenizer;
 mod tree_rules;
-mod usual_markup;
-#[cfg(test)]
-mod usual_tag_tests;
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
 use super::prefilter::MarkupHitTest;
 use crate::{Error, ErrorKind, Result};
-use selected_elements::{PageParserState, TreeBuilder};
-use tag_name::{NameTable, TagName, TagNameRules, names};
+use page_parser_state::{PageParserState, TreeBuilder};
+use tag_name_and_rules::{NameTable, TagName, TagNameRules, names};
 use tokenizer::Tokenizer;
 
 /// The compiled CSS queries of a search.

@@ -2,7 +2,7 @@
 //! construction", as far as a page without a tree can follow them).
 
 use super::byte_mask::WordStart;
-use super::tag_name::{self as properties, TagName, names};
+use super::tag_name_and_rules::{self as properties, TagName, names};
 
 /// The maximum depth of the stack. Elements inside the deepest one become its siblings, as in
 /// browsers.

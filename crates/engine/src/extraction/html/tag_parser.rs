@@ -7,7 +7,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 use super::byte_mask::{BLOCK_SIZE, block_at, mask_of};
-use super::tag_name::{TagName, TagNameRules};
+use super::tag_name_and_rules::{TagName, TagNameRules};
 use crate::extraction::css::ElementAttributes;
 
 /// A parsed tag.

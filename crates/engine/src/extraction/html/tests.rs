@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::tag_name::{TagName, TagNameRules};
+use super::tag_name_and_rules::{TagName, TagNameRules};
 use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink, Tokenizer};
 use crate::extraction::{CssQuery, ExtractRegexes, PageInfo, PageQuery, PageSearch};

@@ -8,7 +8,7 @@
 use memchr::{memchr, memchr2};
 
 use super::byte_mask::find_near;
-use super::tag_name::{TagName, TagNameRules};
+use super::tag_name_and_rules::{TagName, TagNameRules};
 use super::tag_parser::{Tag, TagParser, is_space};
 use crate::Result;
 

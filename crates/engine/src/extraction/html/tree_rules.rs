@@ -2,8 +2,8 @@
 //! construction").
 
 use super::open_elements::{ElementScope, Namespace};
-use super::selected_elements::{InsertionMode, TreeBuilder};
-use super::tag_name::{self as properties, TagName, TagNameRules, names};
+use super::page_parser_state::{InsertionMode, TreeBuilder};
+use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::Tag;
 use super::tokenizer::{TextKind, TokenSink};
 use crate::Result;

@@ -8,9 +8,9 @@
 //! sequence (RFC 7464). Each document is searched separately when it is complete, so that the
 //! memory depends on the largest document, not on the body.
 
-mod bounded_value;
 mod document_memory_budget;
 mod document_splitter;
+mod memory_bounded_parser;
 mod original_number_texts;
 #[cfg(test)]
 mod tests;
@@ -23,9 +23,9 @@ use serde_json_path::JsonPath;
 
 use super::page_search::{FoundValue, OnFound};
 use crate::{Error, ErrorKind, Result};
-use bounded_value::DocumentValuesAndDepth;
-pub(crate) use bounded_value::ParseFailure;
 use document_splitter::{DocumentPosition, DocumentSplitter};
+use memory_bounded_parser::DocumentValuesAndDepth;
+pub(crate) use memory_bounded_parser::ParseFailure;
 use original_number_texts::NumberTexts;
 
 /// The maximum capacity in bytes that the buffer for the text of a value keeps after a document.
@@ -194,7 +194,7 @@ pub(crate) fn with_first<T>(
     query: &JsonPathQuery,
     use_values: impl FnOnce(&Value, Option<&Value>) -> T,
 ) -> Result<T, ParseFailure> {
-    let mut document = bounded_value::parse(document, memory)?;
+    let mut document = memory_bounded_parser::parse(document, memory)?;
     document.budget.reserve(query.node_memory(document.shape)).map_err(|_| ParseFailure::TooLarge)?;
     let found = query.path.query(&document.value);
     Ok(use_values(&document.value, found.first()))
@@ -230,7 +230,7 @@ fn pass_values(
 ) -> Result<()> {
     let DocumentText { bytes: source, position, memory } = *document;
     let most = memory.saturating_mul(3);
-    let mut parsed = bounded_value::parse(source, most).map_err(|failure| match failure {
+    let mut parsed = memory_bounded_parser::parse(source, most).map_err(|failure| match failure {
         ParseFailure::TooLarge => too_long(position, memory),
         ParseFailure::Invalid { cause, line, column } => {
             let (line, column) = position.in_body(line, column);

@@ -9,8 +9,8 @@ use super::{
     BodyDestination, DispatchState, DispatchedJob, Dispatcher, DispatcherStages, FleetStage, InvalidJob, OrderedWindow,
     placeholder_target, url_error,
 };
-use crate::fleet::fleet_item::PerItemRequestOptions;
-use crate::fleet::stage_value_store::RecalledTransfer;
+use crate::fleet::fleet_input_item::PerItemRequestOptions;
+use crate::fleet::stage_value_store_for_resume::RecalledTransfer;
 use crate::request::RequestOverrides;
 use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};

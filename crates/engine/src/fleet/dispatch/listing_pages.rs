@@ -8,7 +8,7 @@ use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
 
 use super::{BodyDestination, DispatchedJob, Dispatcher, FleetJob, InvalidJob, placeholder_target};
-use crate::fleet::fleet_item::PerItemRequestOptions;
+use crate::fleet::fleet_input_item::PerItemRequestOptions;
 use crate::fleet::{FleetStage, PageDestination};
 use crate::ignore_poison::IgnorePoison;
 use crate::pagination::Listing;

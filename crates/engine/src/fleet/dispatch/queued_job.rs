@@ -6,8 +6,8 @@ use haul_policy::target::Target;
 
 use super::FleetListing;
 use crate::Error;
-use crate::fleet::fleet_item::PerItemRequestOptions;
-use crate::fleet::fleet_job::{BodyDestination, FleetJob};
+use crate::fleet::fleet_input_item::PerItemRequestOptions;
+use crate::fleet::reported_job_and_destination::{BodyDestination, FleetJob};
 
 /// An entry of the dispatcher's queue.
 pub(in crate::fleet) enum QueuedJob {

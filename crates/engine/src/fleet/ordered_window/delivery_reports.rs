@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
-use crate::fleet::output_observer::{OutputObserver, OutputProgress};
+use crate::fleet::output_progress_observer::{OutputObserver, OutputProgress};
 
 /// Reports to an observer when all content of a transfer has been passed to the sink.
 pub(super) struct DeliveryReporter {

@@ -34,15 +34,15 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use super::progress_rule::OrderedWindowMemory;
-use super::record_sink::WholeOrPiecewiseText;
-use super::stage_output_sinks::StageEndValues;
+use super::record_content_sink::WholeOrPiecewiseText;
+use super::sinks_of_stages::StageEndValues;
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
 use crate::buffer_pool::BufferLease;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::TransferWaker;
 use crate::sink::descriptor_writer::OutputReadiness;
-use crate::sink::extracted_values::ExtractedValues;
+use crate::sink::extracted_value_list::ExtractedValues;
 use delivery_reports::DeliveryReporter;
 use lock_guard::OrderedWindowLockGuard;
 use overflow::MAX_BYTES_OVER_BUDGET;

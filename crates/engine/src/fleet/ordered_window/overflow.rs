@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::sink::extracted_values::{ExtractedValues, ValueInputOrder};
+use crate::sink::extracted_value_list::{ExtractedValues, ValueInputOrder};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes by which the values in memory may exceed the budget of a window before they

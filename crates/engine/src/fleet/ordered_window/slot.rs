@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use super::super::record_sink::RecordPieces;
+use super::super::record_content_sink::RecordPieces;
 use super::overflow::{OverflowFile, StoredValues};
 use crate::buffer_pool::Chunk;
-use crate::sink::extracted_values::ExtractedValues;
+use crate::sink::extracted_value_list::ExtractedValues;
 
 /// A piece of a body's content that a slot keeps.
 #[derive(Debug)]

@@ -12,18 +12,18 @@ use haul_policy::url_template::UrlTemplate;
 use testkit::rng::Rng;
 
 use super::super::dispatch::{Dispatcher, DispatcherStages, NewJobOrRetry};
-use super::super::fleet_item::FleetItem;
-use super::super::fleet_job::{BodyDestination, FleetJob};
+use super::super::fleet_input_item::FleetItem;
 use super::super::item_source::ImmediateItemSource;
 use super::super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
-use super::super::stage_output_sinks::{NextStageSink, StageEndValues};
+use super::super::reported_job_and_destination::{BodyDestination, FleetJob};
+use super::super::sinks_of_stages::{NextStageSink, StageEndValues};
 use super::super::{FleetOptions, FleetStage};
 use super::*;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::pagination::Pagination;
 use crate::sink::TransferWaker;
-use crate::sink::extracted_values::ExtractedValues;
+use crate::sink::extracted_value_list::ExtractedValues;
 use crate::time_conversions;
 
 /// The output of the simulated fleet: its content, and whether its reader has stopped reading.

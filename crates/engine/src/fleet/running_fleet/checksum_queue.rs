@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::FleetRun;
-use super::finished_jobs::FinishedJob;
-use crate::fleet::fleet_job::BodyDestination;
+use super::finish_jobs_and_stages::FinishedJob;
+use crate::fleet::reported_job_and_destination::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
 use crate::sink::checksum::{HashAlgorithm, IncrementalFileHash};
 

@@ -5,7 +5,7 @@ use haul_policy::target::Target;
 use super::FleetRun;
 use crate::Result;
 use crate::fleet::dispatch::FleetListing;
-use crate::fleet::fleet_job::FleetJob;
+use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::pagination::{PageFindings, PageObserver, PageStep};
 use crate::transfer::TransferOutcome;
 

@@ -10,7 +10,7 @@
 //! | phase | action | code |
 //! |---|---|---|
 //! | Resolving | looks up the origin's name or the proxy's | [`resolved_route`] |
-//! | | and its keys for Encrypted Client Hello, if they are wanted | [`ech_keys`] |
+//! | | and its keys for Encrypted Client Hello, if they are wanted | [`ech_key_sources`] |
 //! | QUIC | does handshakes with the addresses, beside the other phases | [`quic_tcp_race`], `net/quic` |
 //! | Racing | tries the addresses (happy eyeballs) | [`super::happy_eyeballs`] |
 //! | Staging | runs SOCKS, CONNECT, the PROXY protocol and TLS in turn | [`stages`] |
@@ -20,7 +20,7 @@
 //! calls [`Connecting::step`] after an event; the blocking driver calls [`Connecting::wait`]
 //! between two steps. Sockets are non-blocking until the connection is open.
 
-mod ech_keys;
+mod ech_key_sources;
 #[cfg(feature = "http3")]
 mod quic_tcp_race;
 mod resolved_route;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use haul_policy::dns::https_record::{HttpsRecord, query_name};
 use haul_policy::dns::lookup::RequestedRecords;
 
-use super::cache::{LookupCallback, MAX_NAMES, normalize_name};
 use super::client::{DnsAnswer, DnsQuestion};
+use super::fixed_and_cached_answers::{LookupCallback, MAX_NAMES, normalize_name};
 use super::{CACHE_TIME_BOUNDS, LookupThreadKind, Resolver, ResolverInner};
 use crate::time_conversions;
 

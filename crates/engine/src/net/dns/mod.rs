@@ -28,10 +28,10 @@
 //! [`std::io::Error`] is a failure of the resolver and may be temporary. Any other error means that
 //! the name has no address.
 
-mod cache;
-mod chosen_servers;
+mod caller_given_servers;
 mod client;
 pub mod custom_transport;
+mod fixed_and_cached_answers;
 mod https_records;
 mod lookup_answer;
 mod overrides;
@@ -45,11 +45,11 @@ use std::{fmt, io};
 
 use haul_policy::dns::lookup::RequestedRecords;
 
-pub use self::cache::is_onion;
-use self::cache::{DnsCacheEntry, LookupCallback, ResolverState, normalize_name};
-pub use self::chosen_servers::ChosenDnsServers;
+pub use self::caller_given_servers::ChosenDnsServers;
 use self::client::{DnsAnswer, DnsClient, DnsQuestion, DnsQuestionQueue};
 use self::custom_transport::DnsTransport;
+pub use self::fixed_and_cached_answers::is_onion;
+use self::fixed_and_cached_answers::{DnsCacheEntry, LookupCallback, ResolverState, normalize_name};
 pub use self::https_records::HttpsLookupStatus;
 use self::lookup_answer::{LookupAnswer, LookupFailure, to_caller_result};
 use self::system_files::{ResolverFilePaths, ResolverFiles};

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
-use super::cache::normalize_name;
+use super::fixed_and_cached_answers::normalize_name;
 use crate::{Error, ErrorKind, Result};
 
 /// The table of overrides. An override for a host takes precedence over an override for `*`.

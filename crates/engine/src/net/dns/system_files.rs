@@ -89,7 +89,7 @@ fn versions(paths: &ResolverFilePaths) -> [ResolverFileStamp; 3] {
 }
 
 fn environment_text(name: &str) -> Option<String> {
-    crate::environment::variable(name)?.into_string().ok()
+    crate::trusted_environment_variables::variable(name)?.into_string().ok()
 }
 
 fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ResolverConfig {

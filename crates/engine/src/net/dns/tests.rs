@@ -2,7 +2,7 @@ use std::thread;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::cache::MAX_NAMES;
+use super::fixed_and_cached_answers::MAX_NAMES;
 use super::*;
 
 fn v4(last: u8) -> IpAddr {

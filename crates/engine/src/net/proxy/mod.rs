@@ -40,9 +40,9 @@ pub use haul_policy::proxy::{NoProxy, Proxy, ProxyEnvironment};
 pub use auth::{ProxyAuthCache, ProxyAuthScheme};
 pub use route::{ProxyHop, ProxyRoute};
 
-use crate::environment;
 use crate::net::tls::TlsOptions;
 use crate::state::auth::NegotiateOptions;
+use crate::trusted_environment_variables;
 
 /// The proxies to use, and the fields and credentials to send to them. `Debug` shows no secret.
 #[derive(Clone, Default)]
@@ -105,10 +105,12 @@ pub struct SocksGssapi {
 impl ProxyOptions {
     /// Makes options with the proxies in the environment variables `http_proxy`, `https_proxy`,
     /// `all_proxy` and `no_proxy`. Uses none of them in a set-user-ID program
-    /// ([`crate::environment`]).
+    /// ([`crate::trusted_environment_variables`]).
     #[must_use]
     pub fn from_environment() -> Self {
-        let environment = ProxyEnvironment::from_variables(|name| environment::variable(name).map(OsString::into_vec));
+        let environment = ProxyEnvironment::from_variables(|name| {
+            trusted_environment_variables::variable(name).map(OsString::into_vec)
+        });
         Self { environment, ..Self::default() }
     }
 }

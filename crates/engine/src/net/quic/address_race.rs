@@ -21,7 +21,7 @@ use crate::net::attempt_order::AttemptOrder;
 use crate::net::happy_eyeballs::{ConnectOptions, connect_error, timeout_error};
 use crate::net::local_address::LocalBinding;
 use crate::net::pool::ConnectionKey;
-use crate::net::recv_budget::SharedRecvMemory;
+use crate::net::receive_memory_budget::SharedRecvMemory;
 use crate::net::tls::{QuicTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind, Result};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quinn_proto::{EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, TransportConfig, VarInt};
 
-use crate::net::recv_budget::ReceiveMemoryBudget;
+use crate::net::receive_memory_budget::ReceiveMemoryBudget;
 
 /// The largest UDP payload that can be received.
 const MAX_PAYLOAD: u16 = 65_527;

@@ -21,7 +21,7 @@ use super::config::{self, QuicWindows};
 use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::{QuicSocket, QuicSocketError};
 use crate::net::local_address::LocalBinding;
-use crate::net::recv_budget::ReceiveMemoryBudget;
+use crate::net::receive_memory_budget::ReceiveMemoryBudget;
 use crate::net::stream::next_connection_number;
 use crate::net::tls::{NegotiatedSession, QuicTls};
 use crate::stats::WireTraffic;

@@ -3,9 +3,9 @@
 use rustls::{CertificateError, InvalidMessage, PeerIncompatible};
 
 use super::certificate_status::StatusFault;
-use super::certificate_text::format_unix_time;
 use super::ech::EchRejection;
 use super::public_key_pin::PinMismatch;
+use super::verbose_certificate_text::format_unix_time;
 use crate::{Error, ErrorKind};
 
 /// Converts a rustls error. A refused certificate becomes [`ErrorKind::PeerCertificate`].

@@ -32,20 +32,19 @@
 //! revocation checks other than by a list that the user provides (CRL, RFC 5280 §5).
 
 mod aead;
-mod alert;
+mod alert_after_handshake;
 mod ca_checks;
 mod certificate_check;
 mod certificate_status;
-mod certificate_text;
 mod cipher_list;
 mod client_identity;
 mod common_name;
 mod connection;
-mod context;
 mod ech;
 mod handshake_failure;
 mod hyphen_host_stand_in;
 mod negotiated_session;
+mod options_and_context_cache;
 #[cfg(feature = "old-keys")]
 mod pkcs12_and_encrypted_pem;
 mod public_key_pin;
@@ -55,29 +54,30 @@ mod quic;
 mod quic_aead;
 mod record_key;
 mod record_layer;
+mod replaced_file_check;
 mod server_tickets;
 mod system_roots;
 mod trust;
+mod verbose_certificate_text;
 mod verify;
-mod watched_files;
 #[cfg(all(test, feature = "json"))]
 mod x509_limbo;
 mod x509_v1_signature;
 
 #[doc(hidden)]
 pub use certificate_status::parses_ocsp_response;
-pub use certificate_text::certificate_details;
 pub use client_identity::{ClientIdentity, Passphrase, Pem};
 pub use connection::{HandshakeStatus, TlsConnection};
-pub use context::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub(crate) use ech::keys_of_rejection;
 pub use ech::{EchOptions, EchPolicy};
 pub(crate) use negotiated_session::NegotiatedSession;
+pub use options_and_context_cache::{SessionKey, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use public_key_pin::{PublicKeyPin, key_pin};
 #[cfg(feature = "http3")]
 pub(crate) use quic::QuicTls;
 pub use record_layer::{OpenedTlsRecord, TlsStreamState};
 pub use system_roots::system_bundle;
+pub use verbose_certificate_text::certificate_details;
 
 /// The maximum length of an encrypted record, in bytes: the header, 2^14 bytes, and the expansion
 /// that TLS 1.2 allows (RFC 5246 §6.2.3). A buffer of this size always has room for the next

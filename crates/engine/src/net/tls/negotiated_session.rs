@@ -7,9 +7,9 @@ use rustls::{CommonState, HandshakeKind, ProtocolVersion, SupportedCipherSuite};
 use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 
 use super::TlsVersion;
-use super::certificate_text;
 use super::handshake_failure::refusal_reason;
 use super::hyphen_host_stand_in::HyphenHostName;
+use super::verbose_certificate_text;
 use super::verify::CertificateFaultFinder;
 use crate::transfer_facts::TlsFacts;
 
@@ -66,7 +66,7 @@ impl NegotiatedSession {
     /// Returns the server's certificate as lines of text. Returns no lines if the handshake resumed
     /// a session without a certificate.
     pub(super) fn certificate_lines(&self) -> Vec<String> {
-        self.certificate.as_deref().map(certificate_text::certificate_lines).unwrap_or_default()
+        self.certificate.as_deref().map(verbose_certificate_text::certificate_lines).unwrap_or_default()
     }
 
     /// Returns the parameters of the session. The cipher suite has its standard name (RFC 8446,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConnection};
 
-use super::alert::TlsAlert;
+use super::alert_after_handshake::TlsAlert;
 use super::{
     MAX_RECORD, TlsVersion,
     record_key::{HEADER_LENGTH, MAX_PLAIN, TlsRecordContent, TlsRecordCryptoError, TlsRecordKey, content},

@@ -23,7 +23,7 @@ use rustls::{CertificateError, Error};
 use rustls_native_certs::CertificateResult;
 use rustls_pki_types::{CertificateDer, pem, pem::PemObject};
 
-use crate::environment;
+use crate::trusted_environment_variables;
 
 use super::certificate_check::{CertificateCheck, PresentedChain};
 
@@ -49,7 +49,7 @@ const SECTION_BEGIN: &[u8] = b"-----BEGIN ";
 /// system still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
-    if environment::is_environment_trusted() {
+    if trusted_environment_variables::is_environment_trusted() {
         return openssl_probe::probe().cert_file;
     }
     WELL_KNOWN_BUNDLES.iter().map(PathBuf::from).find(|path| path.exists())
@@ -58,7 +58,7 @@ pub fn system_bundle() -> Option<PathBuf> {
 /// Returns all certificates of the system's bundle and directories. Like [`system_bundle`], uses
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` only in a process that may trust its environment.
 pub(super) fn all_certificates() -> CertificateResult {
-    if environment::is_environment_trusted() {
+    if trusted_environment_variables::is_environment_trusted() {
         return rustls_native_certs::load_native_certs();
     }
     let mut all = rustls_native_certs::load_certs_from_paths(system_bundle().as_deref(), None);
@@ -72,9 +72,9 @@ pub(super) fn all_certificates() -> CertificateResult {
 /// `None` if there is no usable bundle, or if `SSL_CERT_DIR` is set and `SSL_CERT_FILE` is not,
 /// since the directories then replace the bundle.
 pub(super) fn bundle_certificates() -> Option<Vec<CertificateDer<'static>>> {
-    let path = match environment::variable("SSL_CERT_FILE") {
+    let path = match trusted_environment_variables::variable("SSL_CERT_FILE") {
         Some(file) => file.into(),
-        None if environment::variable("SSL_CERT_DIR").is_some() => return None,
+        None if trusted_environment_variables::variable("SSL_CERT_DIR").is_some() => return None,
         None => system_bundle()?,
     };
     parse_plain_list(&fs::read(path).ok()?)

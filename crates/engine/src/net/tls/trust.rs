@@ -10,7 +10,7 @@ use webpki::{CertRevocationList, OwnedCertRevocationList};
 
 use super::certificate_check::CertificateCheck;
 use super::client_identity::Pem;
-use super::context::TlsOptions;
+use super::options_and_context_cache::TlsOptions;
 use super::system_roots::{self, LazyRootsCheck};
 use super::verify::{AcceptAnyCheck, ChainCheck};
 use crate::{Error, ErrorKind, Result};

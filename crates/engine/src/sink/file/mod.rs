@@ -8,7 +8,7 @@
 //! such files, the body is written to a file with a temporary name. That file is created
 //! exclusively, so that no link is followed. A device, a FIFO or `/dev/fd/N` is written in place.
 //! The content of a file that cannot be replaced by a rename is copied into it when it is complete
-//! (`replace.rs`).
+//! (`existing_file_replacement.rs`).
 //!
 //! The rejected alternative is to remove named files in handlers of SIGINT and SIGTERM. These would
 //! miss SIGKILL, and a library should not take over the program's signals.
@@ -18,14 +18,14 @@
 //! let sink = FileSink::new("page.html");
 //! ```
 
+mod checksum_while_writing;
 mod complete;
 pub(in crate::sink) mod disk_space_reservation;
+mod existing_file_replacement;
 mod open;
 mod open_beneath;
-mod open_file;
+mod open_file_and_device_cache;
 mod options;
-mod replace;
-mod written_file_checksum;
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -46,12 +46,12 @@ use super::{ExistingPartialContent, ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
 use crate::fleet::RecordContent;
 use crate::{Error, ErrorKind, Result};
+use checksum_while_writing::WrittenFileChecksum;
 use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
-pub use open_file::OpenDeviceCache;
-use open_file::OutputFileState;
+use existing_file_replacement::FileOwnership;
+pub use open_file_and_device_cache::OpenDeviceCache;
+use open_file_and_device_cache::OutputFileState;
 pub use options::{AppendPosition, FileOptions, directory_mode};
-use replace::FileOwnership;
-use written_file_checksum::WrittenFileChecksum;
 
 /// A sink that writes one body to a path.
 #[derive(Debug)]

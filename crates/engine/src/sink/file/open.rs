@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::disk_space_reservation::{MIN_RESERVED_BODY, is_full};
 use super::open_beneath;
-use super::open_file::{DeviceFile, OutputFileState};
+use super::open_file_and_device_cache::{DeviceFile, OutputFileState};
 use super::partial::{PartialFile, PartialFileWriter};
 use super::temporary_and_final_names::{self, prevents_replacement};
 use super::{File, FileSink, ResponseForSink, directory_mode};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use testkit::byte_pattern::BytePattern;
 
-use super::tls_and_proxy_route::{
+use super::routes_to_scripted_server::{
     BufferedLayer, DirectOrProxyRoute, IncomingConnection, LayeredStream, ProxyDecision, ScriptedProxy, SessionRoute,
 };
 

@@ -8,7 +8,7 @@
 //! seconds ([`MovingAverageRate`]). When a download is resumed, the bytes of the partial file count for
 //! the percentage, but not for the rate.
 
-mod failure_counts;
+mod failure_cause_summary;
 mod parallel_meter;
 mod progress_bar;
 mod progress_line;
@@ -26,7 +26,7 @@ use haul::Error;
 use haul::request::RetryPause;
 use haul::stats::TransferTotals;
 
-use crate::files_and_environment::print_error_line;
+use crate::file_and_environment_access::print_error_line;
 use crate::plan::{GlobalArgs, RunPlan};
 use crate::program_persona::ProgramPersona;
 use crate::run::report::error_message;
@@ -35,7 +35,7 @@ use crate::run::report::run_counts::RunCounts;
 use crate::run::report::transfer_report::TransferReport;
 use crate::run::transfers::url_count;
 use crate::stderr_terminal::{self, MessageColors};
-use failure_counts::FailureCounts;
+use failure_cause_summary::FailureCounts;
 use parallel_meter::ParallelMeter;
 use progress_bar::ProgressBar;
 use progress_line::{BodyFigures, ManyUrlFigures, ProgressView, RetryPauseFigures, StageFigures};

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::path::Path;
 
 use haul::Result;
-use haul::body::text::BodyText;
+use haul::body::decoded_text::BodyText;
 use haul::fleet::{RecordContent, WholeOrPiecewiseText};
 use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;

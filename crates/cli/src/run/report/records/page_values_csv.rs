@@ -2,7 +2,7 @@
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
 use haul::fleet::{RecordPieces, WholeOrPiecewiseText};
-use haul::sink::extracted_values::ExtractedValues;
+use haul::sink::extracted_value_list::ExtractedValues;
 use haul::{Error, ErrorKind, Result};
 
 use crate::plan::StageArgs;

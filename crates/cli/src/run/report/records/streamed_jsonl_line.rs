@@ -1,8 +1,8 @@
 //! The text of a `--jsonl` line in pieces, so that a large body needs no second copy in memory.
 
-use haul::body::text::BodyText;
+use haul::body::decoded_text::BodyText;
 use haul::fleet::{RecordPieces, WholeOrPiecewiseText};
-use haul::sink::extracted_values::ExtractedValues;
+use haul::sink::extracted_value_list::ExtractedValues;
 
 use haul_policy::terminal_text::escape_json;
 

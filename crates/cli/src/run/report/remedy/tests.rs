@@ -6,7 +6,7 @@ use haul::transfer::TransferOutcome;
 
 use super::*;
 use crate::build_plan;
-use crate::files_and_environment::SystemFilesAndEnvironment;
+use crate::file_and_environment_access::SystemFilesAndEnvironment;
 use crate::parse::parse_as;
 use crate::program_persona::ProgramPersona;
 

@@ -10,7 +10,7 @@ use haul_proto::response_head::ResponseHead;
 
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::H1Connection;
-use super::zero_copy::ZeroCopyDecision;
+use super::zero_copy_to_sink::ZeroCopyDecision;
 use crate::transfer::{ExchangeFailurePoint, TransferStep};
 use crate::{Error, ErrorKind};
 

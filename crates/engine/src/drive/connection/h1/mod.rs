@@ -10,10 +10,10 @@
 //! | `pipelined_responses` | keeps responses of pipelined requests until they are verified |
 
 mod close;
+mod held_back_pipelined_responses;
 mod receive;
 mod request_content;
-mod unconfirmed_responses;
-mod zero_copy;
+mod zero_copy_to_sink;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use haul_policy::queue::HostId;
 use haul_proto::h1::{self, H1Machine};
 
-use super::read_pacing::{ReadPacing, set_low_water_mark};
+use super::pause_before_next_read::{ReadPacing, set_low_water_mark};
 use super::sending::{self, MIN_SEND_BUFFER, RESPONSE_CHECK_INTERVAL, SendResult};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::buffer_pool::{BULK_BUFFER_SIZE, Buffer};
@@ -35,9 +35,9 @@ use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, ReceiveCredit, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
+use held_back_pipelined_responses::UnconfirmedResponses;
 use request_content::UnsentRequestContent;
-use unconfirmed_responses::UnconfirmedResponses;
-use zero_copy::ZeroCopyDecision;
+use zero_copy_to_sink::ZeroCopyDecision;
 
 /// The minimum number of bytes to request in a read, even if the sink has less room, since a
 /// response head must fit.

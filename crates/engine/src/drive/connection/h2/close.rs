@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 
-use super::super::replay::{self, LostRequest};
+use super::super::replay_decision::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H2ActiveStream, H2Connection};
 use crate::time_conversions;
@@ -37,7 +37,7 @@ impl H2Connection {
             self.pipeline_limit.on_refusal();
         }
         let is_last = self.active.is_empty();
-        let is_again = replay::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
+        let is_again = replay_decision::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let after = if wants_older && active.transfer.fall_back_to_http1() || is_again {
             TransferStep::Again(Duration::ZERO)

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use haul_proto::h2::RequestId;
 
-use super::super::read_pacing::set_low_water_mark;
+use super::super::pause_before_next_read::set_low_water_mark;
 use super::super::{ConnectionWaker, FinishedTransfers};
 use super::H2Connection;
 use crate::drive::rcvlowat;

@@ -23,16 +23,16 @@ use std::time::{Duration, Instant};
 
 use haul_proto::h2::{self, ErrorCode, H2Machine, RequestId};
 
-use super::read_pacing::ReadPacing;
+use super::pause_before_next_read::ReadPacing;
 use super::sending::{self, MIN_SEND_BUFFER, SendResult};
 use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
 use crate::drive::rcvlowat;
-use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
+use crate::drive::zero_copy_to_sink::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
-pub use crate::net::recv_budget::{ReceiveMemoryBudget, SharedRecvMemory};
+pub use crate::net::receive_memory_budget::{ReceiveMemoryBudget, SharedRecvMemory};
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};

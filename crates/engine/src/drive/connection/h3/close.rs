@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use haul_proto::ResponseError;
 use haul_proto::h3::{H3Error, H3ErrorCode, H3ResetReason, RequestId};
 
-use super::super::replay::{self, LostRequest};
+use super::super::replay_decision::{self, LostRequest};
 use super::super::{FinishedTransfers, ReceiveStatus};
 use super::{H3ActiveStream, H3Connection};
 use crate::transfer::{ExchangeFailurePoint, TransferStep};
@@ -32,7 +32,7 @@ impl H3Connection {
             _ => is_refused && self.served > 0,
         };
         let is_last = self.active.is_empty();
-        let is_again = replay::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
+        let is_again = replay_decision::may_replay_after_reset(&mut active.transfer, retryable, costs_nothing, is_last);
         let wants_older = reason == H3ResetReason::Peer(H3ErrorCode::VERSION_FALLBACK);
         let after = if wants_older && active.transfer.fall_back_from_http3() || is_again {
             TransferStep::Again(Duration::ZERO)

@@ -20,7 +20,7 @@ mod close;
 mod flow_control;
 mod protocol_machine;
 mod receive;
-mod receive_batching;
+mod receive_batching_pause;
 mod send;
 
 use std::net::SocketAddr;
@@ -32,13 +32,13 @@ use bytes::Bytes;
 use haul_proto::h3::{H3Config, H3ErrorCode, H3Machine, RequestId};
 use quinn_proto::{ConnectionError, Dir};
 
-use super::read_pacing::ReadPacing;
+use super::pause_before_next_read::ReadPacing;
 use super::uploads::{StreamMap, UploadingStream, Uploads, only_stream};
 use super::{ConnectionWaker, FinishedTransfers, PipelineLimit, ReceiveStatus};
 use crate::body::upload::BodyUpload;
 use crate::buffer_pool::Buffer;
 use crate::drive::rcvlowat;
-use crate::drive::zero_copy::{ExtraPollDescriptor, ZeroCopyWaitResult};
+use crate::drive::zero_copy_to_sink::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
 use crate::net::quic::{QuicConnection, QuicReceiveResult};
 use crate::stats::WireTraffic;
@@ -48,7 +48,7 @@ use crate::{Error, ErrorKind};
 use flow_control::FullSinkStreams;
 use protocol_machine::H3MachineForStream;
 use receive::{PendingDelivery, QpackBlockedInput};
-use receive_batching::ReceiveBatchingPause;
+use receive_batching_pause::ReceiveBatchingPause;
 use send::ClientUniStreams;
 
 /// The maximum number of receives when an idle connection is checked before reuse.

@@ -1,0 +1,266 @@
+//! The trait through which the command line reads files, the environment and the terminal. Tests
+//! implement it with fixed texts.
+//!
+//! ```
+//! use haul_cli::file_and_environment_access::FilesAndEnvironment;
+//! use std::{io::Read, path::Path};
+//!
+//! struct OneFile;
+//! impl FilesAndEnvironment for OneFile {
+//!     fn open(&mut self, _: &Path) -> std::io::Result<Box<dyn Read>> {
+//!         Ok(Box::new(&b"url = http://example.com/"[..]))
+//!     }
+//! }
+//! let args = ["-K", "any"].map(Into::into);
+//! let parsed = haul_cli::parse::parse(args, &mut OneFile).unwrap();
+//! assert_eq!(parsed.groups[0].urls.len(), 1);
+//! ```
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Stdin, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use haul::body::upload::OneShotSource;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+/// Access to the files that options name, to the environment, and to the terminal.
+pub trait FilesAndEnvironment {
+    /// Opens a file for reading; `-` is standard input.
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
+
+    /// Opens a config file; `-` is standard input. A reader of standard input consumes no byte
+    /// after the last line that it returned, so that an option can read the remaining input as
+    /// request content. The default implementation calls [`FilesAndEnvironment::open`].
+    fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        self.open(path)
+    }
+
+    /// Returns the size in bytes of a file that an option names and that is read later. Returns
+    /// `None` for a file without a reliable size, such as a pipe.
+    ///
+    /// Only a regular file is opened. If a pipe were opened and closed here, its writer would lose
+    /// its reader.
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        self.open(path).map(|_| None)
+    }
+
+    /// Returns the time of a file's last modification, in seconds since 1970-01-01 00:00 UTC, or
+    /// `None` if the file does not exist. The default implementation always returns `None`.
+    fn modified(&mut self, _path: &Path) -> Option<u64> {
+        None
+    }
+
+    /// Returns the value of an environment variable, or `None` if it is not set. The default
+    /// implementation always returns `None`.
+    fn variable(&self, _name: &str) -> Option<OsString> {
+        None
+    }
+
+    /// Asks the user for a password on the terminal. The default implementation always fails.
+    fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Reads a password from the next line of standard input, if there is no terminal.
+    ///
+    /// # Errors
+    /// The errors of reading. The default implementation always fails.
+    fn password_line(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// True once a reader of [`io::stdin`] was created. The buffer of that reader may then hold bytes
+/// of standard input.
+static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
+
+/// Returns a reader of standard input, which shares the buffer of [`io::stdin`].
+///
+/// # Errors
+/// An error if standard input is not open for reading. [`io::stdin`] itself would report an empty
+/// input in that case.
+pub(crate) fn stdin() -> io::Result<StdIn> {
+    let stdin = StdIn::new();
+    match fcntl_getfl(&stdin.0)?.contains(OFlags::WRONLY) {
+        true => Err(Errno::BADF.into()),
+        false => Ok(stdin),
+    }
+}
+
+/// A reader of standard input. It waits for bytes even if another process has made the descriptor
+/// non-blocking.
+pub(crate) struct StdIn(Stdin);
+
+impl StdIn {
+    pub(crate) fn new() -> Self {
+        IS_READ_AHEAD.store(true, Ordering::Relaxed);
+        Self(io::stdin())
+    }
+}
+
+impl Read for StdIn {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        retry_until_readable(|| self.0.read(into))
+    }
+}
+
+/// Calls `read`, which reads standard input, until it does not fail with `WouldBlock`. Waits before
+/// each further call until standard input is readable.
+fn retry_until_readable<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let stdin = io::stdin();
+                retry_on_intr(|| poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None))?;
+            }
+            read => return read,
+        }
+    }
+}
+
+/// A writer to standard output. Unlike [`io::stdout`], it fails if the descriptor is not open for
+/// writing.
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let stdout = io::stdout();
+        loop {
+            match rustix::io::write(&stdout, bytes) {
+                // Another process that shares the descriptor made it non-blocking.
+                Err(Errno::AGAIN) => poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None).map(drop)?,
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the unread rest of standard input as the content of a request. If no part of the input
+/// has been read into a buffer before, time limits also apply while the read waits for input.
+pub(crate) fn stdin_content() -> OneShotSource {
+    let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
+    let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
+    unread.map_or_else(|| OneShotSource::new(StdIn::new()), OneShotSource::file)
+}
+
+/// A reader of standard input that returns at most one line at a time.
+struct StdinLines;
+
+impl Read for StdinLines {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut stdin = stdin()?.0.lock();
+        retry_until_readable(|| {
+            let ahead = stdin.fill_buf()?;
+            let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
+            let count = line.min(into.len());
+            into[..count].copy_from_slice(&ahead[..count]);
+            stdin.consume(count);
+            Ok(count)
+        })
+    }
+}
+
+/// The [`FilesAndEnvironment`] of the program: the real files, environment and terminal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemFilesAndEnvironment;
+
+impl FilesAndEnvironment for SystemFilesAndEnvironment {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        if path == Path::new("-") {
+            return Ok(Box::new(stdin()?));
+        }
+        let file = File::open(path)?;
+        // Opening a directory succeeds on Unix and would only fail at the first read.
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        Ok(Box::new(file))
+    }
+
+    fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        if path == Path::new("-") { Ok(Box::new(StdinLines)) } else { self.open(path) }
+    }
+
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        let metadata = std::fs::metadata(path)?;
+        if metadata.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        File::open(path)?.metadata().map(|metadata| Some(metadata.len()))
+    }
+
+    fn modified(&mut self, path: &Path) -> Option<u64> {
+        let time = std::fs::metadata(path).ok()?.modified().ok()?;
+        time.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        haul::trusted_environment_variables::variable(name)
+    }
+
+    fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+        prompt_for_line(terminal, prompt)
+    }
+
+    fn password_line(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        let _ = write!(io::stderr(), "{prompt}");
+        let mut line = Vec::new();
+        // What follows the line is left for the next reader.
+        let mut stdin = StdIn::new().0.lock();
+        let outcome = retry_until_readable(|| {
+            let room = PASSWORD_MAX.saturating_sub(line.len() as u64);
+            stdin.by_ref().take(room).read_until(b'\n', &mut line)
+        });
+        let _ = writeln!(io::stderr());
+        outcome.map(|_| remove_line_end(line))
+    }
+}
+
+/// The length limit of a password that the user types, in bytes.
+const PASSWORD_MAX: u64 = 4096;
+
+/// Prints a prompt on the terminal and reads a line without echo. Restores the settings of the
+/// terminal afterwards, even after an error.
+fn prompt_for_line(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
+    let before = tcgetattr(&terminal)?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+    let answer = prompt_without_echo(&terminal, prompt);
+    tcsetattr(&terminal, OptionalActions::Flush, &before)?;
+    answer
+}
+
+fn prompt_without_echo(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
+    write!(terminal, "{prompt}")?;
+    let mut line = Vec::new();
+    BufReader::new(terminal.take(PASSWORD_MAX)).read_until(b'\n', &mut line)?;
+    writeln!(terminal)?;
+    Ok(remove_line_end(line))
+}
+
+fn remove_line_end(mut line: Vec<u8>) -> Vec<u8> {
+    while let Some(b'\n' | b'\r') = line.last() {
+        line.pop();
+    }
+    line
+}
+
+/// Prints a line on standard error. Ignores errors, because standard error may be closed.
+pub(crate) fn print_error_line(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

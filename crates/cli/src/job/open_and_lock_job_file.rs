@@ -1,0 +1,363 @@
+//! The file of a job: opens and locks it, and reads its settings.
+//!
+//! Only one process at a time can run a job. It holds a lock (`flock`) on the file until it ends,
+//! even if it is killed. Readers such as `haul job status` need no lock.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use haul::sink::temporary_and_final_names::directory_of;
+use haul::{Error, Result};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rustix::fs::{Access, FlockOperation, access, flock};
+
+use super::convert_job_file_errors::{DatabaseResult, database_error, io_error, job_error};
+use super::directory_permissions::check_directory;
+use super::schema::{self, APPLICATION_ID, VERSION};
+use super::url_row::now_ms;
+use super::{leftover_files, output_file, stored_command_line};
+use crate::given_option::GivenOption;
+use crate::job_types::ArchivePosition;
+use crate::program_persona;
+
+/// An open job that this process has locked.
+pub(super) struct JobFile {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    /// The descriptor that holds the lock. It is closed last, because closing any descriptor of the
+    /// file releases the locks of SQLite in this process.
+    lock: File,
+}
+
+/// The settings of a job: the row of the table `job`.
+#[derive(Clone, Debug)]
+pub(super) struct JobSettings {
+    pub(super) directory: PathBuf,
+    pub(super) command: Vec<GivenOption>,
+    /// The number of URLs in all lists of the job; `None` until a run has read the lists to their
+    /// ends.
+    pub(super) total: Option<u64>,
+    /// The identity of the output file; `None` if the output is not a regular file.
+    pub(super) output: Option<output_file::JobOutputIdentity>,
+    pub(super) output_start: u64,
+    pub(super) output_end: u64,
+    pub(super) last_commit: u64,
+    pub(super) durable_commit: u64,
+    pub(super) durable_output: u64,
+    /// The end of the archive; `None` until a run has begun the archive.
+    pub(super) archive: Option<ArchivePosition>,
+    pub(super) durable_archive: ArchivePosition,
+    pub(super) boot: Option<String>,
+    pub(super) is_clean: bool,
+    pub(super) created: u64,
+    /// The number of refreshes that have begun.
+    pub(super) refresh_round: u64,
+    pub(super) refresh_is_complete: bool,
+}
+
+impl JobFile {
+    /// Opens and locks the file of a job. Creates the file if it does not exist and `creates` is
+    /// true. Also returns false if the job is new, and true if it existed.
+    pub(super) fn open(path: &Path, creates: bool) -> Result<(Self, bool)> {
+        check_directory(path)?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(creates).truncate(false).mode(0o600).open(path);
+        let file = file.map_err(|error| io_error(path, error))?;
+        check_file(path, &file)?;
+        check_owner(path, &file)?;
+        // A link to a file that did not exist now shows its directory.
+        check_directory(path)?;
+        if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            return Err(match error {
+                rustix::io::Errno::WOULDBLOCK => in_use_error(path),
+                error => io_error(path, error.into()),
+            });
+        }
+        // An empty file may be anybody's to read. SQLite gives its mode to the log.
+        if file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| io_error(path, error))?;
+        }
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let exists = has_tables(&connection, path)?;
+        if !exists && !creates {
+            return Err(job_error(path, "it is no job of haul"));
+        }
+        Ok((Self { path: path.to_owned(), connection, lock: file }, exists))
+    }
+
+    /// Creates the tables of a new job. Only the header of the file is synced: if the computer
+    /// stops within the first second, the job may be lost.
+    pub(super) fn create(&self, directory: &Path, command: &[GivenOption]) -> Result<()> {
+        self.begin_log()?;
+        let make = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            schema::create(&transaction)?;
+            transaction.execute(
+                "INSERT INTO job (id, haul_version, created, directory, command) \
+                 VALUES (1, ?1, ?2, CAST(?3 AS TEXT), ?4)",
+                params![
+                    program_persona::VERSION,
+                    now_ms() as i64,
+                    directory.as_os_str().as_bytes(),
+                    stored_command_line::to_json(command)
+                ],
+            )?;
+            transaction.commit()?;
+            self.connection.execute_batch("PRAGMA synchronous = NORMAL")
+        };
+        make().map_err(|error| database_error(&self.path, error))
+    }
+
+    /// Turns on the write-ahead log for the file of a new job. The file stores this setting.
+    /// SQLite's own syncing stays off: the log must be synced only before it is restarted from its
+    /// beginning.
+    fn begin_log(&self) -> Result<()> {
+        let begin = || {
+            self.connection.execute_batch("PRAGMA synchronous = OFF")?;
+            self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))
+        };
+        match begin().map_err(|error| database_error(&self.path, error))?.as_str() {
+            "wal" => self.lock.sync_all().map_err(|error| io_error(&self.path, error)),
+            _ => Err(job_error(&self.path, "its file system cannot hold a job; put it on a local disk")),
+        }
+    }
+
+    /// Reads the settings of the job.
+    pub(super) fn settings(&self) -> Result<JobSettings> {
+        read_settings(&self.connection, &self.path)
+    }
+
+    /// Opens another connection to the job's file, for another thread.
+    pub(super) fn another_connection(&self) -> Result<Connection> {
+        connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    /// Resets the URLs whose rows may be wrong after a loss of power: the rows of commits that were
+    /// not known to be on the disk when the computer stopped. Resets nothing if only the process
+    /// ended.
+    pub(super) fn recover(&self, settings: &mut JobSettings, boot: Option<&str>) -> Result<()> {
+        if settings.is_clean || settings.boot.as_deref() == boot {
+            return Ok(());
+        }
+        settings.output_end = settings.output_end.min(settings.durable_output.max(settings.output_start));
+        settings.archive = settings.archive.map(|_| settings.durable_archive);
+        let set_back = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            let durable = params![settings.durable_commit as i64];
+            transaction.execute("DELETE FROM stage_values WHERE commit_number > ?1", durable)?;
+            transaction.execute("DELETE FROM payload WHERE commit_number > ?1", durable)?;
+            transaction.execute("DELETE FROM url WHERE queued_commit > ?1", durable)?;
+            // A file may be lost, too, so its validators no longer help.
+            let set_back = "UPDATE url SET state = 'again', etag = NULL, last_modified = NULL, refresh_round = 0 \
+                            WHERE commit_number > ?1";
+            transaction.execute(set_back, durable)?;
+            let cut = "UPDATE job SET output_end = ?1, archive_number = ?2, archive_end = ?3";
+            let (number, end) = settings.archive.map_or((None, 0), |end| (Some(end.number), end.offset as i64));
+            transaction.execute(cut, params![settings.output_end as i64, number, end])?;
+            transaction.commit()
+        };
+        set_back().map_err(|error| database_error(&self.path, error))
+    }
+}
+
+/// Opens a job only for reading. This does not disturb a process that runs the job.
+pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
+    let file = File::open(path).map_err(|error| io_error(path, error))?;
+    check_file(path, &file)?;
+    drop(file);
+    check_directory(path)?;
+    // Reading a database with a write-ahead log may have to write its index.
+    let opened =
+        connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| with_settings(connection, path));
+    match opened {
+        Err(_) if is_at_rest(path) => with_settings(connect_at_rest(path)?, path),
+        opened => opened,
+    }
+}
+
+fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, JobSettings)> {
+    if !has_tables(&connection, path)? {
+        return Err(job_error(path, "it is no job of haul"));
+    }
+    let settings = read_settings(&connection, path)?;
+    Ok((connection, settings))
+}
+
+/// Returns true if the write-ahead log of a job is empty or missing, as after a complete run, and
+/// this process cannot write to the directory. The job can then be read without a lock.
+fn is_at_rest(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(Path::new(&log)).map_or(true, |log| log.len() == 0)
+        && access(directory_of(path), Access::WRITE_OK).is_err()
+}
+
+/// Opens a job for reading without a lock, because no process writes it.
+fn connect_at_rest(path: &Path) -> Result<Connection> {
+    let absolute = std::path::absolute(path).map_err(|error| io_error(path, error))?;
+    let escaped = |&byte: &u8| match byte {
+        b'/' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    let name: String = absolute.as_os_str().as_bytes().iter().map(escaped).collect();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags);
+    opened.map_err(|error| database_error(path, error))
+}
+
+/// Returns the ID of the process that runs the job; `None` if no process runs it.
+///
+/// The lock alone does not show this, because `haul job retry` also holds it. A row of the table
+/// `run` without an end does not show it either, because the process may have been killed.
+pub(super) fn running_process(path: &Path, connection: &Connection) -> Option<i64> {
+    let last = "SELECT process, ended IS NULL FROM run ORDER BY id DESC LIMIT 1";
+    let (process, is_open) = connection.query_row(last, [], |row| Ok((row.get(0)?, row.get::<_, bool>(1)?))).ok()?;
+    let exists = i32::try_from(process).is_ok_and(leftover_files::is_running);
+    (is_open && exists && is_locked(path)).then_some(process)
+}
+
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Returns an error if the job was begun in a directory other than `directory`, in which it is run
+/// now.
+pub(super) fn check_same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
+    if settings.directory == directory {
+        return Ok(());
+    }
+    let text = format!(
+        "the job was begun in {}, to which its file names refer; run it there, or by its name alone",
+        settings.directory.display()
+    );
+    Err(job_error(path, text))
+}
+
+/// Refuses a file that is not a job, or that belongs to another user. root may open any user's job.
+fn check_file(path: &Path, file: &File) -> Result<()> {
+    let metadata = file.metadata().map_err(|error| io_error(path, error))?;
+    if !metadata.is_file() {
+        return Err(job_error(path, "it is no regular file, which a job must be"));
+    }
+    let user = rustix::process::geteuid().as_raw();
+    if metadata.uid() != user && user != 0 {
+        return Err(job_error(
+            path,
+            format!("it belongs to another user ({}); its command line is theirs", metadata.uid()),
+        ));
+    }
+    let mut magic = [0; 16];
+    let mut reader = file;
+    if metadata.len() > 0 && (reader.read_exact(&mut magic).is_err() || &magic != b"SQLite format 3\0") {
+        return Err(job_error(path, "it is no job of haul; name another file"));
+    }
+    Ok(())
+}
+
+/// Refuses to run a job that another user owns or could have written, because that user could have
+/// changed its command line.
+fn check_owner(path: &Path, file: &File) -> Result<()> {
+    let metadata = file.metadata().map_err(|error| io_error(path, error))?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let owner = metadata.uid();
+        return Err(job_error(path, format!("it belongs to another user ({owner}), and so does its command line")));
+    }
+    if metadata.len() > 0 && metadata.mode() & 0o022 != 0 {
+        return Err(job_error(path, "other users can write it, and so its command line; 'chmod 600' makes it private"));
+    }
+    Ok(())
+}
+
+/// Returns the error for a job that another process has locked.
+fn in_use_error(path: &Path) -> Error {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).ok();
+    let process = connection.and_then(|connection| running_process(path, &connection));
+    let text = match process {
+        Some(process) => format!("another process ({process}) is running this job; wait for it, or end it"),
+        None => "another process is using this job, such as 'haul job retry'; wait until it has ended".to_owned(),
+    };
+    job_error(path, text)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        connection.set_prepared_statement_cache_capacity(16);
+        connection.execute_batch(
+            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_size = -1024; \
+             PRAGMA temp_store = FILE; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;",
+        )?;
+        Ok(connection)
+    };
+    open().map_err(|error| database_error(path, error))
+}
+
+/// Returns true if the file contains the tables of a job, and false if it is empty.
+fn has_tables(connection: &Connection, path: &Path) -> Result<bool> {
+    let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i32>(0));
+    let numbers = || -> DatabaseResult<(i32, i32, i64)> {
+        let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        Ok((number("application_id")?, number("user_version")?, tables))
+    };
+    match numbers().map_err(|error| database_error(path, error))? {
+        (0, 0, 0) => Ok(false),
+        (APPLICATION_ID, VERSION, _) => Ok(true),
+        (APPLICATION_ID, version, _) => Err(job_error(
+            path,
+            format!("its version {version} is not that of this haul ({VERSION}); go on with the haul that made it"),
+        )),
+        _ => Err(job_error(path, "it is a database of another program; name another file")),
+    }
+}
+
+fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
+    let number = |row: &Row<'_>, name: &str| row.get::<_, i64>(name).map(|number| number as u64);
+    let settings = connection.query_row("SELECT * FROM job", [], |row| {
+        let output = match (row.get::<_, Option<i64>>("output_device")?, row.get::<_, Option<i64>>("output_inode")?) {
+            (Some(device), Some(inode)) => {
+                Some(output_file::JobOutputIdentity { device: device as u64, inode: inode as u64 })
+            }
+            _ => None,
+        };
+        Ok(JobSettings {
+            // A name need not be UTF-8; SQLite keeps its bytes.
+            directory: OsStr::from_bytes(row.get_ref("directory")?.as_bytes()?).into(),
+            command: stored_command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),
+            total: row.get::<_, Option<i64>>("total")?.map(|total| total as u64),
+            output,
+            output_start: number(row, "output_start")?,
+            output_end: number(row, "output_end")?,
+            last_commit: number(row, "last_commit")?,
+            durable_commit: number(row, "durable_commit")?,
+            durable_output: number(row, "durable_output")?,
+            archive: match row.get::<_, Option<u32>>("archive_number")? {
+                Some(file) => Some(ArchivePosition { number: file, offset: number(row, "archive_end")? }),
+                None => None,
+            },
+            durable_archive: ArchivePosition {
+                number: row.get("durable_archive_number")?,
+                offset: number(row, "durable_archive_end")?,
+            },
+            boot: row.get("boot")?,
+            is_clean: row.get("is_clean")?,
+            created: number(row, "created")?,
+            refresh_round: number(row, "refresh_round")?,
+            refresh_is_complete: row.get("refresh_is_complete")?,
+        })
+    });
+    let settings = settings.optional().map_err(|error| database_error(path, error))?;
+    settings.ok_or_else(|| job_error(path, "it has no settings; name another file"))
+}
+
+/// Returns an identifier of the current boot of this computer; `None` if it is unknown.
+pub(super) fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}

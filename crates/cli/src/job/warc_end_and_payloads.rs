@@ -1,0 +1,80 @@
+//! The archive of a job (`--warc`): its end, and the payloads that it contains. The next run
+//! truncates the archive to this end, so that it contains the exchanges of each recorded transfer
+//! exactly once.
+
+use std::sync::Arc;
+
+use haul::Result;
+use rusqlite::{Connection, params};
+
+use super::convert_job_file_errors::{DatabaseResult, database_error};
+use super::job_run_progress::JobRun;
+use super::sync_thread::checkpoint;
+use crate::job_types::{ArchivePosition, ArchiveWithHeldRecords, ArchivedPayload};
+
+/// Records the end of the archive, and the payloads that were added to it, in the job's file.
+pub(super) fn write_position_and_payloads(
+    connection: &Connection,
+    position: ArchivePosition,
+    payloads: &[ArchivedPayload],
+    commit: u64,
+) -> DatabaseResult<()> {
+    let update = "UPDATE job SET archive_number = ?1, archive_end = ?2";
+    connection.prepare_cached(update)?.execute(params![position.number, position.offset as i64])?;
+    if payloads.is_empty() {
+        return Ok(());
+    }
+    let insert = "INSERT INTO payload (digest, record, url, date, commit_number) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let mut insert = connection.prepare_cached(insert)?;
+    for ArchivedPayload { digest, record, url, date } in payloads {
+        insert.execute(params![digest, record, url, *date as i64, commit as i64])?;
+    }
+    Ok(())
+}
+
+#[cfg_attr(not(feature = "warc"), expect(dead_code, reason = "without archives, no job has one"))]
+impl JobRun {
+    /// Returns the end of the job's archive. If no earlier run has begun an archive, calls `begin`
+    /// and then records that the archive has begun.
+    ///
+    /// # Errors
+    /// The error of `begin`, or an error if the job's file cannot be written.
+    pub(crate) fn archive_position(&self, begin: impl FnOnce() -> Result<()>) -> Result<ArchivePosition> {
+        if let Some(position) = self.noted_archive() {
+            return Ok(position);
+        }
+        begin()?;
+        let connection = self.connection()?;
+        // It must be on the disk before the archive is, which would otherwise be refused as another's.
+        let noted = write_position_and_payloads(&connection, ArchivePosition::default(), &[], 0)
+            .and_then(|()| checkpoint(&connection, "PASSIVE").map(drop));
+        noted.map_err(|error| database_error(self.path(), error))?;
+        Ok(ArchivePosition::default())
+    }
+
+    /// Calls `each` with the last `most` payloads of the archive, in the order of the archive.
+    ///
+    /// # Errors
+    /// The job's file cannot be read.
+    pub(crate) fn archived_payloads(&self, most: u64, mut each: impl FnMut(ArchivedPayload)) -> Result<()> {
+        let connection = self.connection()?;
+        let mut read = || -> DatabaseResult<()> {
+            let select = "SELECT digest, record, url, date FROM payload \
+                          WHERE id > (SELECT max(id) FROM payload) - ?1 ORDER BY id";
+            let mut select = connection.prepare(select)?;
+            let mut rows = select.query(params![i64::try_from(most).unwrap_or(i64::MAX)])?;
+            while let Some(row) = rows.next()? {
+                let url = row.get::<_, String>(2)?.into_boxed_str();
+                let date = row.get::<_, i64>(3)? as u64;
+                each(ArchivedPayload { digest: row.get(0)?, record: row.get(1)?, url, date });
+            }
+            Ok(())
+        };
+        read().map_err(|error| database_error(self.path(), error))
+    }
+
+    /// Sets the archive, to which the job's writer appends the exchanges of each recorded transfer.
+    pub(crate) fn set_archive(&self, archive: Arc<dyn ArchiveWithHeldRecords>) {
+        self.shared().set_archive(archive);
+    }
+}

@@ -1,0 +1,110 @@
+//! Iterates over the URLs of several URL groups (operations), which run in parallel as one list.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use haul::body::upload::RequestBody;
+use haul::fleet::{FleetItem, ItemUserData};
+use haul::{Error, RequestOptions, Result};
+
+use crate::plan::{BodyArg, RunPlan, UrlGroup};
+use crate::run::parallel_group_dependencies::shares_request_options;
+use crate::run::report::reporter::UrlGroupReporter;
+use crate::run::report::urlnum_variable::UrlNumbers;
+use crate::run::transfers::parallel::request_of_many;
+use crate::run::transfers::shard_filter::ShardFilter;
+use crate::run::transfers::state_stores::StateStores;
+use crate::run::transfers::url_items::{ItemRequestSettings, UrlItems};
+
+/// Iterates over the URLs of consecutive URL groups, as items for the engine's fleet, which
+/// transfers them in parallel. Each item has the request options and the reporter of its group.
+/// These are created when the first URL of the group is due, so that a long list of groups needs
+/// little memory.
+pub(crate) struct UrlsOfGroups {
+    plan: Arc<RunPlan>,
+    groups: Range<usize>,
+    /// The reporter of the first group.
+    first: Arc<UrlGroupReporter>,
+    /// The stores of the first group, such as cookies, which all groups share.
+    stores: StateStores,
+    /// The numbers of the URLs of all groups.
+    numbers: UrlNumbers,
+    /// The remaining items of the current group, or of the last group that could be opened.
+    current: Option<UrlItems>,
+    /// The last request options that later groups may share, and the group for which they were
+    /// made. The options do not contain the group's content.
+    shared_options: Option<(Arc<UrlGroup>, Arc<RequestOptions>)>,
+}
+
+impl UrlsOfGroups {
+    pub(crate) fn new(
+        plan: &Arc<RunPlan>,
+        groups: Range<usize>,
+        first: &Arc<UrlGroupReporter>,
+        stores: &StateStores,
+        numbers: UrlNumbers,
+    ) -> Self {
+        let (plan, first, stores) = (Arc::clone(plan), Arc::clone(first), stores.clone());
+        Self { plan, groups, first, stores, numbers, current: None, shared_options: None }
+    }
+
+    fn open(&mut self, index: usize) -> Result<UrlItems> {
+        let operation = &Arc::clone(&self.plan.operations[index]);
+        let reporter = Arc::new(self.first.for_joined_group(&self.plan.global, operation)?);
+        let (options, body) = self.request_options(operation, &reporter)?;
+        let names = reporter.output_names().clone();
+        let requests =
+            ItemRequestSettings { options, body, is_joined: true, context: Some(ItemUserData::new(reporter)) };
+        let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
+        let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);
+        Ok(match &self.current {
+            Some(earlier) => items.numbered_after(earlier),
+            None => items,
+        })
+    }
+
+    /// Returns the request options of a group, and the content if the options do not contain it. A
+    /// group whose options differ from those of an earlier group only in the content shares them: a
+    /// list of POST requests has one set of options, however many groups it has.
+    fn request_options(
+        &mut self,
+        group: &Arc<UrlGroup>,
+        reporter: &Arc<UrlGroupReporter>,
+    ) -> Result<(Arc<RequestOptions>, Option<RequestBody>)> {
+        let known = self.shared_options.as_ref().filter(|(of, _)| shares_request_options(of, group));
+        let options = match known {
+            Some((_, options)) => Arc::clone(options),
+            None => {
+                let options = request_of_many(&self.plan, group, 0, reporter, &mut self.stores)?;
+                if options.trace.is_some() || !shares_request_options(group, group) {
+                    return Ok((Arc::new(options), None));
+                }
+                let options = Arc::new(RequestOptions { body: None, ..options });
+                self.shared_options = Some((Arc::clone(group), Arc::clone(&options)));
+                options
+            }
+        };
+        let body = match &group.stages[0].request.body {
+            Some(BodyArg::Bytes(bytes)) => Some(RequestBody::from(bytes)),
+            _ => None,
+        };
+        Ok((options, body))
+    }
+}
+
+impl Iterator for UrlsOfGroups {
+    type Item = Result<FleetItem, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.current.as_mut().and_then(Iterator::next) {
+                return Some(item);
+            }
+            let index = self.groups.next()?;
+            match self.open(index) {
+                Ok(items) => self.current = Some(items),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

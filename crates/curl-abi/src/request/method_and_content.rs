@@ -1,0 +1,146 @@
+//! The method of a request and its content.
+
+use haul::RequestOptions;
+use haul::body::upload::RequestBody;
+
+use super::TransferFailure;
+use crate::c_strings;
+use crate::form::FORMS;
+use crate::handle_table::lock;
+use crate::mime::{CopiedPartContent, MimeCopy, PartCallback, form_content};
+use crate::options::{EasyOptions, RequestKind, numbers as opt};
+use crate::transfer::callbacks::Callbacks;
+use crate::transfer::request_content_segments::{ContentSegment, ContentSource, RequestContentCallback};
+
+/// The default media type of a POST request.
+const FORM_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The maximum size in bytes of a form that is sent from one buffer.
+const MAX_JOINED: u64 = 1 << 20;
+
+/// The content of a request.
+pub(crate) enum RequestContent {
+    /// The request has no content.
+    None,
+    /// Bytes in memory.
+    Bytes(RequestBody),
+    /// Content that the program supplies while it is sent.
+    Source(ContentSource),
+}
+
+/// Sets the method and the content's header fields in a request, and returns the content.
+pub(super) fn set_content(
+    options: &EasyOptions,
+    request: &mut RequestOptions,
+    easy: usize,
+) -> Result<RequestContent, TransferFailure> {
+    let (method, content) = match options.kind {
+        RequestKind::Get => ("GET", RequestContent::None),
+        RequestKind::Head => ("HEAD", RequestContent::None),
+        RequestKind::Put => ("PUT", upload(options, request, easy)),
+        RequestKind::Post => {
+            request.content_type = Some(FORM_TYPE.to_owned());
+            ("POST", post(options, easy))
+        }
+        RequestKind::Form | RequestKind::Mime => ("POST", multipart(options, request)?),
+    };
+    request.method = match options.text(opt::CUSTOMREQUEST).filter(|name| !name.is_empty()) {
+        Some(name) => name.into_owned(),
+        None => method.to_owned(),
+    };
+    Ok(content)
+}
+
+/// Returns the content of a request that uses the engine's options of the previous request: a GET,
+/// a HEAD or a POST.
+pub(super) fn content_of_kept(options: &EasyOptions, easy: usize) -> RequestContent {
+    if options.kind == RequestKind::Post { post(options, easy) } else { RequestContent::None }
+}
+
+/// Returns the content of `CURLOPT_UPLOAD`, which the read callback supplies.
+fn upload(options: &EasyOptions, request: &mut RequestOptions, easy: usize) -> RequestContent {
+    let total = options.number(opt::INFILESIZE_LARGE).and_then(|size| u64::try_from(size).ok());
+    let from = options.number(opt::RESUME_FROM_LARGE).and_then(|from| u64::try_from(from).ok()).unwrap_or(0);
+    let length = total.map(|total| total.saturating_sub(from));
+    if let (Some(total), true) = (total.filter(|total| *total > from), from > 0) {
+        request.content_range = Some(format!("{from}-{}/{total}", total - 1));
+    } else if let (Some(total), Some(range)) = (total, options.text(opt::RANGE).filter(|range| !range.is_empty())) {
+        request.content_range = Some(format!("{range}/{total}"));
+    }
+    if length == Some(0) {
+        return RequestContent::Bytes(RequestBody::from(&[][..]));
+    }
+    RequestContent::Source(read_source(options, easy, length, from))
+}
+
+fn read_source(options: &EasyOptions, easy: usize, length: Option<u64>, from: u64) -> ContentSource {
+    let callback = RequestContentCallback::from_callbacks(Callbacks::from_options(options), easy, length, from);
+    ContentSource::new(vec![ContentSegment::Callback(callback)])
+}
+
+/// Returns the content of `CURLOPT_POST`: the bytes that the program set, or the output of the read
+/// callback.
+fn post(options: &EasyOptions, easy: usize) -> RequestContent {
+    let chunks = |line: &[u8]| line.to_ascii_lowercase().starts_with(b"transfer-encoding:");
+    let size = options.number(opt::POSTFIELDSIZE_LARGE).and_then(|size| u64::try_from(size).ok());
+    let fields = options.pointer(opt::POSTFIELDS);
+    if let Some(copy) = options.bytes(opt::COPYPOSTFIELDS) {
+        let length = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(copy.len()).min(copy.len());
+        return RequestContent::Bytes(RequestBody::from(&copy[..length]));
+    }
+    if !fields.is_null() {
+        let length = size.and_then(|size| usize::try_from(size).ok());
+        // SAFETY: libcurl's contract: the memory of CURLOPT_POSTFIELDS lives until the transfer is
+        // over, and has the length of CURLOPT_POSTFIELDSIZE or ends with NUL.
+        let bytes = unsafe { c_strings::bytes_with_length(fields.cast_const().cast(), length) }.unwrap_or_default();
+        // The bytes are copied, because the engine's thread must not read memory of the program.
+        return RequestContent::Bytes(RequestBody::from(bytes));
+    }
+    if size == Some(0) || !options.has(opt::READFUNCTION) && options.pointer(opt::READDATA).is_null() && size.is_none()
+    {
+        return RequestContent::Bytes(RequestBody::from(&[][..]));
+    }
+    // The length of content in chunks is that of its chunks.
+    let size = size.filter(|_| !options.string_list(opt::HTTPHEADER).iter().any(|line| chunks(line)));
+    RequestContent::Source(read_source(options, easy, size, 0))
+}
+
+/// Returns the content of a form of `curl_mime` or `curl_formadd`.
+fn multipart(options: &EasyOptions, request: &mut RequestOptions) -> Result<RequestContent, TransferFailure> {
+    const FORM_ESCAPE: i64 = 1;
+    let tree = form_tree(options);
+    if tree.parts.is_empty() {
+        return Ok(RequestContent::Bytes(RequestBody::from(&[][..])));
+    }
+    let at = request.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let own = at.map(|at| String::from_utf8_lossy(&request.fields.remove(at).1).into_owned());
+    let escapes = options.number(opt::MIME_OPTIONS).unwrap_or(0) & FORM_ESCAPE != 0;
+    let (source, content_type) = form_content(&tree, own.as_deref(), escapes)?;
+    request.content_type = Some(content_type);
+    let small = source.length().is_some_and(|length| length <= MAX_JOINED);
+    Ok(match source.in_memory().filter(|_| small) {
+        Some(bytes) => RequestContent::Bytes(RequestBody::from(bytes)),
+        None => RequestContent::Source(source),
+    })
+}
+
+/// Returns a copy of the form that the options name.
+pub(crate) fn form_tree(options: &EasyOptions) -> MimeCopy {
+    if let Some(copy) = &options.form {
+        return copy.0.clone();
+    }
+    match options.kind {
+        RequestKind::Mime => MimeCopy::copy_of_form(options.pointer(opt::MIMEPOST)),
+        RequestKind::Form => {
+            let Some(form) = FORMS.get(options.pointer(opt::HTTPPOST)) else { return MimeCopy::default() };
+            let read = PartCallback::from_options(options);
+            // SAFETY: libcurl's contract: memory that the form names lives until the transfer is
+            // over.
+            unsafe {
+                lock(&form)
+                    .to_mime_tree(|data, length| CopiedPartContent::Callback(PartCallback { data, length, ..read }))
+            }
+        }
+        _ => MimeCopy::default(),
+    }
+}

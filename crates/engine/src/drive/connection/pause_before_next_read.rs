@@ -1,0 +1,63 @@
+//! Decides how long to wait before the next read of a connection: until much of a bulk body has
+//! arrived, or until a rate-limited transfer continues.
+//!
+//! ```text
+//!  received bytes ──▶ LowWaterMark ──▶ set_low_water_mark
+//! ```
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use crate::drive::rcvlowat::LowWaterMark;
+use crate::drive::zero_copy_to_sink::{self, ExtraPollDescriptor, ZeroCopyWaitResult};
+use crate::net::stream::ConnectionStream;
+
+/// The state that decides how long to wait before the next read of a connection.
+pub(super) struct ReadPacing {
+    pub(super) low_water: LowWaterMark,
+    /// The time when a transfer that reached its rate limit continues.
+    pub(super) resumes_at: Option<Instant>,
+    /// The total time spent waiting for the server.
+    pub(super) waited: Duration,
+}
+
+impl ReadPacing {
+    /// Makes the state for a connection whose bulk bodies are read in pieces of about `piece`
+    /// bytes.
+    pub(super) fn new(piece: usize) -> Self {
+        Self { low_water: LowWaterMark::new(piece), resumes_at: None, waited: Duration::ZERO }
+    }
+
+    /// Waits like [`zero_copy::wait`], but at most until [`LowWaterMark::timeout`], and adds the
+    /// time to `waited`.
+    pub(super) fn wait(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        sends: bool,
+        beside: Option<ExtraPollDescriptor<'_>>,
+        deadline: Option<Instant>,
+    ) -> io::Result<ZeroCopyWaitResult> {
+        let began = Instant::now();
+        let quiet = self.low_water.timeout().map(|at| at.saturating_duration_since(began));
+        let waited = zero_copy_to_sink::wait(socket, sends, beside, quiet, deadline);
+        self.waited += began.elapsed();
+        waited
+    }
+
+    /// Sleeps for this time, but not beyond the deadline, and adds the time to `waited`.
+    #[cfg(feature = "http3")]
+    pub(super) fn pause(&mut self, pause: Duration, deadline: Option<Instant>) {
+        let began = Instant::now();
+        let left = deadline.map_or(pause, |at| at.saturating_duration_since(began));
+        std::thread::sleep(pause.min(left));
+        self.waited += began.elapsed();
+    }
+}
+
+/// Sets the low-water mark of the socket (`SO_RCVLOWAT`): the number of received bytes that wakes
+/// the reader.
+pub(super) fn set_low_water_mark(stream: &ConnectionStream, mark: usize) {
+    // Without such a mark, every byte wakes the reader, which does no harm.
+    let _ = stream.socket().set_recv_lowat(mark);
+}

@@ -1,0 +1,253 @@
+//! Unanswered connection attempts: host names that are not resolved yet, connections that no server
+//! has accepted yet, and accepted connections whose first response has not begun.
+//!
+//! ```text
+//!   begin ──▶ fresh ──250 ms──▶ late: other transfers may use the slots of those that wait for it
+//!               └──── accepted ────┴──▶ awaits a response ──1 s──▶ silent: likewise
+//!                                            └─── answered, failed or given up ───┘
+//! ```
+//!
+//! A dead host never answers, and its transfers end only at their time limit. Until then they would
+//! occupy the slots of `--parallel-max`, and transfers to live hosts would wait. So a late attempt
+//! lends its slots: other transfers may start, which exceeds the limit by one for each lent slot.
+//! The slot is returned when the host answers. The limits of hosts count late attempts as before.
+//!
+//! A host that accepts connections and never answers counts as dead, too. But a host that has
+//! answered before is only slow, and its transfers lend no slots: otherwise a slow server would get
+//! more requests at once.
+//!
+//! The number of fresh attempts has a separate limit, so that a run does not send thousands of SYNs
+//! at once. Requests on open connections do not count.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::Worker;
+use crate::drive::connection::HttpConnection;
+use crate::drive::connection_and_waiting_transfers::ConnectionState;
+use crate::net::proxy::ProxyRoute;
+use crate::transfer::Transfer;
+use crate::transfer_facts::TransferPhase;
+
+/// The time without an answer after which a connection attempt counts as late. A round trip to the
+/// other side of the earth takes about as long.
+const LATE_AFTER: Duration = Duration::from_millis(250);
+/// A host counts as silent if it sends no response within this time after it accepted the
+/// connection.
+const SILENT_AFTER: Duration = Duration::from_secs(1);
+/// The maximum number of a worker's connection attempts that have no answer yet and are not late.
+/// At this number, the worker takes no further transfer from the queue. Even if no host answers,
+/// this is 1,024 attempts a second.
+const MAX_UNANSWERED_ATTEMPTS: usize = 256;
+
+/// The state of a connection slot's connection attempt: whether the server has answered, and in
+/// time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ConnectAttemptLateness {
+    /// The attempt has not begun or has failed, or the connection's first response has begun.
+    #[default]
+    Settled,
+    /// The attempt with this ID has begun less than [`LATE_AFTER`] ago, and has no answer.
+    Fresh(u64),
+    /// The attempt is late: it has no answer after [`LATE_AFTER`].
+    Late,
+    /// The server accepted the attempt with this ID, and no response has begun.
+    AwaitsResponse(u64),
+    /// The server accepted the connection, and has sent no response within [`SILENT_AFTER`].
+    Silent,
+}
+
+/// The connection attempts of a worker that have no answer yet.
+#[derive(Default)]
+pub(super) struct ConnectionAttempts {
+    /// The times when connection attempts become late, each with the token of its slot and the ID
+    /// of the attempt. An answered attempt stays in the queue until its time has come.
+    queue: VecDeque<(Instant, usize, u64)>,
+    /// The accepted connections that wait for their first response. Each entry contains the time
+    /// when the host counts as silent, the token of the slot, and the ID of the attempt.
+    responses: VecDeque<(Instant, usize, u64)>,
+    fresh: usize,
+    last: u64,
+}
+
+impl ConnectionAttempts {
+    /// Returns true if the worker may begin another connection attempt.
+    pub(super) fn has_room(&self) -> bool {
+        self.fresh < MAX_UNANSWERED_ATTEMPTS
+    }
+
+    /// Returns the time when the next attempt becomes late or the next host becomes silent.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
+    }
+
+    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptLateness {
+        self.last += 1;
+        self.fresh += 1;
+        self.queue.push_back((now + LATE_AFTER, token, self.last));
+        ConnectAttemptLateness::Fresh(self.last)
+    }
+
+    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptLateness {
+        self.last += 1;
+        self.responses.push_back((now + SILENT_AFTER, token, self.last));
+        ConnectAttemptLateness::AwaitsResponse(self.last)
+    }
+
+    /// Removes the first entry of a queue if its time has come. Returns the token of the connection
+    /// slot, and the ID of the attempt.
+    fn take_due(queue: &mut VecDeque<(Instant, usize, u64)>, now: Instant) -> Option<(usize, u64)> {
+        let (_, token, number) = queue.front().copied().filter(|(at, ..)| *at <= now)?;
+        queue.pop_front();
+        Some((token, number))
+    }
+
+    /// Stops counting a connection attempt as unanswered.
+    pub(super) fn end_attempt(&mut self, state: ConnectAttemptLateness) {
+        self.fresh -= usize::from(matches!(state, ConnectAttemptLateness::Fresh(_)));
+    }
+}
+
+impl Worker {
+    /// Starts to count a connection slot's attempt as unanswered.
+    pub(super) fn begin_attempt(&mut self, token: usize) {
+        let now = self.now;
+        if let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.is_unanswered()) {
+            slot.attempt = self.attempts.begin_attempt(token, now);
+        }
+    }
+
+    /// Ends the attempt of a connection slot if the server has accepted the connection. The
+    /// connection slot then waits for a response. Takes back the host slots (permits for one
+    /// transfer to a host) that its transfers have lent to other transfers.
+    pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
+        let now = self.now;
+        let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
+        if !matches!(slot.attempt, ConnectAttemptLateness::Fresh(_) | ConnectAttemptLateness::Late) {
+            return;
+        }
+        let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
+        self.attempts.end_attempt(state);
+        self.reclaim_lent_slots(token);
+    }
+
+    /// Takes back the host slots (permits for one transfer to a host) that the transfers on this
+    /// connection slot have lent to other transfers.
+    fn reclaim_lent_slots(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        for transfer in &mut slot.waiting {
+            if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
+                self.scheduler.return_lent_slot();
+            }
+        }
+    }
+
+    /// Ends the wait for the first response on a shared connection: the host has already answered
+    /// during the handshake.
+    pub(super) fn on_shared_connection(&mut self, token: usize) {
+        if let Some(slot) = self.slots.get_mut(token) {
+            slot.attempt = ConnectAttemptLateness::Settled;
+        }
+        self.reclaim_lent_slots(token);
+    }
+
+    /// Records that a response has begun on the connection with this token. Takes back the host
+    /// slot of the waiting transfer if it was lent to another transfer.
+    pub(super) fn on_response_begun(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let is_awaited =
+            matches!(slot.attempt, ConnectAttemptLateness::AwaitsResponse(_) | ConnectAttemptLateness::Silent);
+        let ConnectionState::Open(connection) = &mut slot.state else { return };
+        if !is_awaited || awaits_first_response(connection) {
+            return;
+        }
+        slot.attempt = ConnectAttemptLateness::Settled;
+        // A finished transfer has given its lent slot back already.
+        if let Some(transfer) = connection.front_transfer_mut() {
+            if let Some(host_slot) = transfer.scheduling.host_slot {
+                self.scheduler.on_host_answered(host_slot);
+            }
+            if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
+                self.scheduler.return_lent_slot();
+            }
+        }
+    }
+
+    /// Lends host slots (permits for one transfer to a host) to other transfers, as long as the
+    /// transfers that hold them wait for a late connection attempt or for a silent host.
+    pub(super) fn lend_late_slots(&mut self) {
+        while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
+            if self.lend_slots_of_late_attempt(
+                token,
+                ConnectAttemptLateness::Fresh(number),
+                ConnectAttemptLateness::Late,
+            ) {
+                self.attempts.end_attempt(ConnectAttemptLateness::Fresh(number));
+            }
+        }
+        while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.responses, self.now) {
+            self.lend_slots_of_late_attempt(
+                token,
+                ConnectAttemptLateness::AwaitsResponse(number),
+                ConnectAttemptLateness::Silent,
+            );
+        }
+    }
+
+    /// Changes the state of a connection attempt from `from` to `to`. Lends the host slots (permits
+    /// for one transfer to a host) of its transfers to other transfers. Returns false if the
+    /// attempt is no longer in the state `from`.
+    fn lend_slots_of_late_attempt(
+        &mut self,
+        token: usize,
+        from: ConnectAttemptLateness,
+        to: ConnectAttemptLateness,
+    ) -> bool {
+        let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
+        slot.attempt = to;
+        self.lend_slots_of_waiting(token);
+        true
+    }
+
+    /// Lends the host slots (permits for one transfer to a host) of the transfers that wait on this
+    /// connection slot to other transfers. Attempts through a proxy lend no slots, since a silent
+    /// proxy affects all transfers. A shared connection lends no slots, since its host has answered
+    /// during the handshake.
+    pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
+        let Some(slot) = self.slots.get_mut(token) else { return };
+        let is_silent = slot.attempt == ConnectAttemptLateness::Silent;
+        if !is_silent && slot.attempt != ConnectAttemptLateness::Late
+            || slot.key.via != ProxyRoute::Direct
+            || !self.client.descriptor_budget().is_half_free()
+        {
+            return;
+        }
+        let in_progress = match &mut slot.state {
+            ConnectionState::Open(connection) if connection.is_shared() || connection.is_uploading() => return,
+            ConnectionState::Open(connection) => connection.front_transfer_mut(),
+            ConnectionState::Connecting(_) => None,
+        };
+        for transfer in in_progress.into_iter().chain(slot.waiting.iter_mut().map(|transfer| &mut **transfer)) {
+            let scheduling = &mut transfer.scheduling;
+            let Some(host_slot) = scheduling.host_slot else { continue };
+            if !scheduling.has_given_slot && !scheduling.is_slot_lent {
+                scheduling.is_slot_lent =
+                    if is_silent { self.scheduler.lend_slot_of_silent(host_slot) } else { self.scheduler.lend_slot() };
+            }
+        }
+    }
+
+    /// Takes back the host slot (permit for one transfer to a host) of a transfer that continues or
+    /// ends, if it was lent to another transfer.
+    pub(super) fn reclaim_lent_slot(&self, transfer: &mut Transfer) {
+        if std::mem::take(&mut transfer.scheduling.is_slot_lent) {
+            self.scheduler.return_lent_slot();
+        }
+    }
+}
+
+/// Returns true if this connection waits for its first response.
+fn awaits_first_response(connection: &HttpConnection) -> bool {
+    connection.response_count() == 0
+        && connection.front_transfer().is_some_and(|transfer| transfer.facts.phase == TransferPhase::Wait)
+}

@@ -1,0 +1,411 @@
+//! The quick way through usual markup: text and tags in the body of an HTML page, of which no query
+//! needs an attribute. It has no states and no tokens, but opens and closes the same elements as the
+//! general way. Whatever is not usual is left to the general way.
+//!
+//! While no text is collected, a tag only changes the stack of open elements. That is also so in the
+//! text of a selected element whose values are filtered, as long as the filter cannot match in it. If it
+//! can, or if anything unusual comes before the element's end, its text is read again and collected.
+
+use super::HtmlQueries;
+use super::byte_mask::{HIGHEST, ONES, WordStart, find_near};
+use super::open_elements::OpenElement;
+use super::page_parser_state::{InsertionMode, TreeBuilder};
+use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
+use super::tag_parser::{Tag, skip_common_attributes};
+use crate::Result;
+use crate::extraction::prefilter::MarkupHitTest;
+
+/// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
+/// name that it accepts fits, with the byte after it.
+const HEAD_SIZE: usize = 16;
+
+/// A selected element whose text is skipped, because it probably has no match of the filter.
+struct SkippedText {
+    rules: TagNameRules,
+    /// The index of the first byte after the element's start tag.
+    start: usize,
+    depth: usize,
+}
+
+/// The number of entries for each kind of name in [`RecentNames`].
+const RECENT: usize = 64;
+
+/// The names of start tags and attributes that were last read, so that most names need one comparison.
+pub(super) struct RecentNames {
+    tags: [KnownTag; RECENT],
+    attributes: [WordStart; RECENT],
+}
+
+/// The name of a start tag, and what is known of all tags with this name.
+#[derive(Clone, Copy, Default)]
+struct KnownTag {
+    /// The name and the byte after it.
+    start: WordStart,
+    end_tag: WordStart,
+    name: TagName,
+    length: usize,
+    rules: TagNameRules,
+    /// True if the tag may be read without tokens.
+    is_usual: bool,
+    /// True if the text of the element is selected.
+    is_selected: bool,
+}
+
+impl Default for RecentNames {
+    fn default() -> Self {
+        Self { tags: [KnownTag::default(); RECENT], attributes: [WordStart::default(); RECENT] }
+    }
+}
+
+/// Returns the index of the entry for a name, of which `word` has the first eight bytes.
+fn recent_index(word: u64) -> usize {
+    ((word & 0x00ff_ffff).wrapping_mul(0x9e37_79b9) >> 24) as usize % RECENT
+}
+
+impl RecentNames {
+    /// Returns the name of the start tag with this head, if the name has one to seven letters and digits.
+    fn name(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
+        let word = word_at(head, 1);
+        let index = recent_index(word);
+        if !self.tags[index].start.begins(word) {
+            self.tags[index] = KnownTag::new(head, queries)?;
+        }
+        Some(&self.tags[index])
+    }
+}
+
+impl KnownTag {
+    #[cold]
+    fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
+        let (name, length) = usual_name(head, 1)?;
+        let word = word_at(head, 1);
+        let rules = queries.names.rules(name);
+        let is_selected = queries.program.may_match(rules.steps);
+        let has_text = rules.text_query > 0 && rules.properties & properties::IS_VOID == 0;
+        let is_usual =
+            !rules.needs_attributes && rules.properties & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
+        let after = 0xff << (8 * length);
+        let end = word & !after | u64::from(b'>') << (8 * length);
+        let (start, end_tag) = (WordStart::new(word, length + 1), WordStart::new(end, length + 1));
+        Some(Self { start, end_tag, name, length, rules, is_usual, is_selected })
+    }
+}
+
+impl TreeBuilder<'_, '_> {
+    /// Reads usual markup at the beginning of `bytes`, where text and tags may begin. Returns the number
+    /// of bytes read.
+    pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
+        let mut at = 0;
+        while self.is_in_html_body() {
+            if self.collects_nothing() {
+                at = self.skip_uncollected(bytes, at);
+                if !self.is_in_html_body() {
+                    break;
+                }
+            }
+            let Some(length) = find_near(b'<', &bytes[at..]) else { break };
+            self.usual_text(&bytes[at..at + length])?;
+            at += length;
+            match self.read_usual_tag(&bytes[at..])? {
+                0 => break,
+                length => at += length,
+            }
+        }
+        Ok(at)
+    }
+
+    fn is_in_html_body(&self) -> bool {
+        self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
+    }
+
+    /// Returns true if text is not needed, and selectors keep no state for open elements.
+    fn collects_nothing(&self) -> bool {
+        self.tree.collects_nothing() && self.queries.program.is_stateless()
+    }
+
+    /// Skips usual markup from the index `at` on: all that only opens and closes elements. Returns the
+    /// index at which the rest begins: a tag, or the text of an element that must be collected and has
+    /// begun.
+    fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        let Self { tree, queries, .. } = self;
+        let (open, hits, recent) = tree.parts();
+        let mut skipped: Option<SkippedText> = None;
+        loop {
+            // Most tags follow another tag.
+            if bytes.get(at) != Some(&b'<') {
+                let Some(length) = find_near(b'<', &bytes[at..]) else { break };
+                let may_match = |hits: &MarkupHitTest| hits.may_be_in(bytes, at..at + length);
+                if skipped.is_some() && hits.is_none_or(may_match) {
+                    break;
+                }
+                at += length;
+            }
+            let rest = &bytes[at..];
+            let Some(head) = rest.first_chunk::<HEAD_SIZE>() else { break };
+            let current = open.current();
+            if !open.is_in_html() {
+                break;
+            }
+            if head[1] == b'/' {
+                let expected = current.end_tag;
+                let length = if expected.begins(word_at(head, 2)) {
+                    Some(expected.length() + 2)
+                } else {
+                    end_of_end_tag(head, current.name)
+                };
+                let Some(length) = length.filter(|_| has_usual_end_tag(current.properties)) else { break };
+                if skipped.as_ref().is_some_and(|text| text.depth == open.depth()) {
+                    skipped = None;
+                }
+                open.pop();
+                at += length;
+                continue;
+            }
+            let Some(found) = recent.name(head, queries) else { break };
+            let KnownTag { name, rules, is_selected, .. } = *found;
+            let bits = rules.properties;
+            // `<a>` in an innermost `<a>` closes it and opens another one like it.
+            let is_reopened = name == names::A && current.name == name && !is_selected;
+            let is_usual = found.is_usual
+                && (open.takes_without_rules(name, bits) || is_reopened)
+                && (!is_selected || hits.is_some() && skipped.is_none());
+            if !is_usual {
+                break;
+            }
+            let (end_tag, name_end) = (found.end_tag, 1 + found.length);
+            let end = if head[name_end % HEAD_SIZE] == b'>' {
+                Some(name_end + 1)
+            } else {
+                skip_attributes(rest, name_end, &mut recent.attributes)
+            };
+            let Some(end) = end else { break };
+            at += end;
+            if bits & properties::IS_VOID == 0 && !is_reopened {
+                let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || current.is_preformatted;
+                open.push(OpenElement { name, properties: bits, is_preformatted, end_tag, ..OpenElement::default() });
+            }
+            if is_selected {
+                skipped = Some(SkippedText { rules, start: at, depth: open.depth() });
+            }
+        }
+        let Some(text) = skipped else { return at };
+        while open.depth() > text.depth {
+            open.pop();
+        }
+        open.select_innermost();
+        tree.begin_only_text(text.rules);
+        text.start
+    }
+
+    /// Reads text up to a tag.
+    fn usual_text(&mut self, text: &[u8]) -> Result<()> {
+        if !text.is_empty() && self.tree.collects_text() {
+            let is_preformatted = self.tree.open.current().is_preformatted;
+            self.tree.text.push(text, true, is_preformatted);
+            self.check_memory()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a tag at the beginning of `bytes` by the fast path. Returns the length of the tag, or
+    /// 0 if the fast path cannot read this tag.
+    fn read_usual_tag(&mut self, bytes: &[u8]) -> Result<usize> {
+        let Some(head) = bytes.first_chunk::<HEAD_SIZE>() else { return Ok(0) };
+        let is_end = head[1] == b'/';
+        let current = self.tree.open.current();
+        if is_end
+            && let Some(length) = end_of_end_tag(head, current.name)
+            && has_usual_end_tag(current.properties)
+        {
+            self.end_run();
+            self.close_innermost()?;
+            return Ok(length);
+        }
+        let start = 1 + usize::from(is_end);
+        let word = if is_end { usual_name(head, 2) } else { usual_name(head, 1) };
+        let Some((name, length)) = word else { return Ok(0) };
+        let name_end = start + length;
+        let rules = self.queries.names.rules(name);
+        let bits = rules.properties;
+        if is_end {
+            if head[name_end] != b'>' {
+                return Ok(0);
+            }
+            self.end_run();
+            self.html_end(name, bits)?;
+            return Ok(name_end + 1);
+        }
+        if rules.needs_attributes || bits & properties::HAS_RAW_TEXT != 0 {
+            return Ok(0);
+        }
+        let end = if head[name_end] == b'>' {
+            Some(name_end + 1)
+        } else {
+            skip_attributes(bytes, name_end, &mut self.tree.recent.attributes)
+        };
+        let Some(end) = end else { return Ok(0) };
+        self.end_run();
+        let is_plain = self.tree.open.takes_without_rules(name, bits);
+        if is_plain && !self.queries.program.may_match(rules.steps) {
+            self.open_plain(name, bits, false);
+        } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {
+            self.open_plain(name, bits, true);
+        } else {
+            let bytes = &bytes[..end];
+            let tag = Tag { bytes, id: name, rules, name: start..name_end, attributes: &[], is_self_closing: false };
+            self.html_start(&tag)?;
+        }
+        Ok(end)
+    }
+
+    /// Opens an element of the body. `is_selected` is true if its text has begun.
+    fn open_plain(&mut self, name: TagName, properties: u32, is_selected: bool) {
+        let tree = &mut *self.tree;
+        if properties & properties::SEPARATES_WORDS != 0 {
+            tree.text.separate_next_word();
+        }
+        if properties & properties::IS_VOID != 0 {
+            return;
+        }
+        let is_preformatted = properties & properties::IS_PREFORMATTED != 0 || tree.open.current().is_preformatted;
+        let element = OpenElement { name, properties, is_selected, is_preformatted, ..OpenElement::default() };
+        tree.open.push(element);
+    }
+}
+
+/// Returns true if the end tag of an element in the body with these properties has no special rules
+/// when the element is the innermost one.
+fn has_usual_end_tag(bits: u32) -> bool {
+    // `</p>` and `</li>` are no exceptions in the body.
+    bits & (properties::HAS_END_TAG_RULES | properties::HAS_IMPLIED_END_TAG) != properties::HAS_END_TAG_RULES
+}
+
+/// Returns the length of a tag whose name ends at the index `at`. Returns `None` as
+/// [`skip_common_attributes`] does.
+///
+/// Most attributes have one blank before them, a short name, and a value in double quotation marks.
+/// Their names and values are read by words of eight bytes.
+fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordStart; RECENT]) -> Option<usize> {
+    while bytes.get(at) == Some(&b' ') {
+        let Some(word) = bytes[at + 1..].first_chunk() else { break };
+        let word = u64::from_le_bytes(*word);
+        let entry = &mut recent[recent_index(word)];
+        if !entry.begins(word) {
+            let length = length_of_name(word);
+            let is_usual =
+                (1..7).contains(&length) && word >> (8 * length) & 0xffff == u64::from(u16::from_le_bytes(*b"=\""));
+            if !is_usual {
+                break;
+            }
+            *entry = WordStart::new(word, length + 2);
+        }
+        let value = at + 1 + entry.length();
+        at = value + find_near(b'"', &bytes[value..])? + 1;
+    }
+    if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
+}
+
+/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which ends
+/// the usual name of an element or an attribute.
+fn length_of_name(word: u64) -> usize {
+    let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
+    let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
+    // The lowest bit is that of the first byte without a difference.
+    let brackets = differences.wrapping_sub(ONES) & !differences & HIGHEST;
+    (up_to_slash | brackets).trailing_zeros() as usize / 8
+}
+
+/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to seven
+/// letters and digits.
+fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
+    let word = word_at(head, start);
+    // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
+    // digits, as their highest bits.
+    let lower = word | (0x20 * ONES);
+    let low = lower & !HIGHEST;
+    let at_least = |byte: u8| low + u64::from(0x80 - byte) * ONES;
+    let is_letter = at_least(b'a') & !at_least(b'z' + 1);
+    // A byte from 0x10 on that is no digit may become one with the bit of lower case.
+    let is_digit = at_least(b'0') & !at_least(b'9' + 1) & word << 2;
+    let others = !((is_letter | is_digit) & !word) & HIGHEST;
+    let length = others.trailing_zeros() as usize / 8;
+    if !(1..8).contains(&length) || head[start].is_ascii_digit() {
+        return None;
+    }
+    Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
+}
+
+/// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` if there is
+/// another tag, or if the name has more than seven bytes.
+fn end_of_end_tag(head: &[u8; HEAD_SIZE], name: TagName) -> Option<usize> {
+    let packed = name.short()?;
+    let unused = packed.leading_zeros() & !7;
+    if unused == 0 || unused == 64 {
+        return None;
+    }
+    let wanted = (packed << unused).swap_bytes();
+    // Letters, but not digits, may be in upper case.
+    let case = (wanted & (0x40 * ONES)) >> 1;
+    let length = 8 - unused as usize / 8;
+    let is_same = ((word_at(head, 2) | case) ^ wanted) << unused == 0;
+    (is_same && head[2 + length] == b'>').then_some(length + 3)
+}
+
+fn word_at(head: &[u8; HEAD_SIZE], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|index| head[at + index]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_names_are_letters_and_digits() {
+        for byte in 0..=u8::MAX {
+            for at in 0..8 {
+                let mut head = *b"<abcdefg>.......";
+                head[1 + at] = byte;
+                let is_part = |byte: &&u8| byte.is_ascii_alphanumeric();
+                let length = head[1..].iter().take_while(is_part).count();
+                let expected = (length > 0 && length < 8 && !head[1].is_ascii_digit())
+                    .then(|| (TagName::new(&head[1..=length]), length));
+                assert_eq!(usual_name(&head, 1), expected, "{byte} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn word_start_has_its_first_bytes() {
+        let word = u64::from_le_bytes(*b"abcdefgh");
+        for length in 1..=8 {
+            let start = WordStart::new(word, length);
+            assert_eq!(start.length(), length);
+            for at in 0..8 {
+                assert_eq!(start.begins(word ^ 1 << (8 * at)), at >= length);
+            }
+        }
+        assert!(!WordStart::default().begins(0));
+    }
+
+    #[test]
+    fn end_tag_has_its_name_in_any_case() {
+        for name in ["a", "h1", "Td", "TBODY", "caption"] {
+            let number = TagName::new(name.as_bytes());
+            let mut head = [b'x'; HEAD_SIZE];
+            let tag = format!("</{name}>");
+            head[..tag.len()].copy_from_slice(tag.as_bytes());
+            assert_eq!(end_of_end_tag(&head, number), Some(tag.len()), "{name}");
+            for at in 2..tag.len() {
+                for byte in 0..=u8::MAX {
+                    let mut other = head;
+                    other[at] = byte;
+                    let is_same = other[at].eq_ignore_ascii_case(&head[at]);
+                    assert_eq!(end_of_end_tag(&other, number).is_some(), is_same, "{name}: {byte} at {at}");
+                }
+            }
+        }
+        for name in ["", "fieldset", "blockquote"] {
+            assert_eq!(end_of_end_tag(b"</fieldset>xxxxx", TagName::new(name.as_bytes())), None);
+        }
+    }
+}

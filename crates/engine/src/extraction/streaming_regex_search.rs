@@ -1,0 +1,425 @@
+//! Finds matches of a regular expression in a body that arrives in pieces.
+//!
+//! The result is the same as that of one search over the whole body (leftmost-first, not
+//! overlapping, without empty matches), wherever the pieces end. A start position in the window
+//! that is being searched is *settled* if no later input can change the match there. A match is at
+//! most *L* bytes long, and the assertions (`$`, `\b`) look at most 4 bytes (one character)
+//! further. So in a window of *W* bytes, the start positions up to *W − L − 4* are settled. (The
+//! module `settled_matches` handles expressions for which *L* has no bound.) Matches at settled positions
+//! are returned. The remaining bytes are kept and searched again together with the next piece. The
+//! 4 bytes before them are kept, too, for assertions that look back.
+//!
+//! Pieces are searched in place. Only the unsettled end of a piece is copied, and as much of the
+//! next piece as is needed to settle it.
+
+use std::{fmt, sync::Arc};
+
+use regex_automata::meta::{Cache, Regex};
+use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
+
+#[cfg(feature = "select")]
+use super::prefilter::MarkupHitTest;
+use super::{
+    contiguous_match_finder::{MatchFinder, SearchScratch, ValueMatch},
+    page_search::OnValue,
+    settled_matches::{ASSERTION_CONTEXT, SettledMatchRule},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// The minimum number of new bytes to collect before a search, so that a body that arrives slowly
+/// does not cost one search for each byte.
+const MIN_GATHERED: usize = 4 << 10;
+/// The maximum number of new bytes that are collected before a search.
+const MAX_GATHERED: usize = 256 << 10;
+
+/// One or more compiled regular expressions; clones share them.
+///
+/// The syntax is that of the `regex` crate over bytes: Unicode is on (turn it off with `(?-u)`),
+/// and bodies need not be UTF-8.
+#[derive(Clone)]
+pub struct ExtractRegexes {
+    inner: Arc<[CompiledExpression]>,
+    /// True to pass on the empty values of matches in which group 1 is empty or takes no part.
+    keeps_empty: bool,
+}
+
+/// A compiled regular expression, with the rule that decides which of its matches later bytes of
+/// the body can still change.
+struct CompiledExpression {
+    source: String,
+    finder: MatchFinder,
+    lookahead: SettledMatchRule,
+}
+
+impl ExtractRegexes {
+    /// Compiles an expression. The value of a match is the text of group 1 or, if the expression
+    /// has no groups, of the whole match.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`], with the parser's explanation.
+    pub fn new(expression: &str) -> Result<Self> {
+        Self::all_of(&[expression])
+    }
+
+    /// Compiles several expressions, which are searched for independently. Values are returned in
+    /// the order in which their matches begin in the body. If two matches begin at the same
+    /// position, the order of the expressions decides.
+    ///
+    /// # Errors
+    /// The errors of [`ExtractRegexes::new`].
+    pub fn all_of(expressions: &[impl AsRef<str>]) -> Result<Self> {
+        let inner = expressions.iter().map(|expression| compile(expression.as_ref()));
+        Ok(Self { inner: inner.collect::<Result<_>>()?, keeps_empty: false })
+    }
+
+    /// Passes on empty values of non-empty matches, too, so that the position of a value shows
+    /// which of several expressions has found it. By default, empty values are left out.
+    #[must_use]
+    pub fn keeping_empty(self) -> Self {
+        Self { keeps_empty: true, ..self }
+    }
+
+    /// Returns the texts of the expressions, as they were given.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        self.inner.iter().map(|inner| &*inner.source)
+    }
+
+    /// Returns a test of markup whose text may contain a match, if the expression has one.
+    #[cfg(feature = "select")]
+    pub(super) fn markup_hit_test(&self) -> Option<MarkupHitTest> {
+        match &*self.inner {
+            [one] => one.finder.markup_hit_test(),
+            _ => None,
+        }
+    }
+
+    /// Returns the names that the expressions give to group 1: `(?<name>…)`.
+    pub fn value_names(&self) -> impl Iterator<Item = &str> {
+        self.inner.iter().filter_map(|inner| inner.finder.value_name())
+    }
+}
+
+fn compile(expression: &str) -> Result<CompiledExpression> {
+    let bad = |cause: String| {
+        Error::new(ErrorKind::Setup, format!("regular expression {expression:?} cannot be used: {cause}"))
+    };
+    let parsed = ParserBuilder::new().utf8(false).build().parse(expression);
+    let hir = parsed.map_err(|cause| bad(describe_syntax_error(&cause, expression)))?;
+    let regex = Regex::builder()
+        .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(10 << 20)))
+        .build_from_hir(&hir)
+        .map_err(|cause| bad(cause.to_string()))?;
+    Ok(CompiledExpression {
+        source: expression.to_owned(),
+        finder: MatchFinder::new(regex, &hir),
+        lookahead: SettledMatchRule::for_expression(&hir),
+    })
+}
+
+impl fmt::Debug for ExtractRegexes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.expressions()).finish()
+    }
+}
+
+/// Searches a body that arrives in pieces for the values of a pattern. After
+/// [`finish`](Self::finish) or [`reset`](Self::reset), it can search another body.
+///
+/// An extractor owns the working memory of the search, so it is worth reusing. It needs working
+/// memory for each expression, and keeps the unsettled end of the body, where later bytes can still
+/// change a match. That end is at most as long as the longest match plus 256 KiB. A match of an
+/// expression without a length limit counts as 1 MiB, and a longer one may be cut there. With
+/// several expressions, the extractor also keeps their values from the unsettled end.
+pub struct Extractor {
+    searches: Vec<RegexSearch>,
+    /// The values that were found but not passed on yet, because another expression may still find
+    /// a value that begins earlier in the body.
+    found: Vec<ExtractedValue>,
+}
+
+/// An extracted value, the position in the body where its match begins, and the index of the
+/// expression that found it.
+struct ExtractedValue {
+    start: u64,
+    expression: usize,
+    bytes: Box<[u8]>,
+}
+
+impl Extractor {
+    /// Makes an extractor that searches a new body for this pattern.
+    #[must_use]
+    pub fn new(pattern: ExtractRegexes) -> Self {
+        let searches = (0..pattern.inner.len()).map(|index| RegexSearch::new(pattern.clone(), index)).collect();
+        Self { searches, found: Vec::new() }
+    }
+
+    /// Sets the minimum number of new bytes that are collected before a search. Tests set a small
+    /// number, so that short bodies are also searched in several pieces.
+    #[cfg(test)]
+    pub(super) fn gather_at_least(&mut self, gather: usize) {
+        self.searches.iter_mut().for_each(|search| search.gather = gather);
+    }
+
+    /// Discards the state of the body that is being searched, so that the extractor can search
+    /// another body.
+    pub fn reset(&mut self) {
+        self.searches.iter_mut().for_each(RegexSearch::reset);
+        self.found.clear();
+    }
+
+    /// Searches the next piece of the body, and passes the values to `on_match`. Small pieces are
+    /// collected until there are 4 KiB (256 KiB if much of the body is unsettled). A value is
+    /// passed on when later bytes cannot change it any more.
+    ///
+    /// # Errors
+    /// The errors of `on_match`. Then call [`reset`](Self::reset), since the rest of the body
+    /// cannot be searched.
+    pub fn push(&mut self, piece: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.push_numbered(piece, &mut |_, value| on_match(value))
+    }
+
+    /// Searches the next piece like [`push`](Self::push). The callback also gets the index of the
+    /// expression that found the value.
+    pub(super) fn push_numbered(&mut self, piece: &[u8], on_value: &mut OnValue<'_>) -> Result<()> {
+        let Self { searches, found } = self;
+        if let [search] = searches.as_mut_slice() {
+            return search.push(piece, &mut |_, value| on_value(0, value));
+        }
+        for (expression, search) in searches.iter_mut().enumerate() {
+            search.push(piece, &mut |start, value| {
+                found.push(ExtractedValue { start, expression, bytes: value.into() });
+                Ok(())
+            })?;
+        }
+        let settled = searches.iter().map(RegexSearch::settled).min().unwrap_or(0);
+        pass_settled_values(found, settled, on_value)
+    }
+
+    /// Searches a whole body that is in memory. Equal to one [`push`](Self::push) and a
+    /// [`finish`](Self::finish), but without a copy.
+    #[cfg(feature = "select")]
+    pub(super) fn search_whole(&mut self, body: &[u8], on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        if let [search] = self.searches.as_mut_slice() {
+            let outcome = search.search(body, true, &mut |_, value| on_match(value));
+            search.reset();
+            return outcome;
+        }
+        self.push(body, on_match)?;
+        self.finish(on_match)
+    }
+
+    /// Returns the first position at `from` or later that can be part of a match in `text`, or of a
+    /// match in a part of `text` from `from` on. Returns `None` if there is no such match.
+    #[cfg(feature = "select")]
+    pub(super) fn next_hit(&self, text: &[u8], from: usize) -> Option<usize> {
+        match self.searches.as_slice() {
+            [search] => search.pattern.inner[search.index].finder.next_hit(text, from),
+            _ => Some(from),
+        }
+    }
+
+    /// Ends the body, and passes the remaining values to `on_match`. The extractor can then search
+    /// another body.
+    ///
+    /// # Errors
+    /// The errors of `on_match`.
+    pub fn finish(&mut self, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.finish_numbered(&mut |_, value| on_match(value))
+    }
+
+    /// Ends the body like [`finish`](Self::finish). The callback also gets the index of the
+    /// expression that found the value.
+    pub(super) fn finish_numbered(&mut self, on_value: &mut OnValue<'_>) -> Result<()> {
+        let Self { searches, found } = self;
+        if let [search] = searches.as_mut_slice() {
+            return search.finish(&mut |_, value| on_value(0, value));
+        }
+        for (expression, search) in searches.iter_mut().enumerate() {
+            search.finish(&mut |start, value| {
+                found.push(ExtractedValue { start, expression, bytes: value.into() });
+                Ok(())
+            })?;
+        }
+        let outcome = pass_settled_values(found, u64::MAX, on_value);
+        found.clear();
+        outcome
+    }
+}
+
+/// Passes the values in `found` whose matches begin before the position `settled` in the body to
+/// `on_value`, in order.
+fn pass_settled_values(found: &mut Vec<ExtractedValue>, settled: u64, on_value: &mut OnValue<'_>) -> Result<()> {
+    found.sort_by_key(|value| (value.start, value.expression));
+    let count = found.partition_point(|value| value.start < settled);
+    found.drain(..count).try_for_each(|value| on_value(value.expression, &value.bytes))
+}
+
+impl fmt::Debug for Extractor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Extractor")
+            .field("pattern", &self.searches.first().map(|search| &search.pattern))
+            .field("waiting", &self.searches.iter().map(|search| search.tail.len()).sum::<usize>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A callback that receives the position in the body where a match begins, and the match's value.
+type OnMatch<'f> = dyn FnMut(u64, &[u8]) -> Result<()> + 'f;
+
+/// The search for one expression in a body.
+struct RegexSearch {
+    pattern: ExtractRegexes,
+    index: usize,
+    scratch: SearchScratch,
+    reach_cache: Option<Cache>,
+    /// The unsettled end of the body so far (where later bytes can still change a match), and the
+    /// [`ASSERTION_CONTEXT`](super::settled_matches::ASSERTION_CONTEXT) bytes before it.
+    tail: Vec<u8>,
+    /// The offset in the body at which `tail` (or the window that is being searched) begins.
+    origin: u64,
+    /// The index at which the search continues, in `tail` or in the window that is being searched.
+    next: usize,
+    /// The number of bytes of `tail` that an earlier search has covered already.
+    searched: usize,
+    gather: usize,
+}
+
+impl RegexSearch {
+    fn new(pattern: ExtractRegexes, index: usize) -> Self {
+        let inner = &pattern.inner[index];
+        let (scratch, reach_cache) = (inner.finder.scratch(), inner.lookahead.cache());
+        Self {
+            pattern,
+            index,
+            scratch,
+            reach_cache,
+            tail: Vec::new(),
+            origin: 0,
+            next: 0,
+            searched: 0,
+            gather: MIN_GATHERED,
+        }
+    }
+
+    fn reset(&mut self) {
+        self.tail.clear();
+        self.origin = 0;
+        self.next = 0;
+        self.searched = 0;
+        self.scratch.reset();
+    }
+
+    /// Returns the position in the body before which all matches have been found.
+    fn settled(&self) -> u64 {
+        self.origin + self.next as u64
+    }
+
+    fn push(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
+        let unsettled = self.searched.saturating_sub(self.next);
+        let enough = unsettled.clamp(self.gather, MAX_GATHERED);
+        if self.tail.len() - self.searched + piece.len() < enough {
+            self.tail.extend_from_slice(piece);
+            return Ok(());
+        }
+        if self.tail.is_empty() {
+            return self.search_in_place(piece, on_match);
+        }
+        let mut tail = std::mem::take(&mut self.tail);
+        let mut taken = 0;
+        let mut step = self.pattern.inner[self.index].lookahead.context_length();
+        while taken < piece.len() {
+            let before = tail.len() - taken;
+            let count = step.min(piece.len() - taken);
+            tail.extend_from_slice(&piece[taken..taken + count]);
+            taken += count;
+            step *= 2;
+            self.search(&tail, false, on_match)?;
+            if self.next >= before + ASSERTION_CONTEXT && taken < piece.len() {
+                self.next -= before;
+                self.origin += before as u64;
+                tail.clear();
+                self.tail = tail;
+                return self.search_in_place(piece, on_match);
+            }
+        }
+        let unneeded = self.next.saturating_sub(ASSERTION_CONTEXT);
+        tail.drain(..unneeded);
+        self.next -= unneeded;
+        self.origin += unneeded as u64;
+        self.searched = tail.len();
+        self.tail = tail;
+        Ok(())
+    }
+
+    fn finish(&mut self, on_match: &mut OnMatch<'_>) -> Result<()> {
+        let tail = std::mem::take(&mut self.tail);
+        let result = self.search(&tail, true, on_match);
+        self.tail = tail;
+        self.reset();
+        result
+    }
+
+    fn search_in_place(&mut self, piece: &[u8], on_match: &mut OnMatch<'_>) -> Result<()> {
+        self.search(piece, false, on_match)?;
+        let unneeded = self.next.saturating_sub(ASSERTION_CONTEXT);
+        self.tail.extend_from_slice(&piece[unneeded..]);
+        self.next -= unneeded;
+        self.origin += unneeded as u64;
+        self.searched = self.tail.len();
+        Ok(())
+    }
+
+    /// Passes the matches in `window` that later input cannot change to `on_match`, and moves
+    /// `next` past them. `last` is true if the body ends with the window.
+    fn search(&mut self, window: &[u8], last: bool, on_match: &mut OnMatch<'_>) -> Result<()> {
+        let inner = &self.pattern.inner[self.index];
+        let settled = if last {
+            window.len() + 1
+        } else {
+            inner.lookahead.unsettled_from(self.reach_cache.as_mut(), window, self.next)
+        };
+        while self.next < settled {
+            let found = inner.finder.find(&mut self.scratch, window, self.next);
+            let Some(ValueMatch { start, end, value }) = found.filter(|found| found.start < settled) else {
+                self.next = settled;
+                break;
+            };
+            if start == end {
+                self.next = end + 1;
+                continue;
+            }
+            self.next = end;
+            let value = value.map_or(&[][..], |value| &window[value]);
+            if !value.is_empty() || self.pattern.keeps_empty {
+                on_match(self.origin + start as u64, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Describes a syntax error in an expression in one line: the error, its position, and a remedy if
+/// there is one.
+fn describe_syntax_error(cause: &SyntaxError, expression: &str) -> String {
+    let (why, at, remedy) = match cause {
+        SyntaxError::Parse(flaw) => {
+            let remedy = match flaw.kind() {
+                ast::ErrorKind::UnsupportedLookAround => {
+                    Some("match what surrounds it, and put what is wanted into group 1")
+                }
+                ast::ErrorKind::UnsupportedBackreference => Some("write the group out once more"),
+                _ => None,
+            };
+            (flaw.kind().to_string(), flaw.span().start.offset, remedy)
+        }
+        SyntaxError::Translate(flaw) => (flaw.kind().to_string(), flaw.span().start.offset, None),
+        other => return other.to_string(),
+    };
+    let sign = expression[at.min(expression.len())..].chars().next().filter(char::is_ascii_punctuation);
+    match (remedy, sign) {
+        (Some(remedy), _) => format!("{why}, at byte {at}; {remedy}"),
+        (None, Some('\\')) => format!("{why}, at byte {at}; write \\\\ for a backslash"),
+        (None, Some(sign)) => format!("{why}, at byte {at}; write \\{sign} for the character {sign} itself"),
+        (None, None) => format!("{why}, at byte {at}"),
+    }
+}

@@ -1,0 +1,160 @@
+//! An item of a fleet's input: a URL, the destination of its body, and the settings of its request.
+//!
+//! ```
+//! use haul::fleet::{BodyDestination, FleetItem, PerItemRequestOptions};
+//! use haul::request::RequestOverrides;
+//!
+//! let overrides = RequestOverrides { method: Some("POST".into()), body: Some("a=1".into()), ..RequestOverrides::default() };
+//! let mut item = FleetItem::new("http://127.0.0.1/form", BodyDestination::Output);
+//! item.request = Some(Box::new(PerItemRequestOptions { overrides, ..PerItemRequestOptions::default() }));
+//! item.id = Some("7".into());
+//! ```
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use haul_policy::redirect::SecretHandling;
+use haul_policy::secrets::may_send;
+
+use super::page_destination::PageDestination;
+use super::reported_job_and_destination::BodyDestination;
+use crate::Error;
+use crate::request::{RequestOptions, RequestOverrides};
+
+/// A URL, the destination of its body, and the settings of its request.
+#[derive(Debug)]
+pub struct FleetItem {
+    /// The URL, as the user wrote it.
+    pub url: String,
+    /// The destination of the body: the fleet's output, or a file.
+    pub destination: BodyDestination,
+    /// The settings of this request that differ from the settings of the first stage. Default: no
+    /// difference.
+    pub request: Option<Box<PerItemRequestOptions>>,
+    /// The identifier of the item as JSON text, which reports repeat unchanged. Default: none.
+    pub id: Option<Box<str>>,
+    /// A value of the caller, which is passed to the reports about the transfer. Default: none.
+    pub context: Option<ItemUserData>,
+    /// True if the user wrote the origin of the URL. The first origin that the user wrote may also
+    /// receive the credentials of later stages. False for a URL from a list that somebody else
+    /// wrote. Default: true.
+    pub is_users_origin: bool,
+    /// The number of the transfer ([`FleetJob::number`](super::FleetJob::number)). It must be
+    /// greater than the numbers of earlier items. The items of a list can thus keep their numbers
+    /// even if some items are left out. Default: one more than the number of the previous item.
+    pub number: Option<u64>,
+    /// The error because of which this item cannot be requested. The item is then reported as a
+    /// failed transfer. Default: none.
+    pub error: Option<Error>,
+    /// The destinations of the pages after the first page, if the first stage has listings
+    /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the
+    /// fleet.
+    pub later_pages: Option<Arc<dyn PageDestination>>,
+}
+
+impl FleetItem {
+    /// Makes an item that is requested with the options of the first stage.
+    #[must_use]
+    pub fn new(url: impl Into<String>, destination: BodyDestination) -> Self {
+        Self {
+            url: url.into(),
+            destination,
+            request: None,
+            id: None,
+            context: None,
+            is_users_origin: true,
+            number: None,
+            error: None,
+            later_pages: None,
+        }
+    }
+
+    /// Makes an item that is reported as failed with this error.
+    #[must_use]
+    pub fn failed(error: Error) -> Self {
+        let url = error.url().unwrap_or_default().to_owned();
+        Self { error: Some(error), ..Self::new(url, BodyDestination::Output) }
+    }
+
+    /// Returns the number of bytes in memory that the item's texts and content take.
+    pub(super) fn kept_bytes(&self) -> usize {
+        let request = self.request.as_deref().map_or(0, PerItemRequestOptions::kept_bytes);
+        self.url.len() + self.id.as_deref().map_or(0, str::len) + request
+    }
+}
+
+/// The settings of one request of a fleet that differ from the settings of its stage.
+#[derive(Debug, Clone, Default)]
+pub struct PerItemRequestOptions {
+    /// The options of this request; `None` for the options of the first stage. Many items may share
+    /// one value.
+    pub options: Option<Arc<RequestOptions>>,
+    /// The settings of the request that take precedence over `options`.
+    pub overrides: RequestOverrides,
+}
+
+impl PerItemRequestOptions {
+    /// Returns a copy without credentials, for a URL that comes from a page.
+    pub(super) fn without_secrets(&self) -> Self {
+        let mut overrides = self.overrides.clone();
+        overrides.fields.retain(|(name, _)| may_send(name, SecretHandling::Drop));
+        Self { options: self.options.as_ref().map(|options| Arc::new(options.without_secrets())), overrides }
+    }
+
+    /// Returns the number of bytes in memory that only this request uses.
+    pub(super) fn kept_bytes(&self) -> usize {
+        let fields = self.overrides.fields.iter().map(|(name, value)| name.len() + value.len());
+        let body = self.overrides.body.as_ref().and_then(|body| body.bytes());
+        fields.sum::<usize>() + body.map_or(0, <[u8]>::len)
+    }
+}
+
+/// A value of the caller that belongs to an item. `Debug` does not show the value.
+#[derive(Clone)]
+pub struct ItemUserData(Arc<dyn Any + Send + Sync>);
+
+impl ItemUserData {
+    /// Makes the context of an item. Several items may share the value.
+    pub fn new<T: Send + Sync + 'static>(value: Arc<T>) -> Self {
+        Self(value)
+    }
+
+    /// Returns the value if it has the type `T`, and `None` otherwise.
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for ItemUserData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ItemUserData(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item_context_is_returned_only_for_its_type() {
+        let context = ItemUserData::new(Arc::new(7_u32));
+        assert_eq!(context.get::<u32>(), Some(&7));
+        assert_eq!(context.get::<u64>(), None);
+    }
+
+    #[test]
+    fn kept_bytes_include_url_content_fields_and_id() {
+        let mut item = FleetItem::new("http://h/", BodyDestination::Output);
+        assert_eq!(item.kept_bytes(), 9);
+        let overrides = RequestOverrides {
+            body: Some("0123456789".into()),
+            fields: vec![("a".into(), b"bc".to_vec())],
+            ..RequestOverrides::default()
+        };
+        item.request = Some(Box::new(PerItemRequestOptions { overrides, ..PerItemRequestOptions::default() }));
+        item.id = Some("\"x\"".into());
+        assert_eq!(item.kept_bytes(), 9 + 10 + 3 + 3);
+    }
+}

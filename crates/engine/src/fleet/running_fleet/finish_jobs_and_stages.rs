@@ -1,0 +1,158 @@
+//! The end of jobs, of stages and of the fleet: counting, reports and output.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::FleetRun;
+use super::next_page::ListingContinuation;
+use crate::fleet::FleetSummary;
+use crate::fleet::dispatch::{DispatchedJob, InvalidJob};
+use crate::fleet::record_content_sink::{RecordContent, WholeOrPiecewiseText};
+use crate::fleet::reported_job_and_destination::FleetJob;
+use crate::transfer::TransferOutcome;
+use crate::{Error, Result};
+
+/// The counts of finished transfers, and the number of stages that have ended.
+#[derive(Default)]
+pub(super) struct FleetTally {
+    succeeded: u64,
+    causes: BTreeMap<u8, u64>,
+    first_failure: Option<(Arc<[u64]>, u8)>,
+    /// The error that ended the whole fleet; `None` if there was no such error.
+    pub(super) fatal: Option<Error>,
+    /// The number of stages that have ended. Stages end in order, beginning with the first.
+    ended: usize,
+}
+
+/// A job whose transfer has ended, and that has not been reported yet.
+pub(super) struct FinishedJob {
+    pub(super) dispatched: Box<DispatchedJob>,
+    pub(super) outcome: TransferOutcome,
+    pub(super) content: RecordContent,
+    pub(super) end: ListingContinuation,
+}
+
+impl FleetRun {
+    /// Finishes the output after all workers have ended, and returns the summary.
+    pub(in crate::fleet) fn finish(&self) -> Result<FleetSummary> {
+        let fatal = self.lock_tally().fatal.take();
+        if let Some(error) = fatal {
+            if let Some(window) = self.windows.last().filter(|_| error.is_interrupted()) {
+                window.finish_stage()?;
+            }
+            return Err(error);
+        }
+        if let Some(window) = self.windows.last() {
+            window.finish_stage()?;
+        }
+        let tally = self.lock_tally();
+        Ok(FleetSummary {
+            succeeded: tally.succeeded,
+            failed: tally.causes.values().sum(),
+            exit_code: tally.first_failure.as_ref().map_or(0, |(_, code)| *code),
+            causes: tally.causes.iter().map(|(&code, &times)| (code, times)).collect(),
+            skipped_values: self.skipped_values.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Counts a finished job, and outputs its report after its body. Finishes its slot in the
+    /// stage's output window if no other page of its listing follows in that slot.
+    pub(super) fn finish_job(
+        &self,
+        job: &FleetJob,
+        outcome: &TransferOutcome,
+        text: WholeOrPiecewiseText,
+        end: ListingContinuation,
+    ) {
+        if !matches!(end, ListingContinuation::Beyond) {
+            let mut tally = self.lock_tally();
+            match &outcome.result {
+                Ok(()) => tally.succeeded += 1,
+                Err(error) => {
+                    let code = error.exit_code();
+                    *tally.causes.entry(code).or_default() += 1;
+                    if tally.first_failure.as_ref().is_none_or(|(first, _)| job.order < *first) {
+                        tally.first_failure = Some((Arc::clone(&job.order), code));
+                    }
+                }
+            }
+        }
+        let window = &self.windows[job.stage];
+        self.stop_on_error(window.set_record(job.slot, text));
+        match end {
+            ListingContinuation::Next(next) => self.begin_next_page(job, next),
+            ListingContinuation::Last | ListingContinuation::Beyond => {
+                window.set_transfer(job.slot, job.number);
+                self.stop_on_error(window.finish_slot(job.slot));
+            }
+        }
+        self.dispatch.lock().on_job_reported(job.stage);
+        if self.fail_early && outcome.result.is_err() {
+            self.dispatch.lock().stop();
+            self.stop(None);
+        }
+    }
+
+    /// Reports a finished job to the program, and then counts it and outputs its report.
+    pub(super) fn report_and_finish(&self, finished: FinishedJob) {
+        let FinishedJob { dispatched, mut outcome, content, end } = finished;
+        let text = self.report_finished(&dispatched.job, &mut outcome, content);
+        self.finish_job(&dispatched.job, &outcome, text, end);
+    }
+
+    /// Reports a finished job. Returns the text that follows its body, or its record.
+    pub(super) fn report_finished(
+        &self,
+        job: &FleetJob,
+        outcome: &mut TransferOutcome,
+        content: RecordContent,
+    ) -> WholeOrPiecewiseText {
+        match self.stages[job.stage].records {
+            Some(_) => self.report.record(job, outcome, content),
+            None => WholeOrPiecewiseText::Whole(self.report.finished(job, outcome).unwrap_or_default()),
+        }
+    }
+
+    /// Reports invalid jobs, which could not be started. Returns true if there were any.
+    pub(super) fn report_invalid_jobs(&self) -> bool {
+        let mut any = false;
+        while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
+            any = true;
+            let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
+            let text = self.report_finished(&job, &mut outcome, RecordContent::default());
+            self.finish_job(&job, &outcome, text, ListingContinuation::Last);
+        }
+        any
+    }
+
+    /// Ends the stages that have no unfinished transfers. After the last stage, stops the fleet.
+    pub(super) fn finish_stages(&self) {
+        loop {
+            let stage = self.lock_tally().ended;
+            if stage + 1 >= self.stages.len() {
+                break;
+            }
+            if !self.dispatch.is_exhausted(stage) || !self.windows[stage].is_empty() {
+                return;
+            }
+            {
+                let mut tally = self.lock_tally();
+                if tally.ended != stage {
+                    continue;
+                }
+                tally.ended += 1;
+            }
+            if let Some(Some(tail)) = self.stop_on_error(self.windows[stage].finish_stage()) {
+                self.dispatch.lock().set_final_values(stage, tail);
+                self.wake_workers();
+                return;
+            }
+        }
+        let last = self.stages.len() - 1;
+        if self.dispatch.is_exhausted(last) && self.windows[last].is_empty() {
+            self.stop(None);
+        }
+    }
+}

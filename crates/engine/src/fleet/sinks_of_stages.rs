@@ -1,0 +1,342 @@
+//! The sinks of stages. Each receives the content that the window of a stage passes on, and outputs
+//! it, filters it, or makes requests of the next stage from it.
+//!
+//! ```text
+//!  last stage:    window ─▶ [UniqueSortSink] ─▶ FleetOutputSink ─▶ standard output or a file
+//!  other stages:  window ─▶ UniqueSortSink ─▶ NextStageSink ─▶ the next stage's queue
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haul_policy::terminal_text::escape_for_terminal;
+
+use super::dispatch::Dispatcher;
+use super::known_urls::KnownUrls;
+use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
+use super::output_progress_observer::OutputProgress;
+use super::repeated_stage_sink::LevelSink;
+use super::stage_value_store_for_resume::{StageValueKind, StageValueStore};
+use super::{FleetOptions, FleetStage};
+use crate::Result;
+use crate::body::decoder_memory::DecoderMemory;
+use crate::buffer_pool::BufferLease;
+use crate::extraction::{Distinct, DistinctOverflowValues, DistinctResult, SortedValues, Sorter};
+use crate::sink::descriptor_writer::{DescriptorWriter, OutputReadiness};
+use crate::sink::extracted_value_list::ExtractedValues;
+
+/// Makes the windows of all stages. The last window is made first, because each stage's sink needs
+/// the next stage's window.
+pub(super) fn new_windows(
+    stages: &[FleetStage],
+    options: &FleetOptions,
+    dispatch: &Arc<Dispatcher>,
+    output: DescriptorWriter,
+    decoders: &Arc<DecoderMemory>,
+    known_urls: Option<&KnownUrls>,
+) -> Result<Vec<Arc<OrderedWindow>>> {
+    let progress = Arc::<OutputProgress>::default();
+    let share = options.max_memory / stages.len() as u64;
+    let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
+    let mut output = Some(output);
+    // The stages before a stage that sorts need not keep any order.
+    let mut order_matters = true;
+    for (number, stage) in stages.iter().enumerate().rev() {
+        let sink: Box<dyn StageSink> = match (windows.last(), output.take()) {
+            (Some(window), _) => Box::new(NextStageSink {
+                dispatch: Arc::clone(dispatch),
+                stage: stages[number + 1].clone(),
+                window: Arc::clone(window),
+                number: number + 1,
+            }),
+            (None, Some(output)) => Box::new(FleetOutputSink::new(output, Arc::clone(&progress))),
+            (None, None) => unreachable!("the output is taken once, by the last stage"),
+        };
+        let feeds = !windows.is_empty();
+        let known = known_urls.filter(|_| stage.depth > 0);
+        let sifts = stage.extract.is_some() && (feeds || known.is_some() || stage.unique || stage.sort);
+        let sink: Box<dyn StageSink> = if let Some(known) = known.filter(|_| feeds) {
+            Box::new(LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink))
+        } else if sifts {
+            let unique = feeds || known.is_some() || stage.unique;
+            let sifter = UniqueSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
+            let sifter = match known {
+                Some(known) => sifter.with_known_urls(known),
+                None => sifter,
+            };
+            Box::new(match &options.stage_memory {
+                Some(memory) => sifter.with_memory(memory, number, feeds)?,
+                None => sifter,
+            })
+        } else {
+            sink
+        };
+        order_matters &= !(sifts && stage.sort);
+        let order = match (order_matters, options.unordered) {
+            (false, _) => DeliveryOrder::Free,
+            (true, true) if feeds => DeliveryOrder::Free,
+            (true, true) => DeliveryOrder::Whole,
+            (true, false) => DeliveryOrder::Input,
+        };
+        let memory = if sifts { share / 2 } else { share };
+        // The content of one record may come on top of a full budget.
+        let memory = memory - stage.records.map_or(0, |records| records.max_content.min(memory / 2));
+        let window = OrderedWindow::new(order, usize::try_from(memory).unwrap_or(usize::MAX), sink);
+        let window = window.with_decoder_memory(decoders, stages.len()).with_overflow_directory(&options.temporary);
+        windows.push(Arc::new(window.observed_by(options.output_observer.as_ref(), &progress, number)));
+    }
+    windows.reverse();
+    Ok(windows)
+}
+
+/// The last sink of a fleet. It writes bodies or values to the output.
+pub(super) struct FleetOutputSink {
+    output: DescriptorWriter,
+    /// True if the output is a terminal. Control characters are then removed from values.
+    is_terminal: bool,
+    /// The number of bytes that the output has received.
+    passed: u64,
+    progress: Arc<OutputProgress>,
+}
+
+impl FleetOutputSink {
+    pub(super) fn new(output: DescriptorWriter, progress: Arc<OutputProgress>) -> Self {
+        Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
+    }
+
+    /// Reports how many bytes were passed to the output, and how many are written.
+    fn update_progress(&self) {
+        // The buffer may also have bytes that the caller wrote before the run.
+        self.progress.set(self.passed, self.passed.saturating_sub(self.output.waiting_bytes() as u64));
+    }
+}
+
+impl StageSink for FleetOutputSink {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.passed += bytes.len() as u64;
+        let room = self.output.write(bytes);
+        self.update_progress();
+        room
+    }
+
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
+        let lines = if self.is_terminal { records.for_terminal().to_lines() } else { records.to_lines() };
+        let room = self.write_bytes(&lines);
+        records.clear();
+        room
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        let room = self.output.flush();
+        self.update_progress();
+        room
+    }
+
+    fn finish(&mut self, mut tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
+        // Everything else is finished, so this may wait for a slow reader.
+        if let Some(tail) = &mut tail {
+            let mut line = Vec::new();
+            while let Some(value) = tail.next_value()? {
+                line.clear();
+                match self.is_terminal {
+                    true => line.extend_from_slice(&escape_for_terminal(value)),
+                    false => line.extend_from_slice(value),
+                }
+                line.push(b'\n');
+                if self.write_bytes(&line)? == OutputReadiness::Full {
+                    self.output.drain(None)?;
+                }
+            }
+        }
+        self.output.drain(None)?;
+        self.update_progress();
+        Ok(None)
+    }
+}
+
+/// A sink that drops repeated values, or keeps all values until the end to sort them.
+pub(super) struct UniqueSortSink {
+    distinct: Option<Distinct>,
+    /// The URLs of all repetitions of a stage; used instead of `distinct`.
+    known_urls: Option<KnownUrls>,
+    sorter: Option<Sorter>,
+    next: Box<dyn StageSink>,
+    passing: ExtractedValues,
+    /// The store for the values, the index of the stage, and a flag that is true if the values of
+    /// the stage are output.
+    memory: Option<(Arc<dyn StageValueStore>, usize, bool)>,
+}
+
+impl UniqueSortSink {
+    /// Makes a sink for the options `unique` and `sort` of a stage. It uses about `memory` bytes of
+    /// memory, writes temporary files to the directory `dir`, and passes values on to the sink
+    /// `next`.
+    pub(super) fn new(unique: bool, sort: bool, memory: u64, dir: &Path, next: Box<dyn StageSink>) -> Self {
+        Self {
+            // A sorter that drops repeated values needs no other filter.
+            distinct: (unique && !sort).then(|| Distinct::new(memory, dir)),
+            known_urls: None,
+            sorter: sort.then(|| Sorter::new(memory, dir, unique)),
+            next,
+            passing: ExtractedValues::default(),
+            memory: None,
+        }
+    }
+
+    /// Makes the sink record the values of the stage, and drop the values that earlier runs of the
+    /// program have already passed on. `feeds` is true if the values feed the next stage.
+    fn with_memory(mut self, memory: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
+        let (of, kind) = if feeds { (stage + 1, StageValueKind::Queued) } else { (stage, StageValueKind::Printed) };
+        if let Some(distinct) = &mut self.distinct {
+            memory.recall_values(of, kind, &mut |value| {
+                distinct.recall_known(value);
+                Ok(())
+            })?;
+            memory.recall_values(stage, StageValueKind::Kept, &mut |value| distinct.recall_deferred(value))?;
+        }
+        if let Some(sorter) = &mut self.sorter {
+            memory.recall_values(stage, StageValueKind::Kept, &mut |value| sorter.push(value))?;
+        }
+        self.memory = Some((Arc::clone(memory), stage, !feeds));
+        Ok(self)
+    }
+
+    /// Makes the sink drop the values that any repetition of the stage has already passed on.
+    fn with_known_urls(mut self, known_urls: &KnownUrls) -> Self {
+        (self.distinct, self.known_urls) = (None, Some(known_urls.clone()));
+        self
+    }
+
+    /// Returns true if a value must be passed on immediately.
+    fn is_passed_at_once(&mut self, value: &[u8]) -> Result<bool> {
+        let result = match (&self.known_urls, &mut self.distinct) {
+            (Some(known), _) if known.is_new(value)? => DistinctResult::New,
+            (Some(_), _) => DistinctResult::Old,
+            (None, Some(distinct)) => distinct.push(value)?,
+            (None, None) => return Ok(true),
+        };
+        match (&self.memory, result) {
+            (Some((memory, stage, true)), DistinctResult::New) => memory.on_printed(*stage, value),
+            (Some((memory, stage, _)), DistinctResult::Deferred) => memory.on_kept(*stage, value),
+            _ => {}
+        }
+        Ok(result == DistinctResult::New)
+    }
+}
+
+impl StageSink for UniqueSortSink {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        self.next.write_bytes(bytes)
+    }
+
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
+        if let Some(sorter) = &mut self.sorter {
+            // Values that another repetition of the stage prints have no place, and are known.
+            let known_urls = self.known_urls.as_ref().filter(|_| records.place.is_some());
+            for value in records.iter() {
+                if known_urls.map_or(Ok(true), |known| known.is_new(value))? {
+                    sorter.push(value)?;
+                    if let Some((memory, stage, _)) = &self.memory {
+                        memory.on_kept(*stage, value);
+                    }
+                }
+            }
+            records.clear();
+            return Ok(OutputReadiness::Free);
+        }
+        if self.distinct.is_none() && self.known_urls.is_none() {
+            return self.next.write_records(records);
+        }
+        self.passing.clear();
+        self.passing.place = records.place.clone();
+        for value in records.iter() {
+            if self.is_passed_at_once(value)? {
+                self.passing.push(value);
+            }
+        }
+        records.clear();
+        if self.passing.is_empty() { self.next.flush() } else { self.next.write_records(&mut self.passing) }
+    }
+
+    fn accepts_out_of_order(&self) -> bool {
+        self.next.accepts_out_of_order()
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        self.next.flush()
+    }
+
+    fn finish(&mut self, _tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
+        let tail = match (self.sorter.take(), self.distinct.take()) {
+            (Some(sorter), _) => Some(StageEndValues::Sorted(sorter.finish()?)),
+            (None, Some(distinct)) => Some(StageEndValues::Deferred(distinct.finish()?)),
+            (None, None) => None,
+        };
+        self.next.finish(tail)
+    }
+}
+
+/// The values that a stage passes to the next stage only when it ends.
+pub(super) enum StageEndValues {
+    /// All values of a stage, in bytewise order.
+    Sorted(SortedValues),
+    /// The values that did not fit into memory, in the order in which they were first seen.
+    Deferred(DistinctOverflowValues),
+}
+
+impl StageEndValues {
+    pub(super) fn next_value(&mut self) -> Result<Option<&[u8]>> {
+        match self {
+            Self::Sorted(sorted) => sorted.next_value(),
+            Self::Deferred(deferred) => deferred.next_value(),
+        }
+    }
+}
+
+/// A sink that makes a transfer of the next stage from each value.
+pub(super) struct NextStageSink {
+    pub(super) dispatch: Arc<Dispatcher>,
+    /// The next stage, which the values feed.
+    pub(super) stage: FleetStage,
+    pub(super) window: Arc<OrderedWindow>,
+    /// The index of the next stage.
+    pub(super) number: usize,
+}
+
+impl StageSink for NextStageSink {
+    /// Passes bytes (heads and reports of pages) to the output of the next stage. There, they
+    /// follow the pages made from earlier values, and precede the pages made from later values.
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
+        if !bytes.is_empty() {
+            let slot = self.window.reserve_slot();
+            self.window.add_bytes(slot, BufferLease::borrowed(bytes))?;
+            self.window.finish_slot(slot)?;
+        }
+        self.flush()
+    }
+
+    fn write_records(&mut self, records: &mut ExtractedValues) -> Result<OutputReadiness> {
+        let place = records.place.take();
+        for (i, value) in records.iter().enumerate() {
+            let order = place.as_ref().map_or_else(Vec::new, |place| place.order_of_match(i));
+            self.dispatch.add_job_from_value(self.number, &self.stage, &self.window, value, order.into());
+        }
+        records.clear();
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<OutputReadiness> {
+        Ok(if self.dispatch.accepts_values(self.number) { OutputReadiness::Free } else { OutputReadiness::Full })
+    }
+
+    /// Returns true. Otherwise, a page of this stage would wait until the next stage has room, and
+    /// would meanwhile hold a connection that the next stage may need. The values extracted from a
+    /// page are small, so they can wait in memory.
+    fn accepts_out_of_order(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, tail: Option<StageEndValues>) -> Result<Option<StageEndValues>> {
+        Ok(tail)
+    }
+}

@@ -1,0 +1,113 @@
+//! Detects that files named in the TLS options were replaced: programs may run for months, and
+//! certificates are renewed meanwhile.
+//!
+//! ```text
+//!   new connection ─▶ context of these options ─▶ its files as they were? ── yes, or looked at within a second ─▶ that context
+//!                                                          └────────────── no ─▶ read again, a new context, no old tickets
+//! ```
+//!
+//! Rejected: notifications by the system (inotify), which need a descriptor and a thread. One
+//! `stat` per second has the same effect.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::options_and_context_cache::TlsOptions;
+
+/// The time after a check for which files are assumed to be unchanged.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The part of a file's metadata that shows whether the file was replaced or written to. For a
+/// directory, it shows whether an entry was added, removed or renamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The metadata of several files at one time. An entry is `None` for a file that does not exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct FileStamps(Vec<Option<FileStamp>>);
+
+impl FileStamps {
+    /// Reads the metadata of these files.
+    pub(super) fn read<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        Self(paths.into_iter().map(FileStamp::read).collect())
+    }
+
+    /// Returns true if the metadata of a file is different in `now`. A file that is missing in
+    /// `now` counts as unchanged, so its last content stays in use.
+    pub(super) fn differs_from(&self, now: &Self) -> bool {
+        self.0.iter().zip(&now.0).any(|(then, now)| now.is_some() && now != then)
+    }
+
+    /// Returns the metadata of these files, followed by the metadata of `others`.
+    pub(super) fn joined_with(mut self, others: &Self) -> Self {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+}
+
+impl FileStamp {
+    fn read(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
+}
+
+/// Returns the files of the trusted certificates and revocation lists. There are none if the
+/// system's certificates are used.
+pub(super) fn trust_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let is_used = options.verify || options.examine;
+    [&options.ca_file, &options.ca_path, &options.crl_file]
+        .into_iter()
+        .flatten()
+        .filter(move |_| is_used)
+        .map(|path| &**path)
+}
+
+/// Returns the files of the client's certificate and key.
+pub(super) fn identity_files(options: &TlsOptions) -> impl Iterator<Item = &Path> {
+    let identity = options.identity.as_ref().filter(|_| options.identity_pem.is_none());
+    identity
+        .into_iter()
+        .flat_map(|identity| [Some(&identity.certificate), identity.key.as_ref()])
+        .flatten()
+        .map(|path| &**path)
+}
+
+/// A value made from the content of files, with the metadata that the files had when they were
+/// read.
+#[derive(Debug)]
+pub(super) struct FileBacked<T> {
+    pub(super) value: T,
+    pub(super) stamps: FileStamps,
+    /// The time of the last check whether the files have changed.
+    looked: Instant,
+}
+
+impl<T> FileBacked<T> {
+    pub(super) fn new(value: T, stamps: FileStamps) -> Self {
+        Self { value, stamps, looked: Instant::now() }
+    }
+
+    /// Returns true if the files are unchanged. Checks them at most once in [`CHECK_INTERVAL`].
+    pub(super) fn is_current<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> bool {
+        if self.stamps.0.is_empty() || self.looked.elapsed() < CHECK_INTERVAL {
+            return true;
+        }
+        self.looked = Instant::now();
+        !self.stamps.differs_from(&FileStamps::read(paths))
+    }
+}

@@ -1,0 +1,268 @@
+//! The replacement of an existing file by a body: its real path, its owner and permissions, and the
+//! method if no file can be renamed to its path.
+//!
+//! | what is at the path | a complete body |
+//! |---|---|
+//! | nothing, a regular file | is renamed to it |
+//! | a link to a file | is renamed to the file that the kernel opens through the link; the link stays |
+//! | a mount point, a file in a directory that allows no new file | is copied into the file |
+//! | such a file, without space for a copy | is written into the file as it arrives |
+
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+
+use super::FileSink;
+use super::disk_space_reservation::{DiskSpaceReservation, allocate, check_length_fits, is_full};
+use super::open_file_and_device_cache::OutputFileState;
+use super::temporary_and_final_names::{ClobberMode, directory_of, prevents_replacement};
+
+/// The owner, group and permissions of a file that is replaced.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FileOwnership {
+    owner: u32,
+    group: u32,
+    mode: u32,
+    /// True if another user owns the file, and its directory allows other users to create files.
+    is_foreign: bool,
+}
+
+impl FileOwnership {
+    fn from_metadata(metadata: &Metadata, path: &Path) -> Self {
+        let is_foreign = metadata.uid() != rustix::process::geteuid().as_raw()
+            && fs::metadata(directory_of(path)).is_ok_and(|directory| directory.mode() & 0o1002 != 0);
+        Self { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o777, is_foreign }
+    }
+
+    /// Gives this owner, this group and these permissions to `file`, as far as this process is
+    /// allowed to. Does nothing if the file is foreign: otherwise, a user could put a file into a
+    /// directory such as /tmp and become the owner of what root downloads over it.
+    pub(super) fn apply_to(self, file: &File) {
+        if self.is_foreign {
+            return;
+        }
+        let Ok(metadata) = file.metadata() else { return };
+        if (metadata.uid(), metadata.gid()) != (self.owner, self.group)
+            && fchown(file, Some(self.owner), Some(self.group)).is_err()
+        {
+            let _ = fchown(file, None, Some(self.group));
+        }
+        if metadata.mode() & 0o777 != self.mode {
+            let _ = file.set_permissions(Permissions::from_mode(self.mode));
+        }
+    }
+}
+
+impl FileSink {
+    /// Returns true if an existing file at the target's path may be replaced, according to the
+    /// [`ClobberMode`] of the sink.
+    fn replaces(&self) -> bool {
+        self.clobber.replaces()
+    }
+
+    /// Determines what exists at the path of the sink, and the path to which a complete file can be
+    /// renamed. If `makes` is true and the path is a link to a file that does not exist, creates
+    /// that file and removes it again, since only the kernel knows whether the link may be
+    /// followed. Returns the metadata of the existing file, or `None` if no file exists.
+    ///
+    /// # Errors
+    /// Errors of the file system; [`io::ErrorKind::AlreadyExists`] if the user did not choose the
+    /// name and it belongs to a link, a FIFO or a device.
+    pub(super) fn find_existing(&mut self, makes: bool) -> io::Result<Option<Metadata>> {
+        (self.target, self.replaced) = (Some(self.path.clone()), None);
+        let Some(found) = none_if_missing(fs::symlink_metadata(&self.path))? else { return Ok(None) };
+        if self.is_guarded {
+            return match (found.is_file(), self.clobber) {
+                (true, _) => Ok(Some(self.replaces_file(found))),
+                // The name exists, so the new file gets a numbered one.
+                (false, ClobberMode::Number) => Ok(None),
+                (false, _) => Err(special_file_error()),
+            };
+        }
+        if !found.is_symlink() {
+            return Ok(Some(self.replaces_file(found)));
+        }
+        let followed = none_if_missing_link(fs::metadata(&self.path))?;
+        if self.replaces() && followed.as_ref().is_none_or(Metadata::is_file) {
+            self.target = self.link_target(followed.as_ref(), makes)?;
+        }
+        Ok(followed.map(|metadata| self.replaces_file(metadata)))
+    }
+
+    fn replaces_file(&mut self, metadata: Metadata) -> Metadata {
+        if metadata.is_file() && self.replaces() {
+            self.replaced = Some(FileOwnership::from_metadata(&metadata, self.target.as_deref().unwrap_or(&self.path)));
+        }
+        metadata
+    }
+
+    /// Checks that this process may write to the file that is about to be replaced: opens it for
+    /// writing, but does not change it. The kernel can refuse this open for a file of another user
+    /// in a directory such as /tmp, while it would allow a rename over that file. Does nothing if
+    /// the file is not foreign.
+    ///
+    /// # Errors
+    /// The error of the open.
+    pub(super) fn check_write_permission(&self) -> io::Result<()> {
+        if !self.replaced.is_some_and(|replaced| replaced.is_foreign) {
+            return Ok(());
+        }
+        let path = self.target.as_deref().unwrap_or(&self.path);
+        let flags = OFlags::NONBLOCK | if self.target.is_some() { OFlags::NOFOLLOW } else { OFlags::empty() };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags.bits().cast_signed());
+        options.open(path).map(drop)
+    }
+
+    /// Returns the path of the file that the kernel opens through the link at the sink's path.
+    /// Returns `None` if the link leads nowhere, or if the kernel opens another file than the
+    /// link's text names. (The kernel refuses links of other users in directories such as /tmp.)
+    fn link_target(&self, followed: Option<&Metadata>, makes: bool) -> io::Result<Option<PathBuf>> {
+        let made = match followed {
+            Some(_) => None,
+            None if makes => {
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(false).mode(self.options.mode.unwrap_or(0o666));
+                Some(options.open(&self.path)?.metadata()?)
+            }
+            None => return Ok(None),
+        };
+        let Some(opened) = made.as_ref().or(followed) else { return Ok(None) };
+        let Ok(path) = fs::canonicalize(&self.path) else { return Ok(None) };
+        let is_it = fs::symlink_metadata(&path).is_ok_and(|named| device_and_inode(&named) == device_and_inode(opened));
+        if !is_it {
+            return Ok(None);
+        }
+        if made.is_some_and(|made| made.len() == 0) {
+            fs::remove_file(&path)?;
+        }
+        Ok(Some(path))
+    }
+
+    /// Opens a file for the content when no file can be renamed to the target: a file without a
+    /// name in the directory for temporary files. If that directory has no space for `length`
+    /// bytes, opens the target itself.
+    ///
+    /// # Errors
+    /// The error `why`, if the target cannot be written either.
+    pub(super) fn open_temporary(&mut self, length: Option<u64>, why: io::Error) -> io::Result<OutputFileState> {
+        let Ok(target) = self.open_target() else { return Err(why) };
+        match tempfile::tempfile() {
+            Ok(file) if length.is_none_or(|length| check_length_fits(&file, length).is_ok()) => {
+                Ok(OutputFileState::Elsewhere(file))
+            }
+            _ => self.write_in_place(target),
+        }
+    }
+
+    /// Truncates `target`, and makes the sink write the body directly into it.
+    fn write_in_place(&mut self, target: File) -> io::Result<OutputFileState> {
+        target.set_len(0)?;
+        // Another attempt begins at the first byte.
+        self.was_long = Some(0);
+        Ok(OutputFileState::InPlace(Arc::new(target)))
+    }
+
+    /// Writes body bytes to the unnamed file in the directory for temporary files. If there is no
+    /// space left, copies the content to the target, and makes this sink write directly into the
+    /// target.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub(super) fn write_temporary(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let OutputFileState::Elsewhere(file) = &mut self.state else { return Ok(()) };
+        let at = file.stream_position()?;
+        match file.write_all(bytes) {
+            Err(error) if is_full(&error) => {
+                file.set_len(at)?;
+                file.rewind()?;
+                let mut target = self.open_target()?;
+                target.set_len(0)?;
+                let OutputFileState::Elsewhere(file) = &mut self.state else { return Ok(()) };
+                io::copy(file, &mut target)?;
+                target.write_all(bytes)?;
+                (self.was_long, self.space) = (Some(0), DiskSpaceReservation::default());
+                self.state = OutputFileState::InPlace(Arc::new(target));
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    /// Copies the complete content of the body into the target, because no file can be renamed to
+    /// it. `why` is the error of the attempt to rename.
+    ///
+    /// # Errors
+    /// The error `why`, if the target cannot be written or must not be replaced, or an error of the
+    /// file system. If there is no space for the content, the target is unchanged.
+    pub(super) fn copy_into_target(&self, content: &File, why: io::Error) -> io::Result<PathBuf> {
+        if self.is_guarded || !self.replaces() || !prevents_replacement(&why) {
+            return Err(why);
+        }
+        let Ok(target) = self.open_target() else { return Err(why) };
+        let (old, length) = (target.metadata()?.len(), content.metadata()?.len());
+        if let Err(full) = allocate(&target, 0, length) {
+            // Blocks allocated so far are released.
+            target.set_len(old)?;
+            return Err(full);
+        }
+        let (mut from, mut to) = (content, &target);
+        from.rewind()?;
+        io::copy(&mut from, &mut to)?;
+        target.set_len(length)?;
+        self.sync_content(&target)?;
+        Ok(self.path.clone())
+    }
+
+    /// Opens the target for writing, and creates it if it does not exist. The flag `O_CREAT` is
+    /// always set: only with it does the kernel fully check for files of other users in directories
+    /// such as /tmp.
+    fn open_target(&self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).read(self.options.checksum.is_some());
+        options.mode(self.options.mode.unwrap_or(0o666)).open(&self.path)
+    }
+
+    /// Opens a file in place, if the server may have chosen its name. Refuses links, FIFOs and
+    /// devices.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub(super) fn open_guarded(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(special_file_error()) }
+    }
+}
+
+/// Converts the result of a `stat`: returns `None` instead of an error if the file does not exist.
+fn none_if_missing(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    match metadata {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        metadata => metadata.map(Some),
+    }
+}
+
+fn none_if_missing_link(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
+    none_if_missing(metadata).map_err(|error| {
+        let message = format!(
+            "the link is not followed: {}; remove it or name another file",
+            crate::trace::system_error_text(&error)
+        );
+        io::Error::new(error.kind(), message)
+    })
+}
+
+fn special_file_error() -> io::Error {
+    let message = "there is a link, a FIFO or a device of this name, which a server, a URL or a list chose: remove it, \
+                   or choose the name by -o";
+    io::Error::new(io::ErrorKind::AlreadyExists, message)
+}
+
+fn device_and_inode(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
