@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use haul::body::text::BodyText;
+use haul::body::decoded_text::BodyText;
 use haul::extraction::{ExtractRegexes, PageInfo, PageQuery};
 use libfuzzer_sys::fuzz_target;
 

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use haul_cli::build_plan::resolve;
-use haul_cli::files_and_environment::FilesAndEnvironment;
+use haul_cli::file_and_environment_access::FilesAndEnvironment;
 use haul_cli::ftp::{args, freebsd_fetch_args};
 use haul_cli::parse::parse_as;
 use haul_cli::program_persona::ProgramPersona;

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use haul_curl::easy::{
     curl_easy_cleanup, curl_easy_duphandle, curl_easy_init, curl_easy_pause, curl_easy_perform, curl_easy_reset,
 };
-use haul_curl::handles::OpaqueHandle;
+use haul_curl::handle_table::OpaqueHandle;
 use haul_curl::info::haul_curl_easy_getinfo;
 use haul_curl::multi::wait::{curl_multi_poll, curl_multi_wakeup};
 use haul_curl::multi::{

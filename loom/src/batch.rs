@@ -1,5 +1,5 @@
-//! Sources of the engine's module `batch`, compiled against loom, so that the models can run them in
-//! every order of the threads' steps.
+//! Includes the source files of the engine's module `batch` and compiles them against loom, so that
+//! the models can run them in every order of the threads' steps.
 
 #[path = "../../crates/engine/src/batch/memory_budget.rs"]
 mod memory_budget;

@@ -1,4 +1,4 @@
-//! Secret fields and the peers that must not receive them.
+//! Decides which request fields are secrets, and which peers may receive them.
 //!
 //! The lesson of past advisories (CVE-2018-1000007, CVE-2022-27774, CVE-2022-27776): a field that
 //! the user gave for one origin must not follow a redirect to another.

@@ -1,5 +1,6 @@
-//! The block sizes of signify(1), whose signatures of gzip files (`-z`) cover a package in blocks.
-//! The reader of a package checks each block as it arrives, and may stop after any of them.
+//! Chooses how many bytes of a signed package to fetch first, from the block sizes of signify(1),
+//! whose signatures of gzip files (`-z`) cover a package in blocks. The reader of a package checks
+//! each block as it arrives, and may stop after any of them.
 
 /// The number of bytes of a package that one signed block of signify(1) covers.
 const BLOCK: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! Tests of runs over many hosts: their connections and descriptors.
+//! A low limit on file descriptors does not reduce the connections of a run over many hosts.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! Numbers of authentication schemes, with libcurl's values (`CURLAUTH_`).
+//! The `CURLAUTH_` constants, which number the authentication schemes, with libcurl's values.
 
 /// Basic (RFC 7617).
 pub(crate) const AUTH_BASIC: i64 = 1;

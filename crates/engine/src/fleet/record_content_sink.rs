@@ -1,4 +1,4 @@
-//! Records. The content of a transfer is kept until the transfer has ended, so that the reporter
+//! A sink that keeps the content of a transfer until the transfer has ended, so that the reporter
 //! can make one text from the content and the facts about the transfer.
 //!
 //! ```text

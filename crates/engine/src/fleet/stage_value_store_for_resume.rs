@@ -1,5 +1,5 @@
-//! The memory of a fleet's stages: a program stores the values of the stages, so that a later run
-//! can continue without fetching the pages from which the values came.
+//! The interface by which a program stores the values of a fleet's stages, so that a later run can
+//! continue without fetching the pages from which the values came.
 //!
 //! ```text
 //!  page of stage k ─▶ value ─▶ on_queued(k + 1, number)      a transfer of the next stage

@@ -1,4 +1,4 @@
-//! The character encoding of a body.
+//! Reads the `charset` parameter of a Content-Type, and decodes a body by it.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! The naming of complete files, and files without a name.
+//! Names of output files: the temporary name while a file is written, the rename to its final name,
+//! and what happens to a file that already has that name.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The content codings of a transfer. Decides whether compressed content is requested and decoded.
+//! Decides whether a transfer requests compressed content, and whether it decodes that content.
 
 use haul_proto::response_head::ResponseHead;
 

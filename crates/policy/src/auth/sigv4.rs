@@ -1,4 +1,4 @@
-//! Requests signed with a secret key: AWS's Signature Version 4, and schemes of other providers
+//! Signs requests with a secret key: AWS's Signature Version 4, and schemes of other providers
 //! that differ only in names (`--aws-sigv4`; the AWS General Reference, "Signature Version 4
 //! signing process").
 //!

@@ -1,4 +1,4 @@
-//! A finished transfer, which provides the error message and the values of `-w`.
+//! The result of a finished transfer, from which its error message and the values of `-w` are made.
 
 use std::borrow::Cow;
 use std::path::Path;

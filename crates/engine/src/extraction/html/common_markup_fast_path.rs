@@ -1,6 +1,6 @@
-//! The quick way through usual markup: text and tags in the body of an HTML page, of which no query
-//! needs an attribute. It has no states and no tokens, but opens and closes the same elements as the
-//! general way. Whatever is not usual is left to the general way.
+//! The fast path through common markup: text and tags in the body of an HTML page whose attributes
+//! no query needs. It has no states and makes no tokens, but opens and closes the same elements as
+//! the tokenizer and the tree builder. All other markup is left to them.
 //!
 //! While no text is collected, a tag only changes the stack of open elements. That is also so in the
 //! text of a selected element whose values are filtered, as long as the filter cannot match in it. If it

@@ -1,4 +1,4 @@
-//! A random model of a fleet. The dispatcher, the windows and the stage sinks are real. Transfers,
+//! Tests with a random model of a fleet that it never deadlocks. The dispatcher, the windows and the stage sinks are real. Transfers,
 //! hosts and the reader of the output are simulated. After each step, another step must be
 //! possible.
 
