@@ -9,7 +9,7 @@
 //! let mut command = Command::new("sh");
 //! command.args(["-c", "echo out; echo err >&2; exit 3"]).stdout(Stdio::piped()).stderr(Stdio::piped());
 //! let mut out = Vec::new();
-//! let outcome = child_process::run(&mut command, Duration::from_secs(60), |bytes| out.extend_from_slice(bytes)).unwrap();
+//! let outcome = run_with_time_limit::run(&mut command, Duration::from_secs(60), |bytes| out.extend_from_slice(bytes)).unwrap();
 //! assert_eq!((outcome.code, outcome.hung, outcome.said.as_str()), (Some(3), false, "err"));
 //! assert_eq!(out, b"out\n");
 //! ```

@@ -54,7 +54,7 @@ impl LargeBodyServer {
         })
     }
 
-    /// Returns the large body of `len` bytes over TLS.
+    /// Returns the https URL of the generated body of `len` bytes, with the digest of its content.
     pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
         Ok(BulkBody {
             url: format!("https://{addr}{}", LargeBodyFiles::path(len)),

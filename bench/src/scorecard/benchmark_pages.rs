@@ -250,7 +250,7 @@ mod tests {
     use crate::bench_results_file::tests::{entry, figures, record, sheet};
 
     #[test]
-    fn every_goal_is_listed_with_its_causes() {
+    fn missed_goals_are_listed_with_their_reasons() {
         let mut site = sheet(vec![
             entry("haul", vec![Ok(figures(0.22))]),
             entry("curl, a config", vec![Ok(figures(1.0))]),

@@ -51,7 +51,7 @@ pub enum haul_step {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_step_info {
-    /// The step.
+    /// The step that the request has reached.
     pub step: haul_step,
     /// Time in nanoseconds since the request began.
     pub time: u64,

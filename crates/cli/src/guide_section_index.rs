@@ -6,7 +6,7 @@
 //! ```
 //! use haul_cli::guide_section_index;
 //!
-//! assert!(guide_index::sections().any(|section| section.place == "docs/jobs.md#failures"));
+//! assert!(guide_section_index::sections().any(|section| section.place == "docs/jobs.md#failures"));
 //! ```
 
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 //! [`crate::plan::RunPlan`]. A value that needs no conversion already has the plan's type.
 //!
 //! ```
-//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse};
+//! use haul_cli::{file_and_environment_access::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();
@@ -23,7 +23,7 @@ use haul_policy::url_template::UrlTemplate;
 use haul_policy::urlencode::{DataUrlencodeArg, DataUrlencodeSource};
 
 use crate::checksum::ChecksumArg;
-use crate::form::ParsedFormOptions;
+use crate::form::FormOfAllOptions;
 use crate::given_option::GivenOption;
 use crate::plan::{ClientCert, ContinueAt, GlobalArgs, HeaderArg, OutputArg, Secret, TlsArgs, TransferArgs, UploadArg};
 use crate::program_persona::ProgramPersona;
@@ -352,7 +352,7 @@ pub struct ParsedRequestOptions {
     /// `--url-query`: parts that are added to the query of the URL, in order.
     pub query: Vec<ParsedDataOption>,
     /// `-F` and `--form-string`: the form that is sent as content.
-    pub form: ParsedFormOptions,
+    pub form: FormOfAllOptions,
     /// `--request-target`: the request target to send.
     pub request_target: Option<String>,
     /// `-z`: a date for a conditional request, or the name of a file whose modification time is

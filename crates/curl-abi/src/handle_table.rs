@@ -3,7 +3,7 @@
 //! that never existed, is therefore an error and not an access to freed memory.
 //!
 //! ```
-//! use haul_curl::handles::HandleTable;
+//! use haul_curl::handle_table::HandleTable;
 //!
 //! static NAMES: HandleTable<String> = HandleTable::new();
 //! let handle = NAMES.insert(|_| "a".to_owned());

@@ -9,7 +9,7 @@ use haul_policy::urlencode;
 use super::credentials::usage_error;
 use super::{PlanBuilder, misused_option_error};
 use crate::flags::header_value_parser::refuse_controls;
-use crate::form::{ParsedFormOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
+use crate::form::{FormOfAllOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 use crate::plan::{
     BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, PlaceholderSyntax,
@@ -109,7 +109,7 @@ impl PlanBuilder<'_> {
         Ok(Some(query).filter(|query| !query.is_empty()))
     }
 
-    pub(super) fn form(&mut self, parsed: ParsedFormOptions) -> Result<FormArg, UsageError> {
+    pub(super) fn form(&mut self, parsed: FormOfAllOptions) -> Result<FormArg, UsageError> {
         let escape = if parsed.backslash { FormNameEscape::Backslash } else { FormNameEscape::Percent };
         let form = FormArg { parts: self.form_parts(parsed.into_parts())?, escape };
         let stdins = form.sources().iter().filter(|source| ***source == FormPartSource::Stdin).count();

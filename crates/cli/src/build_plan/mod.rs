@@ -5,7 +5,7 @@
 //! contradictory options.
 //!
 //! ```
-//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::BodyArg};
+//! use haul_cli::{file_and_environment_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::BodyArg};
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
 //! let plan = resolve(parse(args, &mut SystemFilesAndEnvironment).unwrap(), &mut SystemFilesAndEnvironment).unwrap();

@@ -35,7 +35,7 @@ const DEPTH_MAX: usize = 16;
 /// The form that the `-F` options describe, whose files have not been read yet. `Debug` shows only
 /// the number of parts, because their contents may be secrets.
 #[derive(Clone, Default)]
-pub struct ParsedFormOptions {
+pub struct FormOfAllOptions {
     /// `--form-escape`: escapes quotes in field and file names with backslashes. Without it, quotes
     /// are percent-encoded.
     pub backslash: bool,
@@ -44,13 +44,13 @@ pub struct ParsedFormOptions {
     open: Vec<ParsedFormPart>,
 }
 
-impl std::fmt::Debug for ParsedFormOptions {
+impl std::fmt::Debug for FormOfAllOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ParsedFormOptions({} parts)", self.parts.len() + self.open.len())
+        write!(f, "FormOfAllOptions({} parts)", self.parts.len() + self.open.len())
     }
 }
 
-impl ParsedFormOptions {
+impl FormOfAllOptions {
     /// Returns true if no `-F` was given.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.open.is_empty()

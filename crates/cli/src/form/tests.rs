@@ -76,7 +76,7 @@ fn form_files_are_single_or_listed() {
 }
 
 fn form(items: &[&str]) -> Result<Vec<ParsedFormPart>, UsageErrorReason> {
-    let mut form = ParsedFormOptions::default();
+    let mut form = FormOfAllOptions::default();
     for text in items {
         form.push(parse(text.as_bytes())?.0)?;
     }

@@ -85,8 +85,8 @@ impl ListCopier {
         }
     }
 
-    /// Reads that part of the list which earlier runs have copied, and compares it with the copy.
-    /// Returns the number of the line after this part.
+    /// Compares the lines of the URL list that earlier runs of the job have copied with the copies.
+    /// Fails if a line has changed. Returns the number of the first line that is not copied yet.
     fn compare(&mut self) -> Result<usize> {
         let mut line = 1;
         for chunk in 0..self.copied.chunks {

@@ -6,7 +6,7 @@
 //! made them ambiguous. A config file (`-K`) is read as if its lines stood on the command line.
 //!
 //! ```
-//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse};
+//! use haul_cli::{file_and_environment_access::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();

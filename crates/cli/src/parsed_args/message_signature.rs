@@ -1,7 +1,7 @@
 //! The options of message signatures (RFC 9421): `--httpsig-key` and similar ones.
 //!
 //! ```
-//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse};
+//! use haul_cli::{file_and_environment_access::SystemFilesAndEnvironment, parse::parse};
 //!
 //! let args = ["http://h/", "--httpsig-keyid", "mine"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();

@@ -6,7 +6,7 @@
 //! [`crate::run`] uses only the plan.
 //!
 //! ```
-//! use haul_cli::{files_and_environment::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::OutputArg};
+//! use haul_cli::{file_and_environment_access::SystemFilesAndEnvironment, parse::parse, build_plan::resolve, plan::OutputArg};
 //!
 //! let args = ["-o", "a", "http://h/1", "http://h/2", "--max-time", "5"].map(Into::into);
 //! let parsed = parse(args, &mut SystemFilesAndEnvironment).unwrap();

@@ -2,8 +2,8 @@
 
 use crate::record_input::RecordInputFormat;
 
-/// The settings of those input files of a URL group whose lines describe requests. `Debug` does not
-/// show the URLs, which may contain a password.
+/// The settings of `--jsonl-in` and `--csv-in`: input files in which each line or row describes a
+/// request. `Debug` does not show the URLs, which may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RecordInputArgs {
     /// The format of the lines.

@@ -214,7 +214,7 @@ fn index_and_pages() -> (H1Peer, Origin) {
 const VALUES: &str = "<([^>]+)>";
 
 #[test]
-fn then_pages_are_saved_under_extracted_values() {
+fn later_stage_files_are_named_by_extracted_values() {
     let (index, pages) = index_and_pages();
     let (index, template) = (index.url("/index"), pages.url("/echo/x/{}"));
     for (output, first, second) in

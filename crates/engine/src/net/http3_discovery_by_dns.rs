@@ -4,7 +4,7 @@
 
 use haul_policy::target::{Scheme, Target};
 
-use super::dns::{HttpsLookupStatus, LookupThreadKind, Resolver};
+use super::dns::{HttpsLookupStatus, LookupCaller, Resolver};
 use super::pool::ConnectionKey;
 use super::proxy::ProxyRoute;
 use crate::RequestOptions;
@@ -15,7 +15,7 @@ use crate::state::http3::{Http3Cache, origin};
 /// difference: the URL is an https URL, there is no proxy, and the options allow HTTP/3.
 pub(crate) fn begin_lookup(
     resolver: &Resolver,
-    waiter: LookupThreadKind,
+    waiter: LookupCaller,
     target: &Target,
     options: &RequestOptions,
     key: &ConnectionKey,

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn separate_connections_restore_the_initial_host_cap() {
+    fn host_cap_drops_without_shared_http2_connection() {
         let mut host = OneHostQueue::new(64, 400);
         let id = host.running[0];
         host.queue.set_shared_connection(id, true);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn job_below_the_cap_leaves_no_memory() {
+    fn host_state_is_dropped_after_its_last_job() {
         let mut host = OneHostQueue::new(64, 1);
         host.end_all(100 * MS, CompletionKind::Served);
         assert_eq!((host.running.len(), host.queue.host_count()), (0, 0));

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_bounded_by_its_share() {
+    fn stream_window_grows_by_its_share_at_most() {
         let growth = |grown: u32, target: u32, open, expected| {
             let intake = ReceiveWindow { grown: u64::from(grown * KIB), ..ReceiveWindow::new(1024 * KIB, 64 * KIB) };
             let stream = StreamReceiveWindow { target: u64::from(target * KIB), ..intake.begin_stream() };

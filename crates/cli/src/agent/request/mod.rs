@@ -117,4 +117,4 @@ fn can_be_sent(options: &RequestOptions) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod encoding_tests;

@@ -258,7 +258,7 @@ impl ReaderThread {
     /// started.
     fn start(once: &OneShotSource, waker: &Waker) -> Option<Self> {
         let (sender, pieces) = sync_channel(PIECES_AHEAD);
-        let sender = PieceSender { sender: Some(sender), waker: waker.clone() };
+        let sender = ReaderThreadSender { sender: Some(sender), waker: waker.clone() };
         let once = once.clone();
         let read = move || match &once.0.origin {
             OneShotInput::Reader(reader) => read_all(&mut **lock(reader), None, &sender),
@@ -287,7 +287,7 @@ impl ReaderThread {
 /// Sends the output of `reader` to the event loop in pieces, until an error or the end (sent as an
 /// empty piece), or until the receiver is dropped. If a read of `reader` would block, waits for
 /// data in `file`.
-fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
+fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &ReaderThreadSender) {
     let mut buffer = vec![0; MAX_READ];
     loop {
         let piece = match reader.read(&mut buffer) {
@@ -306,12 +306,12 @@ fn read_all(reader: &mut dyn Read, file: Option<&File>, sender: &PieceSender) {
 /// The reading thread's end of the queue. It sends pieces of content to the event loop, and wakes
 /// the loop. When it is dropped, even by a panic of the reader, the loop is woken and finds the
 /// end.
-struct PieceSender {
+struct ReaderThreadSender {
     sender: Option<SyncSender<io::Result<Vec<u8>>>>,
     waker: Waker,
 }
 
-impl PieceSender {
+impl ReaderThreadSender {
     /// Sends a piece. Returns false if the receiver was dropped.
     fn send(&self, piece: io::Result<Vec<u8>>) -> bool {
         let is_told = self.sender.as_ref().is_some_and(|sender| sender.send(piece).is_ok());
@@ -320,7 +320,7 @@ impl PieceSender {
     }
 }
 
-impl Drop for PieceSender {
+impl Drop for ReaderThreadSender {
     fn drop(&mut self) {
         self.sender = None;
         self.waker.wake_by_ref();

@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::drive::connection::HttpConnection;
 use crate::interrupt::InterruptTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
-use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupThreadKind};
+use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupCaller};
 use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
 use crate::transfer::Transfer;
@@ -34,7 +34,7 @@ pub(super) fn open_connection_for(
     transfer.set_route(&key);
     http3_discovery_by_dns::begin_lookup(
         client.resolver(),
-        LookupThreadKind::Caller,
+        LookupCaller::BlockingThread,
         transfer.target(),
         transfer.options(),
         &key,

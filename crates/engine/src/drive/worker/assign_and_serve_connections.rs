@@ -17,7 +17,7 @@ use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnectio
 use crate::drive::connection_and_waiting_transfers::{
     ConnectionSlot, ConnectionSlotContext, ConnectionSlotProgress, ConnectionState, watch,
 };
-use crate::net::dns::LookupThreadKind;
+use crate::net::dns::LookupCaller;
 use crate::net::http3_discovery_by_dns;
 use crate::net::pool::ConnectionKey;
 use crate::time_conversions;
@@ -120,7 +120,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let (target, options) = (transfer.target(), transfer.options());
-        http3_discovery_by_dns::begin_lookup(self.client.resolver(), LookupThreadKind::Worker, target, options, &key);
+        http3_discovery_by_dns::begin_lookup(self.client.resolver(), LookupCaller::EventLoop, target, options, &key);
         let key = self.slots.intern_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;

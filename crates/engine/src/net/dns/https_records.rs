@@ -12,7 +12,7 @@ use haul_policy::dns::lookup::RequestedRecords;
 
 use super::client::{DnsAnswer, DnsQuestion};
 use super::fixed_and_cached_answers::{LookupCallback, MAX_NAMES, normalize_name};
-use super::{CACHE_TIME_BOUNDS, LookupThreadKind, Resolver, ResolverInner};
+use super::{CACHE_TIME_BOUNDS, LookupCaller, Resolver, ResolverInner};
 use crate::time_conversions;
 
 /// The time for which the HTTPS records of a name are not queried again after its servers gave no
@@ -53,7 +53,7 @@ impl Resolver {
     /// without a dot, and special names such as `localhost`. There are also no HTTPS records if the
     /// system's resolver looks up addresses.
     pub fn https_records(&self, host: &str, port: u16, notify: impl FnOnce() + Send + 'static) -> HttpsLookupStatus {
-        self.https_records_for(LookupThreadKind::Worker, host, port, notify)
+        self.https_records_for(LookupCaller::EventLoop, host, port, notify)
     }
 
     /// Looks up HTTPS records like [`https_records`](Self::https_records), for a blocking caller or
@@ -61,7 +61,7 @@ impl Resolver {
     /// because otherwise the system's resolver looks up its addresses.
     pub(crate) fn https_records_for(
         &self,
-        waiter: LookupThreadKind,
+        waiter: LookupCaller,
         host: &str,
         port: u16,
         notify: impl FnOnce() + Send + 'static,
@@ -70,7 +70,7 @@ impl Resolver {
         let none = || HttpsLookupStatus::Ready { records: Arc::from([]), until: now };
         let name = normalize_name(host);
         let mut state = self.shared.lock();
-        let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupThreadKind::Worker);
+        let by_dns = state.has_chosen_servers() || (self.shared.uses_dns && waiter == LookupCaller::EventLoop);
         if !by_dns || !name.trim_end_matches('.').contains('.') || state.has_fixed_answer(now, &name, port) {
             return none();
         }

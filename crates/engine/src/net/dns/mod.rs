@@ -122,11 +122,11 @@ pub struct Resolver {
 /// The kind of caller that waits for a lookup: an event loop or a blocking thread. It decides
 /// whether name servers or `getaddrinfo` are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookupThreadKind {
+pub(crate) enum LookupCaller {
     /// An event loop, which must not block.
-    Worker,
+    EventLoop,
     /// A thread that has nothing else to do until the lookup ends, so that it may block.
-    Caller,
+    BlockingThread,
 }
 
 /// A function that looks up the addresses of a name.
@@ -266,7 +266,7 @@ impl Resolver {
         family: AddressFamily,
         notify: impl FnOnce() + Send + 'static,
     ) -> LookupStatus {
-        self.lookup_at(Instant::now(), host, port, family, LookupThreadKind::Worker, Box::new(notify))
+        self.lookup_at(Instant::now(), host, port, family, LookupCaller::EventLoop, Box::new(notify))
     }
 
     /// Looks up a name without waiting. Returns `None` while the answer is not known. A later call
@@ -287,7 +287,7 @@ impl Resolver {
         host: &str,
         port: u16,
         family: AddressFamily,
-        origin: LookupThreadKind,
+        origin: LookupCaller,
         notify: LookupCallback,
     ) -> LookupStatus {
         let name = normalize_name(host);
@@ -303,7 +303,7 @@ impl Resolver {
         state.begin_lookup(now, Arc::clone(&name), vec![notify]);
         state.lookups += 1;
         let chosen = state.has_chosen_servers();
-        let by_dns = chosen || (self.shared.uses_dns && origin == LookupThreadKind::Worker);
+        let by_dns = chosen || (self.shared.uses_dns && origin == LookupCaller::EventLoop);
         drop(state);
         if !by_dns {
             self.shared.ask_system(name);
@@ -348,7 +348,7 @@ impl Resolver {
                 // The receiver is gone if the deadline has passed.
                 let _ = sender.send(());
             });
-            match self.lookup_at(Instant::now(), host, port, family, LookupThreadKind::Caller, notify) {
+            match self.lookup_at(Instant::now(), host, port, family, LookupCaller::BlockingThread, notify) {
                 LookupStatus::Ready(answer) => return answer,
                 LookupStatus::Pending => {}
             }

@@ -87,7 +87,7 @@ fn failed_lookups_expire_sooner_than_answers() {
             host,
             80,
             AddressFamily::Any,
-            LookupThreadKind::Caller,
+            LookupCaller::BlockingThread,
             Box::new(|| ()),
         )
     };
@@ -110,8 +110,15 @@ fn lookup_answers_can_be_cached_for_ever() {
     for (host, is_there) in [("good.test", true), ("bad.test", false), ("fixed.test", true)] {
         assert_eq!(resolver.resolve(host, 80, AddressFamily::Any, None).is_ok(), is_there, "{host}");
         assert_eq!(
-            ready(resolver.lookup_at(later, host, 80, AddressFamily::Any, LookupThreadKind::Caller, Box::new(|| ())))
-                .is_ok(),
+            ready(resolver.lookup_at(
+                later,
+                host,
+                80,
+                AddressFamily::Any,
+                LookupCaller::BlockingThread,
+                Box::new(|| ())
+            ))
+            .is_ok(),
             is_there,
             "{host}"
         );
@@ -140,7 +147,7 @@ fn lookup_failing_with_emfile_keeps_the_errno() {
     assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
     let later = Instant::now() + Duration::from_secs(1);
     assert!(matches!(
-        resolver.lookup_at(later, "a.test", 80, AddressFamily::Any, LookupThreadKind::Caller, Box::new(|| ())),
+        resolver.lookup_at(later, "a.test", 80, AddressFamily::Any, LookupCaller::BlockingThread, Box::new(|| ())),
         LookupStatus::Pending
     ));
 }
@@ -196,7 +203,7 @@ fn overrides_are_parsed_like_curl() {
     resolver.add_override("-*:80").unwrap();
     let later = Instant::now() + Duration::from_secs(61);
     assert!(matches!(
-        resolver.lookup_at(later, "soon.test", 80, AddressFamily::Any, LookupThreadKind::Caller, Box::new(|| ())),
+        resolver.lookup_at(later, "soon.test", 80, AddressFamily::Any, LookupCaller::BlockingThread, Box::new(|| ())),
         LookupStatus::Pending
     ));
     for wrong in
