@@ -61,8 +61,8 @@ pub(super) struct RangeState {
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeFieldSetter {
-    /// Nobody may set the Range field, because the content of the response cannot be requested in
-    /// parts.
+    /// Neither haul nor the user may set the Range field, because the content of the response cannot
+    /// be requested in parts.
     None,
     /// The caller sets the Range field, because the caller wants only a part of the content.
     Caller,

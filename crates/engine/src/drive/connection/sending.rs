@@ -118,7 +118,7 @@ pub(super) trait ByteStreamMachine: ProtocolMachine {
 pub(super) enum ContentReadResult {
     /// The content is complete: there is no more to send.
     All,
-    /// Nothing can be sent now. Either the protocol machine accepts no content, or the source
+    /// No content can be sent now. Either the protocol machine accepts no content, or the source
     /// returned fewer bytes than requested, and these bytes must be sent before the source is read
     /// again.
     Waits,

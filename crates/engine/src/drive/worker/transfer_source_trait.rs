@@ -156,7 +156,7 @@ pub trait Scheduler: Send + Sync {
 /// The decision how a free host slot (a permit for one transfer to a host) is used; see
 /// [`Scheduler::next_for_slot`].
 pub enum FreeHostSlotUse {
-    /// This transfer uses the host slot.
+    /// The host slot serves this transfer.
     Transfer(Box<Transfer>),
     /// Another worker gets the host slot and its connection: see [`Scheduler::on_slot_given_away`].
     GiveAway,
