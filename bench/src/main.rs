@@ -14,11 +14,12 @@
 //! bench partition                        simulation of tasks that share a list of URLs
 //! ```
 //!
-//! A job ([`jobs`]) sets up a server ([`server`]) and lists the programs to compare ([`compared_programs_and_goals`]).
-//! [`rounds`] runs them in turn after a warm-up round. [`measure`] measures wall time, CPU time and
-//! peak memory of all processes of a program. [`terminal_table`] prints medians and ratios.
-//! [`bench_results_file`] is stored under `bench/results/`, and [`scorecard`] makes documents, charts and
-//! the README's figures from it. [`run_jobs`] divides the time among the jobs of `bench all`.
+//! A job ([`jobs`]) sets up a server ([`server`]) and lists the programs to compare
+//! ([`compared_programs_and_goals`]). [`rounds`] runs them in turn after a warm-up round.
+//! [`measure`] measures wall time, CPU time and peak memory of all processes of a program.
+//! [`terminal_table`] prints medians and ratios. [`bench_results_file`] is stored under
+//! `bench/results/`, and [`scorecard`] makes documents, charts and the README's figures from it.
+//! [`run_jobs`] divides the time among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run, so only ratios to another program in the same round count.
 

@@ -1,7 +1,9 @@
-//! Links the unwinder into the program where the C compiler has it to link: a shared library less to map, relocate and
-//! initialise, which is an eighth of what a start takes (docs/design/startup.md). Elsewhere it stays `libgcc_s.so.1`.
+//! Links the unwinder into the program where the C compiler has it to link: a shared library less
+//! to map, relocate and initialise, which is an eighth of what a start takes
+//! (docs/design/startup.md). Elsewhere it stays `libgcc_s.so.1`.
 //!
-//! Packs the relocations where the C library reads packed ones: less to read and to do at each start.
+//! Packs the relocations where the C library reads packed ones: less to read and to do at each
+//! start.
 //!
 //! Defines the cfg `linux_calls`, as the build script of the engine does.
 

@@ -1,5 +1,5 @@
-//! Defines the cfg `linux_calls`: calls that only Linux has are used. It is set on Linux, unless the feature `portable` asks
-//! for the code of other systems (docs/design/systems.md).
+//! Defines the cfg `linux_calls`: calls that only Linux has are used. It is set on Linux, unless
+//! the feature `portable` asks for the code of other systems (docs/design/systems.md).
 
 use std::env;
 

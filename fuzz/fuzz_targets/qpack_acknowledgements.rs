@@ -1,7 +1,8 @@
 //! Fuzzes the peer's decoder stream: instructions may be cut anywhere, nothing panics, and whatever
 //! the peer acknowledges, no section refers to an entry that its decoder does not have.
 //!
-//! The input is bytes of the decoder stream; before each, a section with fields that repeat is sent.
+//! The input is bytes of the decoder stream; before each, a section with fields that repeat is
+//! sent.
 #![no_main]
 
 use haul_proto::qpack::{FieldIndexing, QpackDecoder, QpackEncoder};

@@ -1,5 +1,6 @@
-//! Fuzzes the lists of `--jsonl-in` and `--csv-in`: a list of a stranger is parsed without panics and
-//! with bounds, a file that it names stays inside its directory, and no value breaks out of a header.
+//! Fuzzes the lists of `--jsonl-in` and `--csv-in`: a list of a stranger is parsed without panics
+//! and with bounds, a file that it names stays inside its directory, and no value breaks out of a
+//! header.
 #![no_main]
 
 use std::path::Component;

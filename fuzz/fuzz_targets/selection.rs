@@ -1,5 +1,5 @@
-//! Fuzzes the selection of values from HTML and JSON that arrive in pieces: the values do not depend
-//! on where a page is cut, nor on other selectors, and memory stays within its limit.
+//! Fuzzes the selection of values from HTML and JSON that arrive in pieces: the values do not
+//! depend on where a page is cut, nor on other selectors, and memory stays within its limit.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -36,7 +36,8 @@ static QUERIES: LazyLock<Vec<(PageQuery, PageQuery)>> = LazyLock::new(|| {
     ]
 });
 
-/// Returns the values in these pieces of a page, and the message of the error that ended the search.
+/// Returns the values in these pieces of a page, and the message of the error that ended the
+/// search.
 fn values(query: &PageQuery, content_type: Option<&[u8]>, pieces: &[&[u8]]) -> (Vec<(usize, Vec<u8>)>, Option<String>) {
     let url = Target::parse("http://h/dir/page").expect("a URL");
     let mut search = PageSearch::with_memory(query.clone(), MEMORY);

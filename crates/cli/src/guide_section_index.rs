@@ -1,7 +1,7 @@
 //! The index of the guides in `docs`, by which `--help WORD` finds their sections.
 //!
-//! `haul --generate DIRECTORY` writes the index from the headings of the guides and the options that
-//! each section mentions, so that the program has it without the guides.
+//! `haul --generate DIRECTORY` writes the index from the headings of the guides and the options
+//! that each section mentions, so that the program has it without the guides.
 //!
 //! ```
 //! use haul_cli::guide_section_index;

@@ -29,8 +29,8 @@
 //! | [`doctor`] | `haul doctor URL`: one page about what happens when a URL is fetched |
 //! | [`ftp`], [`apt`] | the command lines of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! Only [`run`], [`doctor`], [`agent`], [`ftp`] and [`apt`] use the network. The syntax of URLs, regular
-//! expressions and certificates is checked by the modules that use them.
+//! Only [`run`], [`doctor`], [`agent`], [`ftp`] and [`apt`] use the network. The syntax of URLs,
+//! regular expressions and certificates is checked by the modules that use them.
 
 pub mod agent;
 pub mod apt;

@@ -45,10 +45,10 @@ static AT_START: extern "C" fn() = {
     open_null_for_closed
 };
 
-/// Calls [`run_program`] without the start-up code of Rust's standard library, which reads and parses
-/// `/proc/self/maps`: a tenth of a start (docs/design/startup.md). Besides, that code only ignores
-/// `SIGPIPE`, opens closed descriptors, and makes an overflow of the stack print a message before the
-/// signal. glibc passes the arguments to the standard library without it.
+/// Calls [`run_program`] without the start-up code of Rust's standard library, which reads and
+/// parses `/proc/self/maps`: a tenth of a start (docs/design/startup.md). Besides, that code only
+/// ignores `SIGPIPE`, opens closed descriptors, and makes an overflow of the stack print a message
+/// before the signal. glibc passes the arguments to the standard library without it.
 #[cfg(all(target_os = "linux", target_env = "gnu", not(test)))]
 // SAFETY: no other function of the program has this name, and the C library calls it once.
 #[unsafe(no_mangle)]

@@ -404,7 +404,8 @@ pub struct ParsedProxyOptions {
     pub preproxy: Option<Proxy>,
     /// `-U`: the proxy's user and password.
     pub user: Option<ParsedUserOption>,
-    /// `--proxy-basic` and similar options: the schemes for the proxy. `None` without such an option.
+    /// `--proxy-basic` and similar options: the schemes for the proxy. `None` without such an
+    /// option.
     pub allowed: Option<AllowedAuthSchemes>,
     /// `--proxy-service-name` and `--delegation`: the settings for Negotiate.
     pub negotiate: crate::plan::NegotiateArgs,

@@ -61,8 +61,8 @@ pub fn from_target(target: &Target) -> Result<String, NoFileName> {
 }
 
 /// Returns the last segment of the path, percent-decoded and made safe as by
-/// [`safe_component`](crate::output_name_placeholders::safe_component), except that a colon stays, as in the names
-/// of packages. `/dir/` gives `dir`.
+/// [`safe_component`](crate::output_name_placeholders::safe_component), except that a colon stays,
+/// as in the names of packages. `/dir/` gives `dir`.
 ///
 /// ```
 /// use haul_policy::Target;

@@ -50,8 +50,8 @@ impl<'a> DataUrlencodeArg<'a> {
         }
     }
 
-    /// Returns the encoded field. `value` is the text of [`DataUrlencodeSource::Text`], or the content
-    /// of the file.
+    /// Returns the encoded field. `value` is the text of [`DataUrlencodeSource::Text`], or the
+    /// content of the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form_encode(value).into_bytes();
         match self.name {

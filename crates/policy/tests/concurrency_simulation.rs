@@ -1,7 +1,7 @@
 //! Tests the adaptive limit on concurrent requests against simulated hosts, in virtual time.
 //!
-//! A host works on `capacity` requests at a time, each for a round trip, and one processor sends its
-//! responses one after the other. Further requests queue or are refused. A client with one
+//! A host works on `capacity` requests at a time, each for a round trip, and one processor sends
+//! its responses one after the other. Further requests queue or are refused. A client with one
 //! processor reads the responses. Other programs may use either processor for a while.
 
 use std::cmp::Reverse;

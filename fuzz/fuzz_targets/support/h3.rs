@@ -1,5 +1,5 @@
-//! A driver in memory: it passes the input of QUIC streams to an HTTP/3 machine in pieces and records
-//! the events in a form that does not depend on the cuts.
+//! A driver in memory: it passes the input of QUIC streams to an HTTP/3 machine in pieces and
+//! records the events in a form that does not depend on the cuts.
 
 use haul_proto::h3::{BodyLength, H3Config, H3Error, H3Event, H3FloodLimits, H3Machine, RequestHead, RequestId};
 use haul_proto::time::Timestamp;
@@ -64,8 +64,8 @@ pub struct StreamPiece<'a> {
     pub fin: bool,
 }
 
-/// Reads pieces of streams from fuzzing input: a byte that names the stream and its end, a byte with
-/// the length, and the bytes.
+/// Reads pieces of streams from fuzzing input: a byte that names the stream and its end, a byte
+/// with the length, and the bytes.
 pub fn pieces(mut data: &[u8]) -> Vec<StreamPiece<'_>> {
     const STREAMS: [u64; 8] = [0, 4, 8, 3, 7, 11, 15, 12];
     let (mut found, mut ended, mut types) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -80,9 +80,9 @@ pub fn pieces(mut data: &[u8]) -> Vec<StreamPiece<'_>> {
         if fin {
             ended.push(stream);
         }
-        // Of the QPACK streams, a whole part is read before its errors are reported: if an insertion
-        // unblocks a response and the next one is malformed, the response can be read only if the two
-        // arrive apart. They always do here.
+        // Of the QPACK streams, a whole part is read before its errors are reported: if an
+        // insertion unblocks a response and the next one is malformed, the response can be read
+        // only if the two arrive apart. They always do here.
         if let (3, Some(last)) = (stream & 3, bytes.len().checked_sub(1))
             && *types.entry(stream).or_insert(bytes[0]) != 0
         {

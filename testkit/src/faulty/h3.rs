@@ -75,7 +75,8 @@ async fn serve(
                 tokio::spawn(async move { exchange.run(request).await });
             }
             Some(written) = orders.recv() => {
-                // GOAWAY names the first stream that is refused; with 0 it would be the last accepted one.
+                // GOAWAY names the first stream that is refused; with 0 it would be the last
+                // accepted one.
                 session.shutdown(1).await?;
                 // The request may have ended meanwhile.
                 let _ = written.send(());

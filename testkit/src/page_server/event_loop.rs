@@ -119,7 +119,8 @@ impl EventLoop {
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The client has gone; without descriptors, the connection waits for the next event.
+                // The client has gone; without descriptors, the connection waits for the next
+                // event.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(_) => return,
             };

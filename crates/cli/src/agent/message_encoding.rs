@@ -62,8 +62,8 @@ impl AgentValueEncoder {
     }
 }
 
-/// Decodes the values of a message to or from the agent, in the order in which [`AgentValueEncoder`]
-/// encoded them.
+/// Decodes the values of a message to or from the agent, in the order in which
+/// [`AgentValueEncoder`] encoded them.
 #[derive(Debug)]
 pub struct AgentValueDecoder<'a> {
     rest: &'a [u8],

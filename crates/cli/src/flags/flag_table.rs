@@ -6,8 +6,8 @@ use crate::flag_value::FlagValue;
 use crate::parsed_args::ParsedArgs;
 use crate::usage_error::UsageErrorReason;
 
-/// Defines [`Flag`] and [`FLAGS`]. A flag is found by code: a table of `&dyn FlagDefinition` has five
-/// pointers a flag, which the loader would relocate at each start.
+/// Defines [`Flag`] and [`FLAGS`]. A flag is found by code: a table of `&dyn FlagDefinition` has
+/// five pointers a flag, which the loader would relocate at each start.
 macro_rules! flag_table {
     ($($flag:ident => $definition:expr,)*) => {
         /// An option of the command line.

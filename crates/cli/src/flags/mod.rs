@@ -2,8 +2,8 @@
 //! `--help`, the man page, the completions and the table of differences from curl are all generated
 //! from [`FLAGS`].
 //!
-//! To add a flag, write its file and add it to the modules below and to `flag_table.rs`. If it has a
-//! letter, add the letter to `letters.rs`. Tests then check that the table is sorted, names are
+//! To add a flag, write its file and add it to the modules below and to `flag_table.rs`. If it has
+//! a letter, add the letter to `letters.rs`. Tests then check that the table is sorted, names are
 //! unique, every flag is documented, and the parser accepts every example.
 //!
 //! ```

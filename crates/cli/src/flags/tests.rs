@@ -9,8 +9,9 @@ use crate::build_plan::resolve;
 use crate::file_and_environment_access::FilesAndEnvironment;
 use crate::parse::parse;
 
-/// A [`FilesAndEnvironment`] in which every file exists. A file with the extension `hex` contains a key. Any
-/// other file contains a line that is valid as a config line, as a header field and as data.
+/// A [`FilesAndEnvironment`] in which every file exists. A file with the extension `hex` contains a
+/// key. Any other file contains a line that is valid as a config line, as a header field and as
+/// data.
 struct AnyFileAccess;
 
 impl FilesAndEnvironment for AnyFileAccess {

@@ -60,7 +60,8 @@ pub struct FtpArgs {
     pub fetch: Option<FetchOnlyArgs>,
 }
 
-/// The arguments that fetch(1) has and ftp(1) has not ([`freebsd_fetch_args`](super::freebsd_fetch_args)).
+/// The arguments that fetch(1) has and ftp(1) has not
+/// ([`freebsd_fetch_args`](super::freebsd_fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchOnlyArgs {
     /// `-S`: the length in bytes that the content must have; `None` accepts any length.

@@ -45,8 +45,8 @@ const WIDTH: usize = 78;
 
 /// Returns the text that `--help SUBJECT` prints.
 ///
-/// The subject is a category, `all`, `category` (which lists the categories), an option, or words to
-/// search for. Without a subject the text lists the most used options.
+/// The subject is a category, `all`, `category` (which lists the categories), an option, or words
+/// to search for. Without a subject the text lists the most used options.
 pub fn help(persona: ProgramPersona, subject: Option<&str>) -> Result<String, UsageError> {
     let program = persona.name();
     let mut text = String::new();

@@ -197,7 +197,8 @@ impl JobRun {
         }
     }
 
-    /// Returns true if the run must end: the job's file can no longer be written, or a disk is full.
+    /// Returns true if the run must end: the job's file can no longer be written, or a disk is
+    /// full.
     pub(crate) fn has_failed(&self) -> bool {
         self.shared.failure.is_set() || self.shared.stop.is_set()
     }
@@ -272,8 +273,8 @@ impl JobRun {
                     end as i64
                 ],
             );
-            // A file must be known on the disk before it has output, which would otherwise be kept as
-            // another's.
+            // A file must be known on the disk before it has output, which would otherwise be kept
+            // as another's.
             let note = note.and_then(|_| match identity {
                 Some(_) => checkpoint(&file.connection, "PASSIVE").map(drop),
                 None => Ok(()),

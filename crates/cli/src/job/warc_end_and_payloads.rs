@@ -45,7 +45,8 @@ impl JobRun {
         }
         begin()?;
         let connection = self.connection()?;
-        // It must be on the disk before the archive is, which would otherwise be refused as another's.
+        // It must be on the disk before the archive is, which would otherwise be refused as
+        // another's.
         let noted = write_position_and_payloads(&connection, ArchivePosition::default(), &[], 0)
             .and_then(|()| checkpoint(&connection, "PASSIVE").map(drop));
         noted.map_err(|error| database_error(self.path(), error))?;

@@ -423,7 +423,8 @@ impl JobWriter {
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         let noted = DurableState { commit: self.commit, output: end, archive: archive.unwrap_or_default() };
-        // Before the targets are read by the thread that syncs, they must have all files of the rows.
+        // Before the targets are read by the thread that syncs, they must have all files of the
+        // rows.
         self.shared.targets.add(state.batch.iter().filter_map(JobFileChange::file));
         *self.shared.committed.lock().unwrap_or_else(PoisonError::into_inner) = noted;
         for (source, chunk, text, is_last) in state.lists.drain(..) {

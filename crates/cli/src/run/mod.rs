@@ -415,8 +415,8 @@ fn run_groups(
                 let again = Error::new(ErrorKind::Url, "URL using bad/illegal format or missing URL");
                 progress.print_line(&format!("curl: ({code}) {}", again.cause()));
             }
-            // A missing input file ends curl, and so do an unusable URL and a file of -D that cannot
-            // be opened, whatever operations follow.
+            // A missing input file ends curl, and so do an unusable URL and a file of -D that
+            // cannot be opened, whatever operations follow.
             let is_final = is_unopened || matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
             let ends = plan.global.persona.is_curl() && is_final;
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }

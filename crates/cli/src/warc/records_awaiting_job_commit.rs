@@ -89,8 +89,8 @@ impl UncommittedRecords {
         Ok(number)
     }
 
-    /// Removes and returns the records with these ids. The caller writes them to the archive if the job
-    /// has committed their transfers, and drops them otherwise.
+    /// Removes and returns the records with these ids. The caller writes them to the archive if the
+    /// job has committed their transfers, and drops them otherwise.
     pub(super) fn take_records<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = UncommittedExchange> + 'a {
         numbers.iter().filter_map(|number| {
             let mut state = self.lock();

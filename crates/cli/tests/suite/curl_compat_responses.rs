@@ -8,8 +8,8 @@ use std::fs;
 use common::{answering, curl, curl_in, curl_quiet, received};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 
-/// Runs the curl persona with `-i` against a server that sends this response and closes. Returns the
-/// exit code and the output.
+/// Runs the curl persona with `-i` against a server that sends this response and closes. Returns
+/// the exit code and the output.
 fn printed(reply: &str, options: &[&str]) -> (i32, String) {
     let peer = answering(reply);
     let ran = curl_quiet(&[options, &["-i", &peer.url("/")]].concat());

@@ -180,7 +180,8 @@ fn browser() -> Option<&'static str> {
 fn browse(browser: &str, dir: &Path, dark: bool, args: &[&str], page: &str) -> (String, String) {
     let mut command = program(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]);
-    // So the script of a page may read the page in its frame, and time passes as fast as there is work.
+    // So the script of a page may read the page in its frame, and time passes as fast as there is
+    // work.
     command.args(["--allow-file-access-from-files", "--virtual-time-budget=20000"]);
     command.arg(format!("--blink-settings=preferredColorScheme={}", u8::from(!dark)));
     command.arg(format!("--user-data-dir={}", dir.join("profile").display())).args(args);

@@ -185,8 +185,8 @@ fn pkgsrc_fetches_and_resumes_a_part_file() {
     let url = origin.url(&origin.serve("pkgsrc", FaultPlan { size: SIZE, ..FaultPlan::default() }));
     let part = dir.path().join("a.tgz.77.part");
     let fetch = |line: &str| script(line, names.path(), dir.path(), &[("URL", &url)]);
-    // FETCH_USING=custom, with the settings of the guide: CMD BEFORE OUTPUT file url AFTER, and with
-    // RESUME behind BEFORE a file that is there, be it empty.
+    // FETCH_USING=custom, with the settings of the guide: CMD BEFORE OUTPUT file url AFTER, and
+    // with RESUME behind BEFORE a file that is there, be it empty.
     let settings = block_with("docs/package-managers.md", "FETCH_USING=");
     let value = |name: &str| {
         let line = settings.lines().find_map(|line| line.strip_prefix(name)).unwrap();

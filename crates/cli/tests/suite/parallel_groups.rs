@@ -1,5 +1,5 @@
-//! Tests of groups (`next`) and uploads that run in parallel: all requests are sent before the first
-//! response, and each has the settings of its group.
+//! Tests of groups (`next`) and uploads that run in parallel: all requests are sent before the
+//! first response, and each has the settings of its group.
 
 use crate::common;
 

@@ -53,8 +53,8 @@ const PROGRESSFUNC_CONTINUE: c_int = 0x1000_0001;
 /// Converts the pointer value of a callback option to a function pointer.
 macro_rules! function {
     ($options:expr, $option:expr, $type:ty) => {
-        // SAFETY: the program set this option to a function of this type, or to NULL; an `Option` of
-        // a function has the size of a pointer, and NULL is its `None`.
+        // SAFETY: the program set this option to a function of this type, or to NULL; an `Option`
+        // of a function has the size of a pointer, and NULL is its `None`.
         unsafe { std::mem::transmute::<*mut c_void, $type>($options.pointer($option)) }
     };
 }

@@ -1,5 +1,5 @@
-//! Wakers for async tasks of the program. A woken task makes the descriptor of a batch readable, which
-//! the program's event loop watches.
+//! Wakers for async tasks of the program. A woken task makes the descriptor of a batch readable,
+//! which the program's event loop watches.
 
 use std::sync::{Arc, Weak};
 use std::task::Wake;

@@ -15,8 +15,8 @@
 //! no longer than the time that is left (`SO_RCVTIMEO`).
 //!
 //! For a large body, the driver waits in `poll`, so that the kernel can move the body to the sink
-//! ([`super::zero_copy_to_sink`]) and a slow body is noticed early ([`super::rcvlowat`]). It also waits in
-//! `poll` for the response to a large upload, which may begin before the upload has ended.
+//! ([`super::zero_copy_to_sink`]) and a slow body is noticed early ([`super::rcvlowat`]). It also
+//! waits in `poll` for the response to a large upload, which may begin before the upload has ended.
 
 mod open_connection;
 

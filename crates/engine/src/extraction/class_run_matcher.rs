@@ -2,8 +2,8 @@
 //! only one way.
 //!
 //! Examples are `AS[0-9]{1,9}`, `[0-9.]{7,15}/[0-9]{1,2}` and `href="([^"]+)"`. From the hit of a
-//! [`ByteSetTriple`], the match is followed to the left and to the right, byte by byte. The only state
-//! is a position, and the boundaries of group 1 are noted on the way.
+//! [`ByteSetTriple`], the match is followed to the left and to the right, byte by byte. The only
+//! state is a position, and the boundaries of group 1 are noted on the way.
 //!
 //! # Why this is the leftmost-first match
 //! Accepted are sequences of runs with three properties:

@@ -40,11 +40,12 @@ pub(super) struct MatchFinder {
 /// The cheapest search method that an expression allows.
 #[derive(Debug)]
 enum SearchMethod {
-    /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes that
-    /// every match contains. Around each hit, matches byte by byte, without the regular expression.
+    /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes
+    /// that every match contains. Around each hit, matches byte by byte, without the regular
+    /// expression.
     Runs(Box<ClassRunMatcher>),
-    /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes that
-    /// every match contains. Around each hit, searches with the regular expression.
+    /// Looks for hits of a [`ByteSetTriple`](super::prefilter::ByteSetTriple), three adjacent bytes
+    /// that every match contains. Around each hit, searches with the regular expression.
     Filter(Box<Prefilter>),
     /// Searches with the regular expression alone.
     Plain,

@@ -478,8 +478,8 @@ impl fmt::Debug for PageSearch {
     }
 }
 
-/// Runs a search, and passes on the values that it finds: their matches if there is a filter, as URLs
-/// if there is a resolver.
+/// Runs a search, and passes on the values that it finds: their matches if there is a filter, as
+/// URLs if there is a resolver.
 #[cfg(feature = "select")]
 fn pass_values(
     mut filter: Option<&mut ValueFilter>,

@@ -120,8 +120,8 @@ impl ByteSetTriple {
             && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
-    /// Returns true if a block has possible hits. `window` is that block with one more byte on either
-    /// side. Most blocks have none.
+    /// Returns true if a block has possible hits. `window` is that block with one more byte on
+    /// either side. Most blocks have none.
     fn is_possible(&self, window: &[u8; BLOCK_SIZE + 2]) -> bool {
         let [before, here, after] = self.cover;
         let is_hit = |at: usize| here.has(window[at + 1]) & before.has(window[at]) & after.has(window[at + 2]);
@@ -153,8 +153,8 @@ impl ByteSetTriple {
     }
 }
 
-/// A test of markup for a hit of a [`ByteSetTriple`] in the text that the markup stands for: without
-/// tags, with other white space, and with decoded character references. It may find a hit
+/// A test of markup for a hit of a [`ByteSetTriple`] in the text that the markup stands for:
+/// without tags, with other white space, and with decoded character references. It may find a hit
 /// where there is none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
@@ -163,22 +163,22 @@ pub(super) struct MarkupHitTest {
     here: u8,
     /// The sets of allowed values for the byte before the hit and the byte after it.
     neighbours: [Box<ByteSet>; 2],
-    /// The bytes that a match has before the hit: at least this number, all of this set. The set has
-    /// the bytes `<` and `>`, too.
+    /// The bytes that a match has before the hit: at least this number, all of this set. The set
+    /// has the bytes `<` and `>`, too.
     run_before: Option<(Box<ByteSet>, usize)>,
 }
 
 #[cfg(feature = "select")]
 impl ByteSetTriple {
-    /// Returns the test of markup for hits. Returns `None` if a hit may be one of several bytes, white
-    /// space, or a byte with a meaning in markup.
+    /// Returns the test of markup for hits. Returns `None` if a hit may be one of several bytes,
+    /// white space, or a byte with a meaning in markup.
     ///
     /// The other bytes of a text are in its markup, unless they stem from a character reference. A
-    /// neighbour of a hit is its neighbour in the markup, too, unless that one is white space, the end of
-    /// a tag before it or the beginning of a tag after it.
+    /// neighbour of a hit is its neighbour in the markup, too, unless that one is white space, the
+    /// end of a tag before it or the beginning of a tag after it.
     ///
-    /// `run_before` are the bytes of a match directly before the hit, if they are known: at least this
-    /// number, all of this set.
+    /// `run_before` are the bytes of a match directly before the hit, if they are known: at least
+    /// this number, all of this set.
     pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<MarkupHitTest> {
         let [before, here, after] = &self.exact;
         let mut members = (0..=u8::MAX).filter(|byte| here.as_ref().is_some_and(|here| here[usize::from(*byte)]));
@@ -211,14 +211,15 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
     set
 }
 
-/// The maximum length of a text that is searched by words of eight bytes. A call of `memchr` costs more.
+/// The maximum length of a text that is searched by words of eight bytes. A call of `memchr` costs
+/// more.
 #[cfg(feature = "select")]
 const NEAR: usize = 32;
 
 #[cfg(feature = "select")]
 impl MarkupHitTest {
-    /// Returns true if a hit may be in the text at `range`. Its neighbours may be in other texts. The text
-    /// is between two tags in `bytes`, and has no null bytes.
+    /// Returns true if a hit may be in the text at `range`. Its neighbours may be in other texts.
+    /// The text is between two tags in `bytes`, and has no null bytes.
     #[inline(never)]
     pub(super) fn may_be_in(&self, bytes: &[u8], range: Range<usize>) -> bool {
         if range.len() > NEAR {

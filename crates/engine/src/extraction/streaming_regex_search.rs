@@ -5,9 +5,9 @@
 //! that is being searched is *settled* if no later input can change the match there. A match is at
 //! most *L* bytes long, and the assertions (`$`, `\b`) look at most 4 bytes (one character)
 //! further. So in a window of *W* bytes, the start positions up to *W − L − 4* are settled. (The
-//! module `settled_matches` handles expressions for which *L* has no bound.) Matches at settled positions
-//! are returned. The remaining bytes are kept and searched again together with the next piece. The
-//! 4 bytes before them are kept, too, for assertions that look back.
+//! module `settled_matches` handles expressions for which *L* has no bound.) Matches at settled
+//! positions are returned. The remaining bytes are kept and searched again together with the next
+//! piece. The 4 bytes before them are kept, too, for assertions that look back.
 //!
 //! Pieces are searched in place. Only the unsettled end of a piece is copied, and as much of the
 //! next piece as is needed to settle it.

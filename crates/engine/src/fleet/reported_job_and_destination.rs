@@ -41,8 +41,8 @@ pub struct FleetJob {
     /// which may differ from the requested one ([`FileOptions::named_by_response`],
     /// [`ClobberMode::Number`](crate::sink::temporary_and_final_names::ClobberMode::Number)).
     pub destination: BodyDestination,
-    /// The method of this request, if its [`PerItemRequestOptions`](super::PerItemRequestOptions) sets one; otherwise
-    /// `None`.
+    /// The method of this request, if its [`PerItemRequestOptions`](super::PerItemRequestOptions)
+    /// sets one; otherwise `None`.
     pub method: Option<Cow<'static, str>>,
     /// The [identifier](super::FleetItem::id) of the item from which the transfer comes.
     pub id: Option<Box<str>>,

@@ -335,9 +335,9 @@ pub struct SpeedLimit {
 pub enum WantedContentRange {
     /// The beginning of the content: at most this number of bytes, which must be at least 1. The
     /// whole content is delivered if the server does not support ranges, or if the content has no
-    /// strong validator ([`ResponseForSink::validator`](crate::sink::ResponseForSink::validator)), which a later
-    /// request for the rest would need. [`ResponseForSink::total`](crate::sink::ResponseForSink::total) is the
-    /// full length.
+    /// strong validator ([`ResponseForSink::validator`](crate::sink::ResponseForSink::validator)),
+    /// which a later request for the rest would need.
+    /// [`ResponseForSink::total`](crate::sink::ResponseForSink::total) is the full length.
     Opening(u64),
     /// A range of the content, if the caller already has the bytes before it, and knows the length
     /// and the validator of the whole content. Any response other than a 206 with exactly this

@@ -18,8 +18,8 @@ pub(super) fn read() -> Vec<u8> {
         if cfg!(target_vendor = "apple") { c"kern.bootsessionuuid" } else { c"kern.boottime" };
     let mut value = vec![0; haul_policy::range::checkpoint::MAX_BOOT];
     let mut len = value.len();
-    // SAFETY: the name ends with NUL, the system writes at most `len` bytes to `value`, and no value
-    // is set.
+    // SAFETY: the name ends with NUL, the system writes at most `len` bytes to `value`, and no
+    // value is set.
     let result =
         unsafe { libc::sysctlbyname(NAME.as_ptr(), value.as_mut_ptr().cast(), &raw mut len, std::ptr::null_mut(), 0) };
     value.truncate(if result == 0 { len } else { 0 });

@@ -13,8 +13,8 @@
 //! | [`checksum`] | any sink, with its content verified against a checksum |
 //! | [`memory`] | bodies that the program wants as bytes |
 //!
-//! [`temporary_and_final_names`] names complete files, [`partial`] keeps files that a later run can complete, and
-//! [`pipe_capacity`] sets the capacity of pipes.
+//! [`temporary_and_final_names`] names complete files, [`partial`] keeps files that a later run can
+//! complete, and [`pipe_capacity`] sets the capacity of pipes.
 
 mod boot_id;
 pub mod checksum;

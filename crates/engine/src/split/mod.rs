@@ -1,9 +1,9 @@
 //! Split downloads: one large body over several connections.
 //!
 //! A split download begins like any transfer: the blocking driver sends a GET without a range and
-//! delivers the body directly. A [`SplitRateMonitor`] measures its rate. If the network limits the rate
-//! and many bytes are still missing, the connection moves to an event loop while its body is still
-//! arriving, and a [coordinator] fetches further parts over other connections: see
+//! delivers the body directly. A [`SplitRateMonitor`] measures its rate. If the network limits the
+//! rate and many bytes are still missing, the connection moves to an event loop while its body is
+//! still arriving, and a [coordinator] fetches further parts over other connections: see
 //! `docs/design/splitting.md`.
 //!
 //! ```text

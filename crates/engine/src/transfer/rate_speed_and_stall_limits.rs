@@ -325,8 +325,8 @@ impl RateSpeedAndStallLimits {
         }
     }
 
-    /// Returns the time at which [`RateSpeedAndStallLimits::check`] must be called next. Returns `None` if
-    /// there is no limit to check.
+    /// Returns the time at which [`RateSpeedAndStallLimits::check`] must be called next. Returns
+    /// `None` if there is no limit to check.
     pub(super) fn next_check(&self) -> Option<Instant> {
         time_conversions::earliest(
             self.min_speed.as_ref().map(|min_speed| min_speed.next_check),

@@ -352,8 +352,8 @@ impl Transfer {
     }
 }
 
-/// Appends a header field, if it has a value. `extend` with an `Option` would take 40 instructions for
-/// each field, of which most have no value.
+/// Appends a header field, if it has a value. `extend` with an `Option` would take 40 instructions
+/// for each field, of which most have no value.
 fn push_value<'a>(fields: &mut FieldLines<'a>, name: &'static str, value: Option<&'a [u8]>) {
     if let Some(value) = value {
         fields.push((name, value));

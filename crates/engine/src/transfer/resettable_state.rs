@@ -34,8 +34,8 @@ impl ResumeState {
     }
 
     /// Makes the state of a transfer that starts from the beginning: at `start`, or with the
-    /// caller's range if that is a [`WantedContentRange::Rest`]. The limit of a [`WantedContentRange::Opening`]
-    /// is dropped.
+    /// caller's range if that is a [`WantedContentRange::Rest`]. The limit of a
+    /// [`WantedContentRange::Opening`] is dropped.
     pub(super) fn without_progress(options: &RequestOptions, start: u64) -> Self {
         Self::new(match options.span {
             Some(WantedContentRange::Rest { .. }) => DeliveryRange::from_options(options),
@@ -61,8 +61,8 @@ pub(super) struct RangeState {
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeFieldSetter {
-    /// Neither haul nor the user may set the Range field, because the content of the response cannot
-    /// be requested in parts.
+    /// Neither haul nor the user may set the Range field, because the content of the response
+    /// cannot be requested in parts.
     None,
     /// The caller sets the Range field, because the caller wants only a part of the content.
     Caller,

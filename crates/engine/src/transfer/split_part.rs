@@ -256,8 +256,8 @@ impl Transfer {
 pub(crate) struct SplitTotalSpeedLimit(RateSpeedAndStallLimits);
 
 impl SplitTotalSpeedLimit {
-    /// Returns the time at which [`SplitTotalSpeedLimit::check`] must be called next. Returns `None` if
-    /// there is no limit to check.
+    /// Returns the time at which [`SplitTotalSpeedLimit::check`] must be called next. Returns
+    /// `None` if there is no limit to check.
     pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.next_check()
     }

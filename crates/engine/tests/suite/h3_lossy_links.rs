@@ -101,7 +101,8 @@ fn forged_quic_datagrams_do_not_disturb_a_transfer() {
     };
     let (origin, _relay, options, _ca) = relayed(|origin| {
         let filter = move |direction: Direction, number: u64, datagram: &[u8]| match direction {
-            // A Version Negotiation packet or a Retry is believed only before the first valid packet.
+            // A Version Negotiation packet or a Retry is believed only before the first valid
+            // packet.
             Direction::Down if number > 1 => {
                 DatagramVerdict::Replace(vec![noise(number, datagram), datagram.to_vec(), vec![0x40], Vec::new()])
             }

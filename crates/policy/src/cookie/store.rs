@@ -156,8 +156,8 @@ impl CookieStore {
     }
 
     /// Returns the value of the Cookie field for a request to `target`; `None` if no cookie
-    /// matches. The cookies are in the order of the jar's [`CookieFileConventions`]. The field has at
-    /// most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
+    /// matches. The cookies are in the order of the jar's [`CookieFileConventions`]. The field has
+    /// at most [`MAX_COOKIES_PER_REQUEST`] cookies and [`MAX_COOKIE_FIELD`] bytes.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
             return None;

@@ -52,7 +52,8 @@ pub struct HttpsRecord {
     pub protocols: Vec<AlpnProtocol>,
     /// Addresses of the endpoint, for use until its own A and AAAA records are known.
     pub hints: Vec<IpAddr>,
-    /// The endpoint's keys for Encrypted Client Hello (RFC 9848): an ECHConfigList, which TLS parses.
+    /// The endpoint's keys for Encrypted Client Hello (RFC 9848): an ECHConfigList, which TLS
+    /// parses.
     pub ech: Option<Vec<u8>>,
 }
 

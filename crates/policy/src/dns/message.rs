@@ -1,5 +1,5 @@
-//! DNS messages: queries for the addresses and HTTPS records of a name, and the parsing of responses
-//! (RFC 1035 §4).
+//! DNS messages: queries for the addresses and HTTPS records of a name, and the parsing of
+//! responses (RFC 1035 §4).
 //!
 //! ```
 //! use haul_policy::dns::message::{DnsQuery, DnsRecordType};

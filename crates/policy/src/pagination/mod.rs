@@ -1,9 +1,9 @@
 //! Listings of many pages: the URL of the next page, and the end of the listing.
 //!
 //! A listing is a chain of pages that are requested one after the other. The next URL comes from a
-//! link in the response, from a value in the page, or from a number in the query that is counted up.
-//! A page may be hostile: its links lead to other origins only if the user allows that, and a loop
-//! ends.
+//! link in the response, from a value in the page, or from a number in the query that is counted
+//! up. A page may be hostile: its links lead to other origins only if the user allows that, and a
+//! loop ends.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -258,8 +258,8 @@ impl ListingHistory {
     /// Decides which page follows the current page.
     ///
     /// # Errors
-    /// The page names a next page that must not or cannot be requested, or there are more pages than
-    /// [`DEFAULT_MAX_PAGES`].
+    /// The page names a next page that must not or cannot be requested, or there are more pages
+    /// than [`DEFAULT_MAX_PAGES`].
     pub fn next(&mut self, rules: &PaginationRules, page: &FinishedPage<'_>) -> Result<PageStep, PaginationError> {
         if rules.counts_pages()
             && let Some(end) = self.end_of_counting(rules, page)

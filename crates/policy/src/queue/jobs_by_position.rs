@@ -14,8 +14,8 @@ const MIN_GAPS: usize = 32;
 /// ordered map.
 #[derive(Debug)]
 pub(super) struct WaitingJobs<T> {
-    /// Jobs in the order of their positions. `None` stands for a job that was removed. The first and
-    /// the last entry are jobs.
+    /// Jobs in the order of their positions. `None` stands for a job that was removed. The first
+    /// and the last entry are jobs.
     line: VecDeque<(JobPosition, Option<T>)>,
     /// The number of jobs in `line`.
     line_jobs: usize,

@@ -125,8 +125,8 @@ pub struct H3Config {
     /// The largest number of bytes of incomplete or blocked field sections, on all streams
     /// together. Default 4,194,304 (4 MiB).
     pub partial_head_bytes: usize,
-    /// The largest payload in bytes of SETTINGS and other frames that control the connection. Default
-    /// 16,384.
+    /// The largest payload in bytes of SETTINGS and other frames that control the connection.
+    /// Default 16,384.
     pub max_frame_size: u32,
     /// The longest time for which a request's body waits for `100 Continue`, counted from
     /// [`H3Machine::enqueue`]. Default 1 s, like curl's.

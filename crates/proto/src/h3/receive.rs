@@ -301,7 +301,8 @@ impl H3Machine {
         self.remove_request(id);
         self.abandon_upload(id, H3ErrorCode::REQUEST_CANCELLED);
         self.decoder.cancel_stream(id, self.outputs.decoder.buffer.append_buffer());
-        // A request with the beginning of a response was processed, whatever the code says (RFC 9114 §4.1.1).
+        // A request with the beginning of a response was processed, whatever the code says (RFC
+        // 9114 §4.1.1).
         let (reason, retryable) = (H3ResetReason::Peer(code), code == H3ErrorCode::REQUEST_REJECTED && !has_begun);
         self.due.push_back(H3Event::Reset { id: RequestId(id), reason, retryable });
     }

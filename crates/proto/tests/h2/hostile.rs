@@ -427,7 +427,8 @@ fn largest_h2_windows_and_frame_sizes_are_accepted() {
     assert_eq!(feed(&mut conn, &settings(&[(4, 65_536)]), &[]), [overflow]);
 }
 
-/// A block for a stream that was reset is decoded only for the table, up to 16 times the size of a head.
+/// A block for a stream that was reset is decoded only for the table, up to 16 times the size of a
+/// head.
 #[test]
 fn unwanted_block_expands_to_a_limit() {
     let limits = ResponseLimits { head_bytes: 200, ..ResponseLimits::default() };

@@ -194,8 +194,8 @@ pub(crate) fn feed(conn: &mut H3Machine, pieces: &[Piece], size: usize) -> Vec<H
     seen
 }
 
-/// Steps one stream until it needs input or is blocked. Returns the number of bytes consumed; `None`
-/// after an error.
+/// Steps one stream until it needs input or is blocked. Returns the number of bytes consumed;
+/// `None` after an error.
 fn drain(
     conn: &mut H3Machine,
     stream: u64,

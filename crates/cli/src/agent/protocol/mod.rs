@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content
-//! ([`message_encoding`](super::message_encoding)). This module does no I/O: [`AgentFrameSplitter`] accepts
-//! received bytes in pieces of any size.
+//! ([`message_encoding`](super::message_encoding)). This module does no I/O: [`AgentFrameSplitter`]
+//! accepts received bytes in pieces of any size.
 //!
 //! ```
 //! use haul_cli::agent::protocol::{CallerMessage, AgentFrameSplitter};

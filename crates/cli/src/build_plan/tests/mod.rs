@@ -9,8 +9,9 @@ use crate::program_persona::VERSION;
 use haul::request::ConnectToRule;
 use haul_policy::auth::Credentials;
 
-/// The [`FilesAndEnvironment`] of these tests. It has the files `body`, `headers`, `netrc` and `big` (with a
-/// reported size of 5 MiB), some environment variables, and answers to password prompts.
+/// The [`FilesAndEnvironment`] of these tests. It has the files `body`, `headers`, `netrc` and
+/// `big` (with a reported size of 5 MiB), some environment variables, and answers to password
+/// prompts.
 struct TestFileAccess;
 
 impl FilesAndEnvironment for TestFileAccess {

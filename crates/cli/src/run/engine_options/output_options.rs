@@ -225,9 +225,10 @@ pub(crate) fn options_for(
     }
 }
 
-/// Reserves the name of an output file for a URL in [`ReservedOutputNames`]. Returns `false` if the file
-/// exists and `--skip-existing` is given. Reserves nothing with `--no-clobber`, which numbers
-/// files. A name that the response chooses is reserved later, by [`ReservedOutputNames::path_check`].
+/// Reserves the name of an output file for a URL in [`ReservedOutputNames`]. Returns `false` if the
+/// file exists and `--skip-existing` is given. Reserves nothing with `--no-clobber`, which numbers
+/// files. A name that the response chooses is reserved later, by
+/// [`ReservedOutputNames::path_check`].
 ///
 /// # Errors
 /// Another URL of the run has already reserved the name.

@@ -87,8 +87,8 @@ pub(crate) fn entity_tag_line(head: &ResponseHead) -> Option<Vec<u8>> {
 }
 
 /// Writes the entity tag of a response to the file of `--etag-save`. If the response has no entity
-/// tag, an existing file stays unchanged, and a missing file is created empty. Does nothing for `-`,
-/// because the tag was printed when the head arrived.
+/// tag, an existing file stays unchanged, and a missing file is created empty. Does nothing for
+/// `-`, because the tag was printed when the head arrived.
 pub(crate) fn save_entity_tag(path: &Path, outcome: &TransferOutcome) -> std::io::Result<()> {
     if path == Path::new("-") {
         return Ok(());

@@ -162,8 +162,8 @@ impl UrlGroupReporter {
         }
     }
 
-    /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer to begin on a host,
-    /// and counts it as begun.
+    /// Waits until `--rate-host` and `--limit-rate-total` allow another transfer to begin on a
+    /// host, and counts it as begun.
     pub(crate) fn wait_for_host_start_rate(&self, host: &Origin) {
         let now = Instant::now();
         if let Some(at) = self.limit_rate_total().and_then(|total| total.wait_until(now)) {
@@ -248,8 +248,8 @@ impl UrlGroupReporter {
         self.report_numbered(report, self.before.transfers.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Reports the end of a transfer as [`UrlGroupReporter::report`] does. `transfer` is the value of
-    /// `%{xfer_id}` with the curl persona.
+    /// Reports the end of a transfer as [`UrlGroupReporter::report`] does. `transfer` is the value
+    /// of `%{xfer_id}` with the curl persona.
     fn report_numbered(&self, report: &TransferReport<'_>, transfer: u64) -> Option<Vec<u8>> {
         let error = report.error();
         let was_reached = report.is_local(self.persona) || report.outcome.facts.requests > 0;

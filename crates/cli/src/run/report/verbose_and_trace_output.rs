@@ -39,8 +39,8 @@ pub(crate) struct Tracer {
     doubles_heads: bool,
     /// True if the file of `-D` also receives the heads of a proxy's responses to `CONNECT`.
     connect_heads: bool,
-    /// True if the entity tag of a response is printed on standard output (`--etag-save -`), as soon
-    /// as its head arrives.
+    /// True if the entity tag of a response is printed on standard output (`--etag-save -`), as
+    /// soon as its head arrives.
     prints_tag: bool,
     /// The error of writing the entity tag; `None` if there was none.
     lost_tag: Mutex<Option<io::Error>>,

@@ -1,4 +1,5 @@
-//! Reads the `--input-file` lists line by line: URLs, requests (`--jsonl-in`), or rows (`--csv-in`).
+//! Reads the `--input-file` lists line by line: URLs, requests (`--jsonl-in`), or rows
+//! (`--csv-in`).
 
 use std::fmt;
 use std::fs::File;
@@ -70,7 +71,8 @@ impl ListReader {
         Ok(None)
     }
 
-    /// Returns the record in the next line that is not blank. Returns `None` at the end of the list.
+    /// Returns the record in the next line that is not blank. Returns `None` at the end of the
+    /// list.
     pub(crate) fn next_record(&mut self) -> Result<Option<NumberedRecord>> {
         loop {
             let line = match self.next_line() {

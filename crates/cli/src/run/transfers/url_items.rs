@@ -274,8 +274,8 @@ impl UrlItems {
     }
 
     /// Returns the destination of a body that is written to the file `path`. Returns `None` if the
-    /// file exists and `--skip-existing` is given. `target` is the URL that gives the file its name;
-    /// `None` if the name does not depend on a URL.
+    /// file exists and `--skip-existing` is given. `target` is the URL that gives the file its
+    /// name; `None` if the name does not depend on a URL.
     fn file_destination(
         &mut self,
         source: usize,

@@ -42,8 +42,8 @@ impl UrlUpload {
         }
     }
 
-    /// Returns the URL to which the content is uploaded. The name of the uploaded file is appended to
-    /// a URL that does not end in a name.
+    /// Returns the URL to which the content is uploaded. The name of the uploaded file is appended
+    /// to a URL that does not end in a name.
     pub(crate) fn named_url(&self, url: &str) -> String {
         match self {
             UrlUpload::File(file, _) => name_upload(url, file),

@@ -1,5 +1,5 @@
-//! Withholds credentials from requests with header fields by which a list can select another virtual
-//! host of the server.
+//! Withholds credentials from requests with header fields by which a list can select another
+//! virtual host of the server.
 //!
 //! Credentials are bound to an origin. A server with several virtual hosts selects one by the
 //! `Host` field, and some servers by a field that a proxy sets. So a list that sets such a field

@@ -5,8 +5,8 @@
 //! request to its [`OnDone`].
 //!
 //! A request's timeout includes the pause that a server asks for (`Retry-After`) and, depending on
-//! [`WaitCountedInTimeout`], the time in the queue behind other requests. A request whose timeout expires
-//! before its start fails, and so does a request that waits longer than its
+//! [`WaitCountedInTimeout`], the time in the queue behind other requests. A request whose timeout
+//! expires before its start fails, and so does a request that waits longer than its
 //! [`pool_timeout`](crate::RequestOptions::pool_timeout).
 //!
 //! The program's streams, sinks and traces run on the same thread. When one of them panics, all

@@ -1,5 +1,5 @@
-//! The properties and settings of an HTTP connection's socket, such as its timeouts, and the address of
-//! its peer. The interface is the same for byte streams and QUIC.
+//! The properties and settings of an HTTP connection's socket, such as its timeouts, and the
+//! address of its peer. The interface is the same for byte streams and QUIC.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The places of some bytes in a block of text, as bits, and the bytes of a word: a few instructions for
-//! many bytes.
+//! The places of some bytes in a block of text, as bits, and the bytes of a word: a few
+//! instructions for many bytes.
 
 use memchr::memchr;
 

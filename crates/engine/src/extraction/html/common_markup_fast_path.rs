@@ -2,9 +2,10 @@
 //! no query needs. It has no states and makes no tokens, but opens and closes the same elements as
 //! the tokenizer and the tree builder. All other markup is left to them.
 //!
-//! While no text is collected, a tag only changes the stack of open elements. That is also so in the
-//! text of a selected element whose values are filtered, as long as the filter cannot match in it. If it
-//! can, or if anything unusual comes before the element's end, its text is read again and collected.
+//! While no text is collected, a tag only changes the stack of open elements. That is also so in
+//! the text of a selected element whose values are filtered, as long as the filter cannot match in
+//! it. If it can, or if anything unusual comes before the element's end, its text is read again and
+//! collected.
 
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordStart, find_near};
@@ -30,7 +31,8 @@ struct SkippedText {
 /// The number of entries for each kind of name in [`RecentNames`].
 const RECENT: usize = 64;
 
-/// The names of start tags and attributes that were last read, so that most names need one comparison.
+/// The names of start tags and attributes that were last read, so that most names need one
+/// comparison.
 pub(super) struct RecentNames {
     tags: [KnownTag; RECENT],
     attributes: [WordStart; RECENT],
@@ -63,7 +65,8 @@ fn recent_index(word: u64) -> usize {
 }
 
 impl RecentNames {
-    /// Returns the name of the start tag with this head, if the name has one to seven letters and digits.
+    /// Returns the name of the start tag with this head, if the name has one to seven letters and
+    /// digits.
     fn name(&mut self, head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<&KnownTag> {
         let word = word_at(head, 1);
         let index = recent_index(word);
@@ -92,8 +95,8 @@ impl KnownTag {
 }
 
 impl TreeBuilder<'_, '_> {
-    /// Reads usual markup at the beginning of `bytes`, where text and tags may begin. Returns the number
-    /// of bytes read.
+    /// Reads usual markup at the beginning of `bytes`, where text and tags may begin. Returns the
+    /// number of bytes read.
     pub(super) fn read_usual(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
         while self.is_in_html_body() {
@@ -123,9 +126,9 @@ impl TreeBuilder<'_, '_> {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
 
-    /// Skips usual markup from the index `at` on: all that only opens and closes elements. Returns the
-    /// index at which the rest begins: a tag, or the text of an element that must be collected and has
-    /// begun.
+    /// Skips usual markup from the index `at` on: all that only opens and closes elements. Returns
+    /// the index at which the rest begins: a tag, or the text of an element that must be collected
+    /// and has begun.
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
@@ -305,8 +308,8 @@ fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordStart; RECENT]
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }
 
-/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which ends
-/// the usual name of an element or an attribute.
+/// Returns the number of bytes of `word` before the first one up to `/`, or from `<` to `?`, which
+/// ends the usual name of an element or an attribute.
 fn length_of_name(word: u64) -> usize {
     let up_to_slash = !(((word & !HIGHEST) + 0x50 * ONES) | word) & HIGHEST;
     let differences = (word | (3 * ONES)) ^ (0x3f * ONES);
@@ -315,8 +318,8 @@ fn length_of_name(word: u64) -> usize {
     (up_to_slash | brackets).trailing_zeros() as usize / 8
 }
 
-/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to seven
-/// letters and digits.
+/// Returns the name of a tag that begins at the index `start`, and its length, if it has one to
+/// seven letters and digits.
 fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> {
     let word = word_at(head, start);
     // Each byte in lower case, without its highest bit, and then the bytes that are no letters and
@@ -335,8 +338,8 @@ fn usual_name(head: &[u8; HEAD_SIZE], start: usize) -> Option<(TagName, usize)> 
     Some((TagName::of_short(lower.swap_bytes() >> (64 - 8 * length)), length))
 }
 
-/// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` if there is
-/// another tag, or if the name has more than seven bytes.
+/// Returns the length of the end tag `</name>` at the beginning of `head`. Returns `None` if there
+/// is another tag, or if the name has more than seven bytes.
 fn end_of_end_tag(head: &[u8; HEAD_SIZE], name: TagName) -> Option<usize> {
     let packed = name.short()?;
     let unused = packed.leading_zeros() & !7;

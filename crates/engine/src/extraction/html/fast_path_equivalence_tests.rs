@@ -1,5 +1,5 @@
-//! Tests that the fast paths for common tags and selectors find the same values as the tokenizer and
-//! the full selector state.
+//! Tests that the fast paths for common tags and selectors find the same values as the tokenizer
+//! and the full selector state.
 //!
 //! A page in pieces of one byte is parsed by the states of the tokenizer only. A selector with
 //! combinators keeps state for each element, and one that tests an attribute of each element makes

@@ -55,8 +55,8 @@ impl HtmlQueries {
         let text_query = |query: usize| u8::try_from(query + 1).unwrap_or(0);
         let names = NameTable::new(program.names(), |name| {
             let steps = program.steps_for(name);
-            // `<base>` sets the base of references, the slash of `<svg/>` ends SVG, and `<image>` is
-            // another element.
+            // `<base>` sets the base of references, the slash of `<svg/>` ends SVG, and `<image>`
+            // is another element.
             let is_special = matches!(name, Some(names::BASE | names::SVG | names::MATH | names::IMAGE));
             TagNameRules {
                 properties: name.map_or(0, TagName::properties),

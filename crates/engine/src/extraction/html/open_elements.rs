@@ -100,7 +100,8 @@ impl OpenElements {
         self.stack.last_mut().expect("the document stays open").is_selected = true;
     }
 
-    /// Returns true if the start tag of an HTML element in the body closes and opens no other element.
+    /// Returns true if the start tag of an HTML element in the body closes and opens no other
+    /// element.
     #[inline]
     pub(super) fn takes_without_rules(&self, name: TagName, bits: u32) -> bool {
         const RULES: u32 = properties::HAS_START_TAG_RULES

@@ -296,8 +296,8 @@ impl PageParserState {
         (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls), &mut self.recent)
     }
 
-    /// Begins the text of an element that is the only selected one. Returns false if it is not, or if
-    /// it has no content.
+    /// Begins the text of an element that is the only selected one. Returns false if it is not, or
+    /// if it has no content.
     pub(super) fn begin_only_text(&mut self, rules: TagNameRules) -> bool {
         if !self.collects_nothing() || rules.properties & properties::IS_VOID != 0 {
             return false;

@@ -32,8 +32,8 @@ impl TagName {
         if name.len() <= 8 { Self(packed) } else { Self::new(name) }
     }
 
-    /// Makes the name of one to eight lower-case letters and digits, of which `packed` has the last one
-    /// in its lowest byte.
+    /// Makes the name of one to eight lower-case letters and digits, of which `packed` has the last
+    /// one in its lowest byte.
     pub(super) const fn of_short(packed: u64) -> Self {
         Self(packed)
     }

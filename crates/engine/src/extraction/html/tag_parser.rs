@@ -156,10 +156,10 @@ impl TagParser {
         self.is_self_closing = false;
     }
 
-    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits, and
-    /// attributes as in `name="value"`. `start` is the index of the name, and `rules` returns the rules
-    /// for a name. Attributes that no rule needs are left out. Returns the index after the tag's `>`,
-    /// or `None` for any other tag, and for one that is not complete.
+    /// Parses a tag of the usual form at the beginning of `bytes`: a name of letters and digits,
+    /// and attributes as in `name="value"`. `start` is the index of the name, and `rules` returns
+    /// the rules for a name. Attributes that no rule needs are left out. Returns the index after
+    /// the tag's `>`, or `None` for any other tag, and for one that is not complete.
     ///
     /// Most tags have this form. It needs no states.
     pub(super) fn parse_common_tag(
@@ -189,8 +189,9 @@ impl TagParser {
         }
     }
 
-    /// Parses the attributes of a tag whose name ends at the index `at`, each after one blank. Returns
-    /// the index after the tag's `>`, or `None` if the tag has another form or is not complete.
+    /// Parses the attributes of a tag whose name ends at the index `at`, each after one blank.
+    /// Returns the index after the tag's `>`, or `None` if the tag has another form or is not
+    /// complete.
     fn parse_common_attributes(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         while *bytes.get(at)? != b'>' {
             let name = at + 1;
@@ -357,8 +358,8 @@ impl TagParser {
         bytes.truncate(self.at);
     }
 
-    /// Returns the index after the last byte of the tag that is still needed: the end of its name and
-    /// of all attributes parsed so far.
+    /// Returns the index after the last byte of the tag that is still needed: the end of its name
+    /// and of all attributes parsed so far.
     fn needed_end(&self) -> usize {
         self.attributes.iter().map(|span| span.name.end.max(span.value.end)).max().unwrap_or(0).max(self.name.end)
     }
@@ -381,9 +382,9 @@ impl TagParser {
 /// Returns the index after the `>` of a tag whose name ends at the index `start`. Returns `None` if
 /// the tag is not complete, or if it is not known which of its quotation marks enclose values.
 ///
-/// A quotation mark begins a value if it follows an attribute's name and an equals sign, and no other
-/// equals sign stands between that name and the previous quoted value (or the name of the tag). A `>`
-/// outside quoted values ends the tag.
+/// A quotation mark begins a value if it follows an attribute's name and an equals sign, and no
+/// other equals sign stands between that name and the previous quoted value (or the name of the
+/// tag). A `>` outside quoted values ends the tag.
 pub(super) fn skip_common_attributes(bytes: &[u8], start: usize) -> Option<usize> {
     if !ends_name(*bytes.get(start)?) {
         return None;

@@ -23,8 +23,8 @@ pub(super) trait TokenSink {
     /// Returns the rules for a tag with this name.
     fn rules(&self, name: TagName) -> TagNameRules;
 
-    /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the number
-    /// of bytes read. The rest begins with a `<` or after a tag, if anything was read.
+    /// Reads the beginning of `bytes`, where text and tags may begin, without tokens. Returns the
+    /// number of bytes read. The rest begins with a `<` or after a tag, if anything was read.
     fn read_usual(&mut self, _bytes: &[u8]) -> Result<usize> {
         Ok(0)
     }

@@ -1,6 +1,6 @@
-//! Tests with a random model of a fleet that it never deadlocks. The dispatcher, the windows and the stage sinks are real. Transfers,
-//! hosts and the reader of the output are simulated. After each step, another step must be
-//! possible.
+//! Tests with a random model of a fleet that it never deadlocks. The dispatcher, the windows and
+//! the stage sinks are real. Transfers, hosts and the reader of the output are simulated. After
+//! each step, another step must be possible.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -300,8 +300,9 @@ impl FleetModel {
         if self.rng.below(8) == 0 {
             self.output.0.lock().unwrap().is_full = self.rng.below(2) == 0;
         }
-        // The awaited transfer of each stage may run beyond the limit, and one of the last stage that
-        // started when that stage was stuck. A retry that keeps its slot may keep one beyond it, too.
+        // The awaited transfer of each stage may run beyond the limit, and one of the last stage
+        // that started when that stage was stuck. A retry that keeps its slot may keep one beyond
+        // it, too.
         let beyond = self.transfers.len().saturating_sub(self.total);
         assert!(beyond <= self.stages.len() + 1 || self.max_retrying < 60, "{beyond} transfers beyond the limit");
         let count = self.transfers.len() as u64 + 2;

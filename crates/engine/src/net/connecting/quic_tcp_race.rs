@@ -60,8 +60,8 @@ impl Connecting {
                     return Err(error);
                 }
             }
-            // The name of the endpoint is being looked up. If TCP may be used, the next connection has
-            // its addresses.
+            // The name of the endpoint is being looked up. If TCP may be used, the next connection
+            // has its addresses.
             Ok(None) if is_only => {
                 self.phase = ConnectPhase::Resolving;
                 return Ok(ConnectProgress::Waits);

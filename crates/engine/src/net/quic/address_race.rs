@@ -1,9 +1,9 @@
 //! Happy eyeballs over QUIC: begins handshakes with the addresses of a host, and keeps the first
 //! connection whose handshake is complete.
 //!
-//! The counterpart for TCP is [`ConnectRace`](crate::net::happy_eyeballs::ConnectRace). A UDP peer sends
-//! no answer before the handshake, so whole handshakes race. A handshake that fails because of TLS
-//! ends the race, since all addresses belong to the same server.
+//! The counterpart for TCP is [`ConnectRace`](crate::net::happy_eyeballs::ConnectRace). A UDP peer
+//! sends no answer before the handshake, so whole handshakes race. A handshake that fails because
+//! of TLS ends the race, since all addresses belong to the same server.
 
 use std::io;
 use std::net::SocketAddr;

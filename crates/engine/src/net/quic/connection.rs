@@ -365,7 +365,8 @@ pub(crate) fn connection_lost(reason: &ConnectionError) -> Error {
     match reason {
         ConnectionError::TimedOut => Error::new(ErrorKind::Receive, "the server sent nothing for too long"),
         ConnectionError::Reset => Error::new(ErrorKind::Receive, "the server has forgotten the connection"),
-        // By TLS 1.3, a server rejects the client's certificate after the client's handshake is complete.
+        // By TLS 1.3, a server rejects the client's certificate after the client's handshake is
+        // complete.
         ConnectionError::ConnectionClosed(close) if is_tls_alert(close) => tls_rejection(reason),
         ConnectionError::TransportError(error) => {
             Error::new(ErrorKind::Receive, format!("the server violated QUIC: {error}"))

@@ -139,7 +139,8 @@ struct QuicTlsSession {
 impl Session for QuicTlsSession {
     fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
         let side = if side.is_client() { rustls::Side::Client } else { rustls::Side::Server };
-        // This suite is for Initial packets only, and does not depend on the suites that are offered.
+        // This suite is for Initial packets only, and does not depend on the suites that are
+        // offered.
         let suite = match TLS13_AES_128_GCM_SHA256 {
             rustls::SupportedCipherSuite::Tls13(suite) => suite.quic_suite(),
             rustls::SupportedCipherSuite::Tls12(_) => None,

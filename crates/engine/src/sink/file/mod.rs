@@ -1,11 +1,11 @@
 //! The sink that writes a body to a file.
 //!
 //! A regular file is first written in its target's directory, under another name or without a name.
-//! The file is renamed to the target when the body is complete. So no reader sees a partial one, and
-//! a failure leaves the old file unchanged. A large body whose content has a strong validator is
-//! written to a [partial] file, which a later run can complete. Any other body is written to a file
-//! without a name (`O_TMPFILE`), so that not even a signal leaves a file behind. On systems without
-//! such files, the body is written to a file with a temporary name. That file is created
+//! The file is renamed to the target when the body is complete. So no reader sees a partial one,
+//! and a failure leaves the old file unchanged. A large body whose content has a strong validator
+//! is written to a [partial] file, which a later run can complete. Any other body is written to a
+//! file without a name (`O_TMPFILE`), so that not even a signal leaves a file behind. On systems
+//! without such files, the body is written to a file with a temporary name. That file is created
 //! exclusively, so that no link is followed. A device, a FIFO or `/dev/fd/N` is written in place.
 //! The content of a file that cannot be replaced by a rename is copied into it when it is complete
 //! (`existing_file_replacement.rs`).

@@ -302,9 +302,9 @@ impl SecurityContext for GssContext {
 
     fn wrap(&mut self, message: &[u8]) -> Result<Vec<u8>, NegotiateError> {
         let (input, mut minor, mut output) = (GssBuffer::borrowing(message), 0, GssBuffer::EMPTY);
-        // SAFETY: all pointers are null or valid for the call, the library only reads the message, and
-        // refuses a null context. It protects against changes only (no confidentiality), by the default
-        // algorithm. The result about confidentiality may be null (RFC 2744 section 5.34).
+        // SAFETY: all pointers are null or valid for the call, the library only reads the message,
+        // and refuses a null context. It protects against changes only (no confidentiality), by the
+        // default algorithm. The result about confidentiality may be null (RFC 2744 section 5.34).
         let major = unsafe {
             (self.library.wrap)(&raw mut minor, self.context, 0, 0, &raw const input, ptr::null_mut(), &raw mut output)
         };
@@ -314,8 +314,8 @@ impl SecurityContext for GssContext {
 
     fn unwrap(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, NegotiateError> {
         let (input, mut minor, mut output) = (GssBuffer::borrowing(wrapped), 0, GssBuffer::EMPTY);
-        // SAFETY: all pointers are null or valid for the call, the library only reads the message, and
-        // refuses a null context. Both last results may be null (RFC 2744 section 5.33).
+        // SAFETY: all pointers are null or valid for the call, the library only reads the message,
+        // and refuses a null context. Both last results may be null (RFC 2744 section 5.33).
         let major = unsafe {
             (self.library.unwrap)(
                 &raw mut minor,

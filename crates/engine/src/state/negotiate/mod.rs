@@ -128,8 +128,8 @@ pub trait SecurityContext: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NegotiateError {
-    /// No Kerberos library is installed, or this build cannot load one. The text contains the reason
-    /// and the remedy.
+    /// No Kerberos library is installed, or this build cannot load one. The text contains the
+    /// reason and the remedy.
     Library(String),
     /// The library returned an error, for example because there is no ticket. The text is the
     /// library's message.

@@ -1,4 +1,5 @@
-//! The lines of `--events`: one JSON object for each event. `docs/events.schema.json` describes them.
+//! The lines of `--events`: one JSON object for each event. `docs/events.schema.json` describes
+//! them.
 
 use std::time::{Duration, SystemTime};
 

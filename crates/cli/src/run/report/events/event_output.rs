@@ -91,7 +91,8 @@ impl EventOutput {
             return Ok(());
         }
         if let Some(file) = &self.file {
-            // If this fails, too, the file ends with a part of a line, and the message below says so.
+            // If this fails, too, the file ends with a part of a line, and the message below says
+            // so.
             let _ = file.set_len(self.written);
         }
         let text = format!("the events in {} are incomplete", self.place.display());

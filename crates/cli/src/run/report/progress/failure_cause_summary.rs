@@ -35,7 +35,8 @@ struct RepeatedFailure {
 }
 
 impl FailureCounts {
-    /// Counts a failure at a host. Returns true if a terminal is to show the line about this failure.
+    /// Counts a failure at a host. Returns true if a terminal is to show the line about this
+    /// failure.
     pub(super) fn add(&mut self, host: &str, error: &Error) -> bool {
         let label = label(error);
         match self.causes.iter_mut().find(|(cause, _)| *cause == label) {

@@ -5,8 +5,8 @@
 //!
 //! Transfers only add to counters. The thread draws the line from these counters, so that the line
 //! also changes while no data arrive, as in a pause before a retry. The rate is that of the last
-//! seconds ([`MovingAverageRate`]). When a download is resumed, the bytes of the partial file count for
-//! the percentage, but not for the rate.
+//! seconds ([`MovingAverageRate`]). When a download is resumed, the bytes of the partial file count
+//! for the percentage, but not for the rate.
 
 mod failure_cause_summary;
 mod parallel_meter;
@@ -247,8 +247,8 @@ impl ProgressReporter {
         }
     }
 
-    /// Begins a URL group (operation), i.e. the URLs between two `--next`, with this number of stages.
-    /// `output` is what its transfers print on the terminal.
+    /// Begins a URL group (operation), i.e. the URLs between two `--next`, with this number of
+    /// stages. `output` is what its transfers print on the terminal.
     pub(crate) fn operation_begins(&self, output: OutputBesideProgress, stages: usize) {
         if self.wanted {
             self.lock_state().stage(stages.saturating_sub(1));
@@ -286,8 +286,8 @@ impl ProgressReporter {
         }
     }
 
-    /// Ends a transfer that [`ProgressReporter::transfer_begins`] has begun. Its outcome is reported
-    /// by [`ProgressReporter::transfer_over`].
+    /// Ends a transfer that [`ProgressReporter::transfer_begins`] has begun. Its outcome is
+    /// reported by [`ProgressReporter::transfer_over`].
     pub(crate) fn transfer_ends(&self) {
         self.counts.running.store(0, Ordering::Relaxed);
     }

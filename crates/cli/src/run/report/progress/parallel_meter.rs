@@ -1,5 +1,6 @@
-//! curl's progress meter for parallel transfers (`-Z`), as curl 8.21 draws it: a line of titles, then
-//! one line of figures for all transfers. The line is redrawn at most twice a second, and at the end.
+//! curl's progress meter for parallel transfers (`-Z`), as curl 8.21 draws it: a line of titles,
+//! then one line of figures for all transfers. The line is redrawn at most twice a second, and at
+//! the end.
 //!
 //! ```text
 //! DL% UL%  Dled  Uled  Xfers  Live Total     Current  Left    Speed

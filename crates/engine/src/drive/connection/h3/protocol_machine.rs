@@ -1,5 +1,5 @@
-//! Implements [`ProtocolMachine`] for the HTTP/3 machine, so that requests can be queued and their content
-//! added in the same way as on HTTP/1 and HTTP/2.
+//! Implements [`ProtocolMachine`] for the HTTP/3 machine, so that requests can be queued and their
+//! content added in the same way as on HTTP/1 and HTTP/2.
 
 use std::io;
 

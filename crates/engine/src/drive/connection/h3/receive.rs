@@ -235,8 +235,8 @@ impl H3Connection {
             if let Some(active) = self.active.get_mut(&id) {
                 active.received += chunk.len() as u64;
             }
-            // The end comes with the last chunk: a response to HEAD is complete then, and need not be
-            // stopped.
+            // The end comes with the last chunk: a response to HEAD is complete then, and need not
+            // be stopped.
             let fin = index + 1 == chunks.len() && matches!(end, StreamReadStop::Finished);
             outcome = self.parse(id, (&chunks, index), 0, fin, now, finished);
             if outcome.is_err() {

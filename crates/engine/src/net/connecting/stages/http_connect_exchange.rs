@@ -72,8 +72,8 @@ pub(super) enum HttpConnectExchangeStep {
 }
 
 impl HttpConnectExchange {
-    /// Makes an exchange that opens a tunnel to this host. [`HttpConnectExchange::begin_on_connection`]
-    /// makes the request.
+    /// Makes an exchange that opens a tunnel to this host.
+    /// [`HttpConnectExchange::begin_on_connection`] makes the request.
     pub(super) fn new(hop: Arc<ProxyHop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
