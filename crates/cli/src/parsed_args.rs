@@ -12,6 +12,7 @@
 //! assert!(stages[0].transfer.tls.options.verify && !stages[1].transfer.tls.options.verify);
 //! ```
 
+mod data_option;
 mod message_signature;
 
 use std::path::PathBuf;
@@ -20,7 +21,6 @@ use std::sync::Arc;
 use haul_policy::auth::{AllowedAuthSchemes, SigV4Parameters};
 use haul_policy::proxy::Proxy;
 use haul_policy::url_template::UrlTemplate;
-use haul_policy::urlencode::{DataUrlencodeArg, DataUrlencodeSource};
 
 use crate::checksum::ChecksumArg;
 use crate::form::FormOfAllOptions;
@@ -32,6 +32,7 @@ use crate::secret_arguments::SecretArgumentPart;
 use crate::url_sources::UrlSources;
 use crate::usage_error::{UsageError, UsageErrorReason};
 
+pub use data_option::{DataOptionKind, ParsedDataOption, TextOrFile};
 pub use message_signature::{ParsedMessageSignature, ParsedSignatureKey};
 
 /// The maximum number of warnings that are stored for the user. A config file could have millions
@@ -452,88 +453,6 @@ pub enum ParsedHeaderOption {
     Field(HeaderArg),
     /// `@file`: a file with one header field per line.
     File(PathBuf),
-}
-
-/// The value of one `-d`, of a similar option such as `--json`, or of `--url-query`. `Debug` shows
-/// only the kind, because the value may be a secret.
-#[derive(Clone)]
-pub struct ParsedDataOption {
-    /// The option to which the value belongs.
-    pub kind: DataOptionKind,
-    /// The part of the value before `=` or `@`, which is sent without encoding. Only
-    /// [`DataOptionKind::UrlEncode`] has it.
-    pub name: Option<Vec<u8>>,
-    /// The value of this option, or the name of the file that contains the value.
-    pub text: TextOrFile,
-}
-
-impl ParsedDataOption {
-    /// Parses a value of `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or
-    /// `name@file`.
-    pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, UsageErrorReason> {
-        let field = DataUrlencodeArg::parse(argument);
-        let text = match field.source {
-            DataUrlencodeSource::Text(text) => TextOrFile::Text(text.into()),
-            DataUrlencodeSource::File(b"") => return Err(UsageErrorReason::Blank),
-            DataUrlencodeSource::File(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
-        };
-        Ok(ParsedDataOption { kind: DataOptionKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
-    }
-}
-
-impl std::fmt::Debug for ParsedDataOption {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ParsedDataOption({:?})", self.kind)
-    }
-}
-
-/// The options that set request content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataOptionKind {
-    /// `-d`: sends a text, or a file without its CR, LF and NUL characters.
-    Data,
-    /// `--data-binary`: sends a text, or a file, unchanged.
-    Binary,
-    /// `--data-raw`: sends a text unchanged, even if it begins with `@`.
-    Raw,
-    /// `--data-urlencode` and `--url-query`: the value is percent-encoded, and a blank becomes `+`.
-    UrlEncode,
-    /// `--json`: sends a text, or a file, unchanged. Several values are joined without `&`, and the
-    /// media type is `application/json`.
-    Json,
-}
-
-impl DataOptionKind {
-    /// Returns the name of the option for messages, such as `--data`.
-    pub fn option(self) -> &'static str {
-        match self {
-            DataOptionKind::Data => "--data",
-            DataOptionKind::Binary => "--data-binary",
-            DataOptionKind::Raw => "--data-raw",
-            DataOptionKind::UrlEncode => "--data-urlencode",
-            DataOptionKind::Json => "--json",
-        }
-    }
-}
-
-/// The value of an option: a text, or the name of a file that contains the text (`@file`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextOrFile {
-    /// The value is this text.
-    Text(Vec<u8>),
-    /// The file that contains the text; `-` is standard input.
-    File(PathBuf),
-}
-
-impl TextOrFile {
-    /// Parses the value of an option. `@file` names a file, and any other value is the text itself.
-    pub(crate) fn new(bytes: &[u8]) -> Result<Self, UsageErrorReason> {
-        Ok(match bytes.strip_prefix(b"@") {
-            Some(b"") => return Err(UsageErrorReason::Blank),
-            Some(name) => TextOrFile::File(crate::flag_value::to_path(name)?),
-            None => TextOrFile::Text(bytes.to_vec()),
-        })
-    }
 }
 
 impl Default for ParsedArgs {

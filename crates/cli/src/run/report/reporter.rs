@@ -1,6 +1,8 @@
 //! Reports the transfers of a URL group (operation): prints error lines and the output of `-w`, and
 //! sets up the observers of `-D` and `-v`.
 
+mod fleet_reporter;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -9,12 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haul::exchange_record::ExchangeRecorder;
-use haul::fleet::{
-    BodyDestination, FleetJob, HostStartRate, RecordContent, StartRate, TransferReporter, WholeOrPiecewiseText,
-};
+use haul::fleet::{HostStartRate, RecordContent, StartRate, WholeOrPiecewiseText};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
-use haul::pagination::ListingEnd;
 use haul::request::{RetryObserver, RetryPause, TotalRateLimit};
 use haul::sink::descriptor_writer::DescriptorWriter;
 use haul::trace::{TraceEvent, TransferObserver};
@@ -22,20 +21,20 @@ use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 use haul_policy::target::Origin;
 
-use crate::file_and_environment_access::print_error_line;
 use crate::job::JobRun;
-use crate::plan::{self, GlobalArgs, RecordOutputFormat, StageArgs, UrlGroup, WriteOut};
+use crate::plan::{self, GlobalArgs, RecordOutputFormat, UrlGroup, WriteOut};
 use crate::program_persona::ProgramPersona;
 use crate::run::engine_options::output_options::{NULL_DEVICE, record_options, shows_content};
 use crate::run::report::events::EventLog;
 use crate::run::report::progress::ProgressReporter;
 use crate::run::report::records::{RecordedTransfer, RowBuffering, StoredFile};
 use crate::run::report::transfer_report::TransferReport;
-use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::report::verbose_and_trace_output::Tracer;
 use crate::run::report::{error_message, file_metadata};
 use crate::run::transfers::reserved_output_names::ReservedOutputNames;
 use crate::write_out::WriteOutValues;
+
+pub(crate) use fleet_reporter::FleetReporter;
 
 /// The minimum pause before a retry that haul announces, so that the user knows why nothing
 /// happens.
@@ -512,116 +511,4 @@ impl RetryObserver for UrlGroupReporter {
             self.warn(&format!("{url}: {cause}; the next try is in {seconds} s"));
         }
     }
-}
-
-impl FleetReporter {
-    /// Creates the reporter of all transfers of the engine's fleet, which runs transfers in
-    /// parallel. `reporter` is the reporter of the URL group.
-    pub(crate) fn new(reporter: &Arc<UrlGroupReporter>, numbers: UrlNumbers, has_file: bool) -> Self {
-        let first_transfer = reporter.before.transfers.load(Ordering::Relaxed);
-        Self { reporter: Arc::clone(reporter), numbers, has_file, first_transfer }
-    }
-
-    /// Reports the end of a transfer, under the number that curl assigns to a transfer at its
-    /// start. Returns the text of `-w` for standard output.
-    fn report(&self, job: &FleetJob, report: &TransferReport<'_>) -> Option<Vec<u8>> {
-        let reporter = self.reporter_of(job);
-        let ended = reporter.before.transfers.fetch_add(1, Ordering::Relaxed);
-        let number = if job.stage == 0 { self.first_transfer + job.number } else { ended };
-        reporter.report_numbered(report, number)
-    }
-
-    /// Returns the facts about a finished transfer, for its report.
-    fn report_of<'t>(&'t self, job: &'t FleetJob, outcome: &'t TransferOutcome) -> TransferReport<'t> {
-        let file = match &job.destination {
-            BodyDestination::File { path, .. } => Some(path.as_path()),
-            BodyDestination::Output => None,
-        };
-        // A repeated stage (`--depth`) has the options of the last one.
-        let stage = job.stage.min(self.reporter.operation.stages.len().saturating_sub(1));
-        let settings = self.reporter_of(job).operation.stages.get(stage);
-        let method = match (&job.method, settings) {
-            (Some(method), _) => method,
-            (None, Some(settings)) => settings.request.method.as_str(),
-            (None, None) => "GET",
-        };
-        let number = match job.stage {
-            0 if self.reporter.persona.is_curl() => self.numbers.source_of_transfer(job.number),
-            _ => job.number,
-        };
-        TransferReport { url: &job.url, number, stage, method, file, outcome, settings }
-    }
-
-    /// Returns true if values are extracted from the response of a transfer.
-    fn has_values(&self, job: &FleetJob) -> bool {
-        let stages = &self.reporter.operation.stages;
-        stages.get(job.stage.min(stages.len() - 1)).is_some_and(StageArgs::takes_values)
-    }
-
-    /// Returns the reporter of the URL group to which a transfer belongs.
-    fn reporter_of<'t>(&'t self, job: &'t FleetJob) -> &'t UrlGroupReporter {
-        job.context.as_ref().and_then(|context| context.get::<UrlGroupReporter>()).unwrap_or(&self.reporter)
-    }
-}
-
-impl TransferReporter for FleetReporter {
-    fn listing_ended(&self, _job: &FleetJob, url: &Target, end: &ListingEnd) {
-        if end.needs_warning() && self.reporter.shows_errors {
-            self.reporter.progress.print_warning(&format!("{}: {end}", url.to_url()));
-        }
-    }
-
-    fn finished(&self, job: &FleetJob, outcome: &TransferOutcome) -> Option<Vec<u8>> {
-        let text = self.report(job, &self.report_of(job, outcome));
-        if let Some(notes) = self.reporter.job() {
-            notes.finished(job, outcome, None, !self.has_file && text.is_some() || self.has_values(job));
-        }
-        if !self.has_file {
-            return text;
-        }
-        if let Err(error) = self.reporter.print(text) {
-            self.reporter.has_unwritten_output.store(true, Ordering::Relaxed);
-            if self.reporter.shows_errors {
-                print_error_line(&error_message::side_output_error(self.reporter.persona, &error));
-            }
-        }
-        None
-    }
-
-    fn record(
-        &self,
-        job: &FleetJob,
-        outcome: &mut TransferOutcome,
-        mut content: RecordContent,
-    ) -> WholeOrPiecewiseText {
-        let reporter = self.reporter_of(job);
-        let rows = reporter.csv_rows(&self.report_of(job, outcome), &mut content);
-        let rows = rows.transpose().unwrap_or_else(|error| {
-            outcome.result = Err(error);
-            Some(WholeOrPiecewiseText::Whole(Vec::new()))
-        });
-        let report = self.report_of(job, outcome);
-        self.report(job, &report);
-        let id = job.id.as_deref();
-        let (text, sha256) = match rows {
-            Some(rows) => (rows, None),
-            None => reporter.json_line(&report, id, content).unwrap_or((WholeOrPiecewiseText::Whole(Vec::new()), None)),
-        };
-        if let Some(notes) = self.reporter.job() {
-            notes.finished(job, outcome, sha256.as_deref(), true);
-        }
-        text
-    }
-}
-
-/// The reporter of a URL group whose transfers run in parallel, in the engine's fleet. If the
-/// context of a transfer is another [`UrlGroupReporter`], that one reports the transfer.
-pub(crate) struct FleetReporter {
-    reporter: Arc<UrlGroupReporter>,
-    numbers: UrlNumbers,
-    /// True if all response bodies are written to one file. The text of `-w` for each transfer is
-    /// then printed on standard output as soon as the transfer ends.
-    has_file: bool,
-    /// The number of transfers of the run that began before the first transfer of the fleet.
-    first_transfer: u64,
 }
