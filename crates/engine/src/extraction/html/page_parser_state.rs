@@ -1,5 +1,7 @@
 //! The open elements of a page, and the values of the selected elements.
 
+mod script_or_style;
+
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -21,6 +23,7 @@ use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
 use crate::extraction::page_search::{FoundValue, OnFound};
 use crate::extraction::prefilter::MarkupHitTest;
 use crate::extraction::url_query_encoding::with_encoded_query;
+use script_or_style::{OpenScriptOrStyle, ScriptOrStyleRange};
 
 /// The part of the page that the parser has reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,27 +48,6 @@ enum DeferredValue {
         query: usize,
         value: Box<[u8]>,
     },
-}
-
-/// The text of a script, style or template element: a range of `PageParserState::text` that does
-/// not belong to the text of the elements around it.
-struct ScriptOrStyleRange {
-    /// The index in `PageParserState::waiting` of the first value that began inside this element.
-    /// The values before it do not include this range.
-    first_inside: usize,
-    start: usize,
-    end: usize,
-}
-
-/// A script, style or template element that is open inside a selected element.
-struct OpenScriptOrStyle {
-    depth: usize,
-    first_inside: usize,
-    start: usize,
-    /// True if the element itself or an element inside it is selected, so that its text is needed.
-    is_needed: bool,
-    /// True if white space preceded the element's start tag.
-    was_separated: bool,
 }
 
 /// The state of the parser for one page.

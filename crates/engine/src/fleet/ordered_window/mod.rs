@@ -242,9 +242,8 @@ impl OrderedWindow {
         state.finished == self.next.load(Ordering::Relaxed) && state.room == OutputReadiness::Free
     }
 
-    /// Returns true if the window's memory budget is not used up. Another transfer may then start
-    /// before the first unfinished body is complete. Takes no lock, because this function is called
-    /// before every transfer.
+    /// Returns true if the memory budget is not used up: another transfer may start before the first
+    /// unfinished body is complete. Takes no lock, because it is called before every transfer.
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.byte_budget()
@@ -256,9 +255,8 @@ impl OrderedWindow {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Ends the stage. The caller makes sure that no slot will receive more content. See
-    /// [`StageSink::finish`]. If the program was interrupted, first completes the record that was
-    /// output in part.
+    /// Ends the stage, whose slots receive no more content ([`StageSink::finish`]). If the program
+    /// was interrupted, first completes the record that was output in part.
     ///
     /// # Errors
     /// The error of the sink.
@@ -304,8 +302,7 @@ impl OrderedWindow {
         }
     }
 
-    /// Returns true if the body of this slot has exclusive use of the sink. All other bodies then
-    /// wait.
+    /// Returns true if only the body of this slot may use the sink. All other bodies then wait.
     pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
         self.order == DeliveryOrder::Whole && self.lock().claimed == Some(slot)
     }
@@ -395,9 +392,8 @@ impl OrderedWindow {
         }
     }
 
-    /// Records that the body of a slot now uses `now` bytes of memory outside of the window,
-    /// instead of `before` bytes. These bytes count against the window's budget until the slot is
-    /// finished.
+    /// Records that the body of a slot uses `now` instead of `before` bytes of memory outside of the
+    /// window. These bytes count against the window's budget until the slot is finished.
     pub(super) fn count_outside(&self, slot: u64, before: usize, now: usize) {
         let mut state = self.lock();
         state.held = state.held + now - before;
@@ -534,8 +530,7 @@ impl OrderedWindow {
         Ok(())
     }
 
-    /// Wakes the waiting transfers that may continue. `moved` is true if a slot was just removed
-    /// from the window, so that another slot may get exclusive use of the sink.
+    /// Wakes the waiting transfers that may continue. `moved` is true if a slot was just removed.
     fn wake_transfers(&self, state: &mut OrderedWindowState, moved: bool) {
         if state.waiting.is_empty() {
             return;
