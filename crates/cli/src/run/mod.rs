@@ -463,8 +463,8 @@ fn write_out_unopened(
     let mut without_files = operation.clone();
     without_files.stages.iter_mut().for_each(|stage| stage.report.dump_header = None);
     if let Ok(reporter) = UrlGroupReporter::new(&plan.global, &Arc::new(without_files), Arc::clone(progress), before) {
-        // The error of the file is the one to report.
-        let _ = reporter.print(reporter.report_unusable_url(url, 0, error));
+        // The error of the file is the one to report. No URL was tried, so none is effective.
+        let _ = reporter.print(reporter.report_unusable_url(url, "", 0, error));
     }
 }
 

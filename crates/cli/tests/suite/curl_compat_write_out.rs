@@ -180,9 +180,9 @@ fn url_parts_of_other_schemes_are_printed() {
 fn write_out_reports_unopenable_header_file_once() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = peer.url("/");
-    let format = "%{exitcode} %{url}";
+    let format = "%{exitcode} %{url} %{url_effective}|";
     let ran = curl_in(dir.path(), &["-sS", "-D", "none/head", "-w", format, &url, &url, "-:", "-s", &url]);
-    assert_eq!((ran.code, String::from_utf8(ran.stdout).unwrap()), (23, format!("23 {url}")));
+    assert_eq!((ran.code, String::from_utf8(ran.stdout).unwrap()), (23, format!("23 {url} |")));
     assert_eq!((ran.stderr.lines().count(), peer.connections()), (1, 0), "{}", ran.stderr);
 }
 

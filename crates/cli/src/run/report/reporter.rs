@@ -378,8 +378,15 @@ impl UrlGroupReporter {
     }
 
     /// Formats `-w` for a URL whose transfer could not begin, and prints the parts for standard
-    /// error and files. Returns the part for standard output; `None` without `-w`.
-    pub(crate) fn report_unusable_url(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
+    /// error and files. `effective` is the value of `%{url_effective}`. Returns the part for standard
+    /// output; `None` without `-w`.
+    pub(crate) fn report_unusable_url(
+        &self,
+        url: &str,
+        effective: &str,
+        number: u64,
+        error: &Error,
+    ) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.operation.stages.first()?.report.write_out.as_ref()?;
         let outcome = TransferOutcome::unsent(Target::parse("localhost").ok()?, error.duplicate(), Instant::now());
@@ -391,7 +398,7 @@ impl UrlGroupReporter {
             url_number: number + self.before.urls,
             transfer_number: transfer,
             scheme: "",
-            ..report.write_out_values(url, url, Some(&text))
+            ..report.write_out_values(url, effective, Some(&text))
         };
         Some(self.render_write_out(write_out, &facts))
     }

@@ -180,7 +180,7 @@ impl SequentialRun<'_> {
             ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read | ErrorKind::PartialBody
         );
         match self.plan.global.persona.is_curl() && is_transfer {
-            true => self.reporter.print(self.reporter.report_unusable_url(url, index as u64, error)),
+            true => self.reporter.print(self.reporter.report_unusable_url(url, url, index as u64, error)),
             false => Ok(()),
         }
     }
