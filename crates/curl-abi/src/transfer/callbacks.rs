@@ -90,7 +90,7 @@ fn standard_stream_or_data(options: &EasyOptions, option: u32, number: c_int) ->
 }
 
 /// Returns the pointer that the option `option`, such as `CURLOPT_WRITEDATA`, sets for a callback.
-/// As in libcurl, the default is a standard stream even if the callback is a function of the
+/// The default is a standard stream, as in libcurl, even if the callback is a function of the
 /// program (`has_function`). Such a callback receives NULL only if the program has set NULL.
 fn callback_data(options: &EasyOptions, option: u32, has_function: bool, number: c_int) -> UserPointer {
     if has_function && options.has(option) {

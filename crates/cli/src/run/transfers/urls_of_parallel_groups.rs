@@ -17,9 +17,9 @@ use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_items::{ItemRequestSettings, UrlItems};
 
 /// Iterates over the URLs of consecutive URL groups, as items for the engine's fleet, which
-/// transfers them in parallel. Each item has the request options and the reporter of its group.
-/// These are created when the first URL of the group is due, so that a long list of groups needs
-/// little memory.
+/// transfers them in parallel. Each item has the request options and the reporter of its group,
+/// created when the first URL of the group is due, so that a long list of groups needs little
+/// memory.
 pub(crate) struct UrlsOfGroups {
     plan: Arc<RunPlan>,
     groups: Range<usize>,

@@ -137,7 +137,7 @@ struct Worker {
     idle: IdleConnectionSlots,
     attempts: ConnectionAttempts,
     /// Transfers that need a connection, each with the token of a connection slot to try first.
-    /// They are queued, because a transfer that fails immediately starts the next transfer: a
+    /// The queue avoids recursion: a transfer that fails immediately starts the next transfer, and a
     /// million such failures must not become a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     delayed: DelayedTransfers,

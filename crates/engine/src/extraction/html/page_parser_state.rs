@@ -418,9 +418,15 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             tree.selected.push(first_value..tree.waiting.len());
         }
         let is_selected = texts > 0;
-        let end_tag = WordStart::default();
-        let properties = bits;
-        tree.open.push(OpenElement { name, namespace, properties, allows_html, is_selected, is_preformatted, end_tag });
+        tree.open.push(OpenElement {
+            name,
+            namespace,
+            properties: bits,
+            allows_html,
+            is_selected,
+            is_preformatted,
+            end_tag: WordStart::default(),
+        });
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.
         if is_base && tree.open.find(names::TEMPLATE).is_none() {
