@@ -7,17 +7,20 @@
 //! bench limit splice-pipe URL       socket → standard output, which is a pipe
 //! bench limit splice-file URL FILE  socket → pipe → a new file, whose space is allocated first
 //! bench limit sendfile FILE URL     a file → socket, by PUT; prints the reply
+//! bench limit splice-put FILE URL   standard input, a pipe with the bytes of FILE → socket, by PUT; prints the reply
+//! bench limit sealed-put FILE URL   as sendfile, but reads into a buffer, encrypts as much as TLS would, and sends by write
 //! bench limit feed FILE             a file → standard output, which is a pipe
 //! bench limit aes BYTES             AES-128-GCM over this many bytes, 16 KiB at a time, no network
 //! ```
 //!
 //! `recv`, `splice` and `aes` print the length. Their HTTP is a request, a search for the end of
 //! the head, and Content-Length. `aes` encrypts instead of decrypting: it is the same work, and
-//! needs no fresh ciphertext.
+//! needs no fresh ciphertext. `sealed-put` encrypts a buffer of its own and sends the content in the
+//! clear, so that the same server can check it.
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
@@ -29,6 +32,9 @@ use crate::Result;
 const PIECE: usize = 256 << 10;
 /// The largest size of a pipe in bytes that an unprivileged process may set.
 const PIPE: usize = 1 << 20;
+/// The number of bytes that a TLS upload reads from the file at a time: 16 records, few enough to
+/// stay in the processor's second-level cache.
+const UPLOAD_READ: usize = 256 << 10;
 /// The largest number of payload bytes in a TLS record.
 const RECORD: usize = 16 << 10;
 
@@ -38,7 +44,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match words[..] {
         ["aes", bytes] => {
             let bytes = bytes.parse()?;
-            seal(bytes)?;
+            RecordCipher::new()?.seal(bytes)?;
             println!("{bytes}");
         }
         ["recv", url] => {
@@ -57,11 +63,26 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, body.len)?;
             splice::through_pipe(&body, file)?;
         }
-        ["sendfile", file, url] => send_file(&File::open(file)?, url)?,
+        ["sendfile", file, url] => put(&File::open(file)?, url, |stream, file, left| {
+            let most = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            Ok(rustix::fs::sendfile(stream, file, None, most)? as u64)
+        })?,
+        ["splice-put", file, url] => put(&File::open(file)?, url, |stream, _, left| {
+            splice::splice_once(io::stdin().as_fd(), stream.as_fd(), left)
+        })?,
+        ["sealed-put", file, url] => {
+            let (mut cipher, mut content) = (RecordCipher::new()?, vec![0; UPLOAD_READ]);
+            put(&File::open(file)?, url, |mut stream, mut file, _| {
+                let len = file.read(&mut content)?;
+                cipher.seal(len as u64)?;
+                stream.write_all(&content[..len])?;
+                Ok(len as u64)
+            })?;
+        }
         ["feed", file] => splice::file_to_pipe(&File::open(file)?, std::io::stdout().as_fd())?,
         _ => {
-            let usage =
-                "limit recv|splice|splice-pipe URL, splice-file URL FILE, sendfile FILE URL, feed FILE, aes BYTES";
+            let usage = "limit recv|splice|splice-pipe URL, splice-file URL FILE, \
+                         sendfile|splice-put|sealed-put FILE URL, feed FILE, aes BYTES";
             return Err(usage.into());
         }
     }
@@ -126,17 +147,18 @@ fn content_length(head: &str) -> Result<u64> {
     lines.find_map(field).ok_or_else(|| "no Content-Length".into())
 }
 
-/// Sends a file as the content of a PUT request, and prints the content of the reply.
-fn send_file(file: &File, url: &str) -> Result<()> {
+/// Sends as many bytes as the file has as the content of a PUT request, and prints the content of
+/// the reply. `send_some` sends at most the given number of bytes, and returns how many it sent.
+fn put(file: &File, url: &str, mut send_some: impl FnMut(&TcpStream, &File, u64) -> Result<u64>) -> Result<()> {
     let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
     let (host, path) = rest.split_once('/').ok_or("no path")?;
     let mut stream = TcpStream::connect(host)?;
     let mut left = file.metadata()?.len();
     write!(stream, "PUT /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {left}\r\nConnection: close\r\n\r\n")?;
     while left > 0 {
-        match rustix::fs::sendfile(&stream, file, None, PIECE)? {
-            0 => return Err("the file has become shorter".into()),
-            sent => left -= sent as u64,
+        match send_some(&stream, file, left)? {
+            0 => return Err("the content ended early".into()),
+            sent => left -= sent,
         }
     }
     let mut reply = String::new();
@@ -145,21 +167,34 @@ fn send_file(file: &File, url: &str) -> Result<()> {
     Ok(())
 }
 
-fn seal(bytes: u64) -> Result<()> {
-    let key = UnboundKey::new(&AES_128_GCM, &[1; 16]).map_err(|_| "no key")?;
-    let key = LessSafeKey::new(key);
-    let mut record = vec![0; RECORD];
-    let mut left = bytes;
-    while left > 0 {
-        let len = left.min(RECORD as u64);
-        let mut nonce = [0; 12];
-        nonce[4..].copy_from_slice(&left.to_be_bytes());
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        let sealed = key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut record[..len as usize]);
-        let _tag = black_box(sealed.map_err(|_| "does not seal")?);
-        left -= len;
+/// Encrypts one buffer with AES-128-GCM again and again, as records of TLS.
+struct RecordCipher {
+    key: LessSafeKey,
+    record: Vec<u8>,
+    sequence: u64,
+}
+
+impl RecordCipher {
+    fn new() -> Result<RecordCipher> {
+        let key = UnboundKey::new(&AES_128_GCM, &[1; 16]).map_err(|_| "no key")?;
+        Ok(RecordCipher { key: LessSafeKey::new(key), record: vec![0; RECORD], sequence: 0 })
     }
-    Ok(())
+
+    /// Encrypts this number of bytes, in records of the largest size.
+    fn seal(&mut self, bytes: u64) -> Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let len = left.min(RECORD as u64);
+            let mut nonce = [0; 12];
+            nonce[4..].copy_from_slice(&self.sequence.to_be_bytes());
+            let nonce = Nonce::assume_unique_for_key(nonce);
+            let sealed = self.key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut self.record[..len as usize]);
+            let _tag = black_box(sealed.map_err(|_| "does not seal")?);
+            self.sequence += 1;
+            left -= len;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -212,7 +247,8 @@ mod splice {
         Ok(())
     }
 
-    fn splice_once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
+    /// Moves at most this number of bytes, and at least one, from one descriptor to the other.
+    pub(super) fn splice_once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(PIPE);
         match rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE)? {
             0 => Err("the body ended early".into()),
@@ -242,6 +278,10 @@ mod splice {
     pub(super) fn to_pipe(_: &ResponseBody, _: BorrowedFd<'_>) -> Result<()> {
         Err("splice is Linux's".into())
     }
+
+    pub(super) fn splice_once(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: u64) -> Result<u64> {
+        Err("splice is Linux's".into())
+    }
 }
 
 #[cfg(test)]
@@ -264,7 +304,7 @@ mod tests {
     #[test]
     fn tls_sealing_accepts_last_record_of_any_length() {
         for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
-            assert!(seal(bytes).is_ok());
+            assert!(RecordCipher::new().unwrap().seal(bytes).is_ok());
         }
     }
 

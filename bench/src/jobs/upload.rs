@@ -21,8 +21,11 @@ pub(super) const JOB: BenchJob = BenchJob { name: "upload", about: "PUT of 1 GiB
 const LEN: u64 = 1 << 30;
 /// The flow-control window of the server's HTTP/2 streams and connections, in bytes.
 const WINDOW: u32 = 4 << 20;
-/// The name of the program with the least work: it calls `sendfile` in a loop.
+/// Programs with the least work. They call `sendfile` or `splice` in a loop, or read, encrypt and
+/// write.
 const SENDFILE: &str = "limit: sendfile";
+const SPLICE: &str = "limit: splice";
+const SEALED: &str = "limit: read, encrypt, write";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let len = bench.length(LEN);
@@ -61,17 +64,42 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
         unit: WorkPerRun::Bytes(len),
     };
     let url = http1.url("/discard");
-    let limit = command_program(SENDFILE, &format!("bench limit sendfile body {url}"), check());
+    let limit = |name, how: &str| command_program(name, &format!("bench limit {how} body {url}"), check());
+    let splice = shell_program(SPLICE, format!("$BENCH limit feed body | $BENCH limit splice-put body {url}"), check());
     let tls = format!("--cacert {} ", tls_files::CA);
     let (url_tls, url_h2) = (http1.https_url("/discard"), http2.https_url("/discard"));
     let of_curl = |cpu| PartGoal::ratio(MetricKind::Cpu, HAUL, CURL, cpu);
     // On the loopback, the kernel's part is most of the work: no ratio to curl can be much lower.
     let of_limit = PartGoal::ratio(MetricKind::Cpu, HAUL, SENDFILE, 1.1);
     let parts = vec![
-        part("file", vec![of_file(HAUL, "", &url), of_file(CURL, "", &url), limit], Some(SENDFILE), of_limit, 1.0),
-        part("pipe", vec![of_pipe(HAUL, "HAUL", &url), of_pipe(CURL, "CURL", &url)], None, of_curl(0.3), 0.7),
-        part("tls", vec![of_file(HAUL, &tls, &url_tls), of_file(CURL, &tls, &url_tls)], None, of_curl(0.5), 1.0),
-        part("h2", vec![of_file(HAUL, &tls, &url_h2), of_file(CURL, &tls, &url_h2)], None, of_curl(0.4), 1.0),
+        part(
+            "file",
+            vec![of_file(HAUL, "", &url), of_file(CURL, "", &url), limit(SENDFILE, "sendfile")],
+            Some(SENDFILE),
+            of_limit,
+            1.0,
+        ),
+        part(
+            "pipe",
+            vec![of_pipe(HAUL, "HAUL", &url), of_pipe(CURL, "CURL", &url), splice],
+            Some(SPLICE),
+            of_curl(0.3),
+            0.7,
+        ),
+        part(
+            "tls",
+            vec![of_file(HAUL, &tls, &url_tls), of_file(CURL, &tls, &url_tls), limit(SEALED, "sealed-put")],
+            Some(SEALED),
+            of_curl(0.5),
+            1.0,
+        ),
+        part(
+            "h2",
+            vec![of_file(HAUL, &tls, &url_h2), of_file(CURL, &tls, &url_h2), limit(SEALED, "sealed-put")],
+            Some(SEALED),
+            of_curl(0.4),
+            1.0,
+        ),
     ];
     bench.keep_running(http1);
     bench.keep_running(http2);
