@@ -7,6 +7,15 @@ use core::fmt;
 /// that an idle connection costs little memory.
 const MAX_IDLE_CAPACITY: usize = 4 * 1024;
 
+/// The maximum number of unsent bytes of request bodies. 64 KiB fill a socket's buffer in one write
+/// and bound the memory of a connection, regardless of its number of uploads.
+pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
+/// The same maximum after [`LARGE_BODY`] bytes have been sent: fewer and larger writes take less of
+/// the processor's time.
+const LARGE_OUTPUT_LIMIT: usize = 256 * 1024;
+/// The number of sent bytes after which a connection may have [`LARGE_OUTPUT_LIMIT`] unsent bytes.
+const LARGE_BODY: u64 = 4 << 20;
+
 #[derive(Default)]
 pub(crate) struct OutputBuffer {
     bytes: Vec<u8>,
@@ -21,6 +30,12 @@ pub(crate) struct OutputBuffer {
 impl OutputBuffer {
     pub(crate) fn pending(&self) -> &[u8] {
         &self.bytes[self.start..]
+    }
+
+    /// Returns the number of body bytes that may be appended now.
+    pub(crate) fn body_room(&self) -> usize {
+        let limit = if self.sent < LARGE_BODY { OUTPUT_LIMIT } else { LARGE_OUTPUT_LIMIT };
+        limit.saturating_sub(self.pending().len())
     }
 
     /// Marks the first `n` unsent bytes as sent.
@@ -100,6 +115,20 @@ mod tests {
         assert_eq!((output.pending(), output.sent_bytes(), output.end_position()), (&b"789ab"[..], 7, 12));
         output.advance(5);
         assert_eq!((output.pending(), output.sent_bytes(), output.end_position()), (&b""[..], 12, 12));
+    }
+
+    #[test]
+    fn room_for_body_bytes_grows_after_four_mebibytes() {
+        let mut output = OutputBuffer::default();
+        output.append_buffer().extend_from_slice(&[0; 100]);
+        assert_eq!(output.body_room(), OUTPUT_LIMIT - 100);
+        output.advance(100);
+        output.count_direct_bytes(LARGE_BODY - 101);
+        assert_eq!(output.body_room(), OUTPUT_LIMIT);
+        output.count_direct_bytes(1);
+        assert_eq!(output.body_room(), LARGE_OUTPUT_LIMIT);
+        output.append_buffer().resize(LARGE_OUTPUT_LIMIT + 1, 0);
+        assert_eq!(output.body_room(), 0);
     }
 
     #[test]

@@ -118,7 +118,8 @@ impl H1Machine {
     }
 
     /// Returns the number of body bytes of the last request that [`H1Machine::send_body`] accepts
-    /// now; `None` if no more body bytes are expected. At most 64 KiB of output are buffered.
+    /// now; `None` if no more body bytes are expected. At most 64 KiB of output are buffered; after
+    /// the first 4 MiB of a connection, 256 KiB.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.body_credit()
     }

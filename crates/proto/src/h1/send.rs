@@ -8,12 +8,8 @@ use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
-/// The maximum number of unsent bytes in the output; with more, no further body bytes are accepted.
-/// 64 KiB fill a socket's buffer in one write and bound the memory of a connection.
-pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
-
 /// The number of bytes that the framing of a chunk adds to its payload: the longest possible size
-/// line of a chunk within [`OUTPUT_LIMIT`], and the line end after the payload.
+/// line of a chunk of at most [`OutputBuffer::body_room`] bytes, and the line end after the payload.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 /// The part of a request's body that is not in the output buffer yet.
@@ -74,7 +70,7 @@ impl RequestSender {
     }
 
     pub(crate) fn body_credit(&self) -> Option<u64> {
-        let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len());
+        let room = self.output.body_room();
         match self.body {
             UnsentBody::Finished => None,
             _ if self.hold_until.is_some() => Some(0),
@@ -236,6 +232,7 @@ fn write_chunk_size(out: &mut Vec<u8>, size: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output_buffer::OUTPUT_LIMIT;
 
     #[test]
     fn known_length_body_may_bypass_empty_output() {

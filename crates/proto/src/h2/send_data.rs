@@ -7,18 +7,13 @@ use crate::exchange::RemainingRequestBody;
 use crate::hpack::OpenHeaderBlock;
 use crate::request_section_writer;
 
-/// The maximum number of unsent bytes in the output; with more, no further body bytes are accepted.
-/// 64 KiB fill a socket's buffer in one write and bound the memory of a connection, regardless of
-/// its number of uploads.
-pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
-
 impl H2Machine {
     /// Returns the number of bytes that [`H2Machine::send_body`] accepts now of this request's
     /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered for
-    /// all bodies.
+    /// all bodies; after the first 4 MiB of a connection, 256 KiB.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.streams.get(stream_id(id))?;
-        let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
+        let room = self.output.body_room() as u64;
         let window = self.send_window.min(stream.send_window).max(0) as u64;
         match stream.upload {
             RemainingRequestBody::Finished | RemainingRequestBody::Abandoned => None,

@@ -18,7 +18,7 @@ use crate::body::upload::{BodyUpload, ReaderPanicked};
 use crate::net::stream::ConnectionStream;
 
 /// The largest number of bytes that one read requests from a content source.
-const MAX_CONTENT_READ: usize = 64 << 10;
+const MAX_CONTENT_READ: usize = 256 << 10;
 /// The size in bytes of the pieces of content that are copied into the output of a protocol
 /// machine. Used if the content source cannot write into that output itself.
 const COPIED_PIECE: usize = 16 << 10;
