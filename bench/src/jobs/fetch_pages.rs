@@ -16,6 +16,8 @@ const PARALLEL: &str = "curl -Z";
 const ANY_ORDER: &str = "haul --unordered";
 const IN_ORDER: &str = "haul | cat";
 const SERIAL_PIPE: &str = "curl serial | cat";
+/// Writes pieces of several pages in turn, so that the output is no list of pages.
+const PARALLEL_PIPE: &str = "curl -Z | cat, pages mixed";
 
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let files = SiteFiles::prepare(bench.options)?;
@@ -24,6 +26,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
     let pages = files.pages(&paths);
     let proof = |line: &str| OutputCheck::Proof(line.to_owned(), pages.clone());
+    let length = OutputDigest::from_bytes(format!("{}\n", pages.len).as_bytes());
     let lines = sorted_lines(bench, &files)?;
     let entries = vec![
         command_program(
@@ -38,6 +41,11 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             proof("$HAUL -s --input-file list | cat"),
         ),
         command_program(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
+        shell_program(
+            PARALLEL_PIPE,
+            "$CURL -s -Z -K stdout.cfg | cat >/dev/null",
+            OutputCheck::Proof("$CURL -s -Z -K stdout.cfg | wc -c".to_owned(), length),
+        ),
         command_program("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
         shell_program(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),
         command_program(
@@ -57,6 +65,8 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
             PartGoal::ratio(MetricKind::Wall, ANY_ORDER, PARALLEL, 0.7),
             PartGoal::ratio(MetricKind::Cpu, ANY_ORDER, PARALLEL, 0.7),
             PartGoal::ratio(MetricKind::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
+            PartGoal::ratio(MetricKind::Wall, IN_ORDER, PARALLEL_PIPE, 0.7),
+            PartGoal::ratio(MetricKind::Cpu, IN_ORDER, PARALLEL_PIPE, 0.8),
         ],
         rounds: 9,
         warm_up: true,
