@@ -279,11 +279,28 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
         if !is_token(name.as_bytes()) {
             return Err(RequestError::FieldName { index });
         }
-        if contains_byte(value, |byte| matches!(byte, b'\r' | b'\n' | 0)) {
+        if may_break_line(value) && contains_byte(value, |byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return Err(RequestError::FieldValue { index });
         }
     }
     Ok(())
+}
+
+/// Returns `true` if a value may contain CR, LF or NUL, and always if it does. These bytes are below
+/// 0x0e, and the only valid byte below 0x0e is the tab. Most values are too short for the vectorised
+/// loop of [`contains_byte`], so this function examines eight bytes at a time.
+fn may_break_line(value: &[u8]) -> bool {
+    const LIMIT: u8 = b'\r' + 1;
+    const LIMITS: u64 = u64::from_ne_bytes([LIMIT; 8]);
+    const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = value.as_chunks();
+    // The subtraction sets the high bit of the first byte below the limit. A borrow may set the
+    // high bits of later bytes.
+    let found = words
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .fold(0, |found, word| found | (word.wrapping_sub(LIMITS) & !word));
+    found & HIGH_BITS != 0 || rest.iter().any(|&byte| byte < LIMIT)
 }
 
 /// Returns `true` if `is` returns true for any of the bytes. Examines all bytes without an early
@@ -305,4 +322,27 @@ pub(crate) fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_breaks_in_values_are_refused_at_any_position() {
+        for filler in [b'\t', b' ', b'a', 0x7f, 0x80, 0x8d, 0xff] {
+            for length in 0..20 {
+                let mut value = [filler; 20];
+                assert_eq!(check_fields(&[("a", &value[..length])]), Ok(()), "{filler:x} {length}");
+                for place in 0..length {
+                    for wrong in [b'\r', b'\n', 0] {
+                        value[place] = wrong;
+                        let checked = check_fields(&[("b", b""), ("a", &value[..length])]);
+                        assert_eq!(checked, Err(RequestError::FieldValue { index: 1 }), "{filler:x} {length} {place}");
+                    }
+                    value[place] = filler;
+                }
+            }
+        }
+    }
 }

@@ -61,20 +61,22 @@ pub(crate) fn check_request(request: &RequestHead<'_>, verbatim: bool) -> Result
     let (mut upgrade, mut connection, mut framed) = (false, ConnectionFieldTokens::default(), false);
     let mut asks_coding = false;
     for (index, (name, value)) in request.fields.iter().enumerate() {
-        if name.eq_ignore_ascii_case("connection") {
-            connection.read(value);
-        } else if name.eq_ignore_ascii_case("upgrade") {
-            upgrade = true;
-        } else if name.eq_ignore_ascii_case("expect") {
-            missing.expect = false;
-        } else if name.eq_ignore_ascii_case("te") {
-            asks_coding |= list_elements(value).any(|element| !element.eq_ignore_ascii_case(b"trailers"));
-        } else if is_framing_field(name) {
-            if framed || !matches_body_length(name, value, request.body) {
-                return Err(RequestError::FramingField { index });
+        // The length of a name excludes nearly all others before any letter is compared.
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => connection.read(value),
+            7 if name.eq_ignore_ascii_case("upgrade") => upgrade = true,
+            6 if name.eq_ignore_ascii_case("expect") => missing.expect = false,
+            2 if name.eq_ignore_ascii_case("te") => {
+                asks_coding |= list_elements(value).any(|element| !element.eq_ignore_ascii_case(b"trailers"));
             }
-            framed = true;
-            (missing.length, missing.chunked) = (None, false);
+            14 | 17 if is_framing_field(name) => {
+                if framed || !matches_body_length(name, value, request.body) {
+                    return Err(RequestError::FramingField { index });
+                }
+                framed = true;
+                (missing.length, missing.chunked) = (None, false);
+            }
+            _ => {}
         }
     }
     Ok(RequestProperties { response_to: request.response_to(), upgrade, close: connection.close, asks_coding, missing })
