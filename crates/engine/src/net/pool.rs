@@ -10,6 +10,7 @@
 //! Each worker thread keeps the connections for which it has requests. The pool keeps connections
 //! between runs, and passes them from one thread to another.
 
+use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +20,7 @@ use haul_policy::alt_svc::AlpnProtocol;
 use haul_policy::http3::{Http3Choice, QuicEndpoint};
 use haul_policy::proxy::Proxy;
 use haul_proto::h1::H1Deviations;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use slab::Slab;
 
 use super::dns::AddressFamily;
@@ -246,23 +247,27 @@ impl<C> PooledConnectionTable<C> {
     }
 
     fn insert(&mut self, mut idle: IdleConnection<C>) {
-        let mark = idle.mark;
-        idle.previous = self.newest.get(&mark).copied();
-        let index = self.entries.insert(idle);
-        self.newest.insert(mark, index);
+        let entry = self.entries.vacant_entry();
+        let index = entry.key();
+        idle.previous = self.newest.insert(idle.mark, index);
+        entry.insert(idle);
         self.order.mark_newest(index);
     }
 
     fn remove(&mut self, index: usize) -> IdleConnection<C> {
-        let mark = self.entries[index].mark;
-        let is_newest = self.newest.get(&mark) == Some(&index);
-        let is_next = |(at, idle): (usize, &IdleConnection<C>)| (idle.previous == Some(index)).then_some(at);
-        let next = if is_newest { None } else { self.with_hash(mark).find_map(is_next) };
         let idle = self.entries.remove(index);
-        match (next, idle.previous) {
-            (Some(next), previous) => self.entries[next].previous = previous,
-            (None, Some(previous)) => drop(self.newest.insert(mark, previous)),
-            (None, None) => drop(self.newest.remove(&mark)),
+        if let Entry::Occupied(mut newest) = self.newest.entry(idle.mark) {
+            let mut next = *newest.get();
+            if next != index {
+                while let Some(at) = self.entries[next].previous.filter(|at| *at != index) {
+                    next = at;
+                }
+                self.entries[next].previous = idle.previous;
+            } else if let Some(previous) = idle.previous {
+                newest.insert(previous);
+            } else {
+                newest.remove();
+            }
         }
         self.order.remove(index);
         idle
@@ -399,11 +404,13 @@ impl<C: PooledConnection> ConnectionPool<C> {
     }
 }
 
-/// Returns a hash of a host and a port (FNV-1a). Connections with equal hashes are distinguished by
-/// comparing their keys.
+/// Returns a hash of a host and a port. Connections with equal hashes are distinguished by comparing
+/// their keys.
 fn host_port_hash(host: &str, port: u16) -> u64 {
-    let bytes = host.bytes().chain(port.to_ne_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    let mut hasher = FxHasher::default();
+    hasher.write(host.as_bytes());
+    hasher.write_u16(port);
+    hasher.finish()
 }
 
 #[cfg(test)]
