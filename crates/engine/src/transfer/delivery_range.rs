@@ -295,22 +295,12 @@ impl DeliveryRange {
 }
 
 /// Returns the strong validator of a response, or `None`. The function is called for every response
-/// whose body is delivered, so it reads the fields only once. Most responses have a strong
-/// entity-tag, which is sufficient.
+/// whose body is delivered. Most responses have a strong entity-tag, which is sufficient, so the
+/// other fields are looked up only without it.
 fn strong_validator(head: &ResponseHead) -> Option<Validator> {
-    let (mut etag, mut last_modified, mut date) = (None, None, None);
-    for (name, value) in head.field_bytes() {
-        let (place, wanted) = match name.len() {
-            4 if name[0] | 0x20 == b'e' => (&mut etag, &b"etag"[..]),
-            4 => (&mut date, &b"date"[..]),
-            13 => (&mut last_modified, &b"last-modified"[..]),
-            _ => continue,
-        };
-        if place.is_none() && name.eq_ignore_ascii_case(wanted) {
-            *place = Some(value);
-        }
-    }
-    Validator::strong(etag, last_modified, date)
+    let etag = head.get("etag");
+    Validator::strong(etag, None, None)
+        .or_else(|| Validator::strong(etag, Some(head.get("last-modified")?), Some(head.get("date")?)))
 }
 
 /// Returns the parsed Content-Range of a response that has exactly one valid Content-Range;
