@@ -103,6 +103,8 @@ struct ActiveExchange {
     /// The time when the exchange began, until [`ActiveExchange::drive`] first uses it; then
     /// `None`.
     began: Option<Instant>,
+    /// The next timeout of the connection when the exchange began.
+    first_timeout: Option<Instant>,
     split_monitor: SplitRateMonitor,
     mover: ZeroCopyMover,
     waits: WaitMode,
@@ -316,7 +318,8 @@ impl ActiveExchange {
         // A server may respond during the request and read no more until its response is received:
         // waiting for room alone would stop both sides. A transfer with further timeouts cannot
         // wait in a receive either.
-        let is_watched = connection.is_uploading() || connection.next_timeout() != plain;
+        let first_timeout = connection.next_timeout();
+        let is_watched = connection.is_uploading() || first_timeout != plain;
         let waits = if !connection.can_block() || is_watched && connection.set_nonblocking(true).is_ok() {
             WaitMode::InPoll
         } else {
@@ -325,6 +328,7 @@ impl ActiveExchange {
         Self {
             connection,
             began: None,
+            first_timeout,
             split_monitor,
             mover: ZeroCopyMover::default(),
             waits,
@@ -363,20 +367,24 @@ impl ActiveExchange {
         is_enough: &mut impl FnMut() -> bool,
     ) -> ExchangeStop {
         let mut buffer = client.buffer_pool().take_buffer();
-        let began = *self.began.get_or_insert_with(Instant::now);
-        // The program may have spent time on the bytes that it received.
-        if let Some(transfer) = self.connection.front_transfer_mut() {
-            transfer.set_paused(false, began);
+        let mut start = self.began.take().map(|began| (began, Some(self.first_timeout)));
+        if start.is_none()
+            && let Some(transfer) = self.connection.front_transfer_mut()
+        {
+            // The program may have spent time on the bytes that it received.
+            let now = Instant::now();
+            transfer.set_paused(false, now);
+            start = Some((now, None));
         }
         loop {
-            let now = self.began.take().unwrap_or_else(Instant::now);
+            let (now, known_timeout) = start.take().unwrap_or_else(|| (Instant::now(), None));
             if let Err(error) = timer.call_if_due(now) {
                 return ExchangeStop::Interrupted(error);
             }
             if self.split_monitor.is_worth_trying(&self.connection, now) {
                 return ExchangeStop::WorthSplitting;
             }
-            let next_timeout = self.connection.next_timeout();
+            let next_timeout = known_timeout.unwrap_or_else(|| self.connection.next_timeout());
             if next_timeout.is_some_and(|at| at <= now) {
                 self.connection.end_expired(now, finished);
                 if !finished.is_empty() {

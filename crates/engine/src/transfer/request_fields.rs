@@ -30,7 +30,7 @@ pub(super) type OwnedField = (String, Vec<u8>);
 pub(super) type FieldLine<'a> = (&'a str, &'a [u8]);
 
 /// The field lines of a request. Most requests have few, which need no allocation.
-type FieldLines<'a> = SmallVec<[FieldLine<'a>; 16]>;
+pub(super) type FieldLines<'a> = SmallVec<[FieldLine<'a>; 16]>;
 
 /// The header fields that the caller has set and that may be sent to the request's target. They
 /// also decide which fields haul adds.
@@ -220,40 +220,39 @@ impl Transfer {
         }
     }
 
-    /// Returns all header fields of the request in curl's order, on which some servers and tests
-    /// depend.
+    /// Appends all header fields of the request to `fields`, which is empty, in curl's order, on
+    /// which some servers and tests depend.
     pub(super) fn ordered_fields<'a>(
         &'a self,
         callers: &CallerFields<'a>,
         given: &[FieldLine<'a>],
         forwarded: &'a ForwardedRequest,
         values: &'a EngineFieldValues<'_>,
-    ) -> FieldLines<'a> {
-        let mut fields = FieldLines::new();
+        fields: &mut FieldLines<'a>,
+    ) {
         // A Host field of the caller has the position of the engine's.
         let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let host = host.or_else(|| callers.engine_sets("Host").then_some(values.authority.as_bytes()));
-        push_value(&mut fields, "Host", host);
-        push_value(&mut fields, "Proxy-Authorization", forwarded.get("Proxy-Authorization"));
-        push_value(&mut fields, "Authorization", values.authorization.as_deref());
+        push_value(fields, "Host", host);
+        push_value(fields, "Proxy-Authorization", forwarded.get("Proxy-Authorization"));
+        push_value(fields, "Authorization", values.authorization.as_deref());
         for (name, value) in &values.signed {
             fields.push((name.as_str(), value.as_bytes()));
         }
-        self.push_request_values(&mut fields, callers, forwarded, values);
-        push_value(&mut fields, "Cookie", values.cookie.as_deref());
+        self.push_request_values(fields, callers, forwarded, values);
+        push_value(fields, "Cookie", values.cookie.as_deref());
         for &(name, value) in given.iter().filter(|(name, _)| !is_host(name) && !is_connection(name)) {
             fields.push((name, value));
         }
         for field in forwarded.others() {
             fields.push(field);
         }
-        self.push_content_values(&mut fields, callers, values);
+        self.push_content_values(fields, callers, values);
         // An empty Connection field is omitted; any other is the last field.
-        push_value(&mut fields, "Connection", values.connection.as_deref());
+        push_value(fields, "Connection", values.connection.as_deref());
         for field in connection_fields(given).skip(usize::from(values.connection.is_some())) {
             fields.push(field);
         }
-        fields
     }
 
     /// Appends the engine's header fields about the request, in the order of sending. Omits fields

@@ -8,7 +8,7 @@ use haul_proto::request::{RequestError, RequestHead};
 
 use super::Transfer;
 use super::content_framing_and_expect::ExpectContinueState;
-use super::request_fields::{CallerFields, FieldLine, OwnedField};
+use super::request_fields::{CallerFields, FieldLine, FieldLines, OwnedField};
 use super::resettable_state::ResponseDecisions;
 use crate::drive::connection::ProtocolMachine;
 use crate::time_conversions;
@@ -75,7 +75,8 @@ impl Transfer {
         let mut values = self.field_values(&callers, &given, framing, authorization, signature);
         values.signed.extend(self.message_signature(&callers, &given, target)?);
         values.is_chunked &= conn.supports_chunked_coding();
-        let fields = self.ordered_fields(&callers, &given, &forwarded, &values);
+        let mut fields = FieldLines::new();
+        self.ordered_fields(&callers, &given, &forwarded, &values, &mut fields);
         let own_target = options.request_target.as_deref();
         let request = RequestHead {
             method: &self.current.method,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use haul_proto::h1::{BodyFraming, ContentLengthFault, H1Error, H1Event, ResponseError, TransferCodingFault};
+use haul_proto::time::Timestamp;
 
 use super::super::FinishedTransfers;
 use super::H1Connection;
@@ -160,7 +161,8 @@ impl H1Connection {
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<usize> {
-        let time = time_conversions::to_timestamp(now);
+        // The machine needs the time only for its own timeout.
+        let time = self.conn.poll_timeout().map_or(Timestamp(0), |_| time_conversions::to_timestamp(now));
         loop {
             let step = match self.conn.step(time, &mut input.bytes()[at..end]) {
                 Ok(step) => step,
