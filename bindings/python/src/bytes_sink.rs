@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haul::body::{BodyDecoder, DecodeLimits};
+use haul::body::{BodyDecoder, DecodeLimits, meaningful_codings};
 use haul::buffer_pool::BufferLease;
 use haul::sink::{ResponseForSink, Sink};
 use haul::{Error, ErrorKind, Result};
@@ -206,7 +206,7 @@ pub(crate) fn decoder_for(head: &haul::ResponseHead) -> Option<BodyDecoder> {
     let mut limits = DecodeLimits::default();
     // urllib3 ignores bytes behind the end of the coded content, too.
     limits.passes_over_rest = true;
-    BodyDecoder::new(&codings.join(&b", "[..]), limits).ok().flatten()
+    BodyDecoder::new(&meaningful_codings(&codings.join(&b", "[..])), limits).ok().flatten()
 }
 
 impl Sink for BytesSink {

@@ -8,6 +8,7 @@ use std::fs;
 
 use common::{HAUL, answering, page, run_haul, run_in};
 use serde_json::Value;
+use testkit::content_coding::ContentCoding;
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
 use testkit::site::GeneratedSite;
@@ -202,6 +203,19 @@ fn unknown_content_coding_is_ignored_unless_requested() {
         if ["UTF-8", "binary"].contains(&coding) {
             run_haul(["--compressed", &peer.url("/")]).failed(61);
         }
+    }
+}
+
+/// Servers add names such as `aws-chunked` and `UTF-8` to a real coding. The page is decoded, since
+/// a search of its compressed bytes would find nothing and succeed.
+#[test]
+fn meaningless_name_beside_a_content_coding_is_ignored() {
+    let coded = ContentCoding::Gzip.encode(b"id=12345");
+    for coding in ["aws-chunked, gzip", "gzip,aws-chunked", "UTF-8,gzip", "binary, gzip, identity"] {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {}\r\n\r\n", coded.len());
+        let peer = H1Peer::always(vec![ScriptStep::ReadHead, ScriptStep::Send([head.as_bytes(), &coded].concat())]);
+        assert_eq!(text(&run_haul([&*peer.url("/"), "--extract", "id=([0-9]+)"]).ok()), "12345\n", "{coding}");
+        run_haul(["--compressed", &peer.url("/")]).failed(61);
     }
 }
 

@@ -79,6 +79,13 @@ pub(super) fn is_known(name: &[u8]) -> bool {
     KnownCoding::from_name(name).is_some()
 }
 
+/// Returns true if servers send this name in `Content-Encoding` although it names no coding of the
+/// stored content: a charset, a transfer encoding of MIME, or the chunks of an upload to S3.
+pub(super) fn is_meaningless(name: &[u8]) -> bool {
+    const NAMES: [&str; 6] = ["aws-chunked", "utf-8", "utf8", "binary", "7bit", "8bit"];
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
 /// Returns the decoder for the coding with this name. Returns `None` for `identity`.
 pub(super) fn decoder_by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn CodingDecoder>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));

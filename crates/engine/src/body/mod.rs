@@ -53,12 +53,23 @@ pub fn accept_encoding() -> &'static str {
 
 /// Returns true if the content of this response can be decoded: all its codings are supported, and
 /// the content is complete. A part of coded content (206) can be decoded only if its range is the
-/// whole content, since any other part may begin and end anywhere.
+/// whole content, since any other part may begin and end anywhere. Names without a meaning beside a
+/// supported coding, such as `aws-chunked, gzip`, are ignored; [`meaningful_codings`] removes them.
 #[must_use]
 pub fn is_decodable(head: &ResponseHead) -> bool {
-    let mut values = head.get_all("content-encoding");
+    let names = || head.get_all("content-encoding").flat_map(coding_names);
+    let is_ignored = |name: &[u8]| coding_decoders::is_meaningless(name);
     (head.status() != 206 || has_whole_range(head))
-        && values.all(|value| coding_names(value).all(coding_decoders::is_known))
+        && names().all(|name| coding_decoders::is_known(name) || is_ignored(name))
+        && (names().any(coding_decoders::is_known) || names().next().is_none())
+}
+
+/// Returns the names in a `Content-Encoding` value, joined by commas, without those that name no
+/// coding, such as `aws-chunked` and `UTF-8`.
+#[must_use]
+pub fn meaningful_codings(content_encoding: &[u8]) -> Vec<u8> {
+    let names = coding_names(content_encoding).filter(|name| !coding_decoders::is_meaningless(name));
+    names.collect::<Vec<_>>().join(&b", "[..])
 }
 
 /// Returns true if the response has exactly one Content-Range field, and its range covers the whole

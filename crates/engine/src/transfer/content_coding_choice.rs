@@ -3,7 +3,7 @@
 use haul_proto::response_head::ResponseHead;
 
 use super::Transfer;
-use crate::body::is_decodable;
+use crate::body::{is_decodable, meaningful_codings};
 
 impl Transfer {
     /// Returns true if the request asks for compressed content. Returns false if only a part of the
@@ -20,5 +20,13 @@ impl Transfer {
     /// delivered.
     pub(super) fn decodes_content(&self, head: &ResponseHead) -> bool {
         self.options.decode && (self.options.curl_compat.decodes_all || is_decodable(head))
+    }
+
+    /// Returns the codings of the content of the response with this head. Names without a meaning,
+    /// such as `aws-chunked`, are an error of the body if the user asked for compression, and are
+    /// left out otherwise.
+    pub(super) fn content_codings(&self, head: &ResponseHead) -> Vec<u8> {
+        let written = head.get_all("content-encoding").collect::<Vec<_>>().join(&b", "[..]);
+        if self.options.curl_compat.decodes_all { written } else { meaningful_codings(&written) }
     }
 }

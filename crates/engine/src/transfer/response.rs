@@ -414,11 +414,10 @@ impl Transfer {
         let length = length.map(|length| length.saturating_sub(self.resume.skip));
         self.check_size(length.map_or(0, |length| length.saturating_add(self.resume.range.at)))?;
         self.resume.has_begun = true;
-        let mut codings: Vec<&[u8]> = Vec::new();
         let deviations = self.options.deviations;
-        if !deviations.raw && length != Some(0) && self.decodes_content(head) {
-            codings.extend(head.get_all("content-encoding"));
-        }
+        let decodes = !deviations.raw && length != Some(0) && self.decodes_content(head);
+        let content_codings = if decodes { self.content_codings(head) } else { Vec::new() };
+        let mut codings = vec![&*content_codings];
         // Transfer codings were applied last, so they are decoded first; chunks are decoded
         // already. Only codings that the request asked for occur here, and content with a known
         // length has none.
@@ -430,6 +429,7 @@ impl Transfer {
             };
             codings.extend(of_transfer.filter(is_to_undo));
         }
+        codings.retain(|coding| !coding.is_empty());
         let coding = codings.join(&b", "[..]);
         self.body.begin(
             &ResponseForSink {
