@@ -98,7 +98,7 @@ impl core::error::Error for NetrcError {}
 /// With a `login` (from a URL), an entry matches if it has that login. An entry that has a password
 /// and no login matches any login.
 pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<NetrcEntry>, NetrcError> {
-    let mut words = NetrcWords { text, at: 0, line: 1 };
+    let mut words = NetrcWords { text: without_byte_order_mark(text), at: 0, line: 1 };
     let mut current: Option<NetrcEntry> = None;
     let fits = |entry: &NetrcEntry| {
         login.is_none_or(|login| match &entry.login {
@@ -134,9 +134,15 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
     Ok(current.filter(fits))
 }
 
+/// Returns the text without the byte order mark that some editors write before it. With the mark,
+/// the first word is no keyword, and its entry is lost.
+fn without_byte_order_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
 /// Checks the syntax of a whole netrc file, including the entries after one that matches.
 pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
-    let mut words = NetrcWords { text, at: 0, line: 1 };
+    let mut words = NetrcWords { text: without_byte_order_mark(text), at: 0, line: 1 };
     while let Some(word) = words.next(NetrcParseState::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         if is("macdef") {
@@ -288,6 +294,11 @@ mod tests {
         assert_eq!(pair(r#"machine h login "a b" password "\"\\\n\r\t\x""#, "h", None), some("a b", "\"\\\n\r\tx"));
         assert_eq!(pair("machine h login # password #p", "h", None), some("#", "#p"));
         assert_eq!(pair("machine h login a\"b password c\"", "h", None), some("a\"b", "c\""));
+    }
+
+    #[test]
+    fn netrc_byte_order_mark_hides_no_entry() {
+        assert_eq!(pair("\u{feff}machine h login l password p\n", "h", None), some("l", "p"));
     }
 
     #[test]

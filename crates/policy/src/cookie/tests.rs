@@ -310,6 +310,12 @@ fn set_cookie_cannot_inject_a_line_end() {
 }
 
 #[test]
+fn byte_order_mark_of_a_cookie_file_is_skipped() {
+    let read = netscape::read("\u{feff}a.example\tFALSE\t/\tFALSE\t0\ts\t1\n".as_bytes(), NOW);
+    assert_eq!((read.cookies.len(), read.refused), (1, 0));
+}
+
+#[test]
 fn netscape_cookie_files_are_read_and_written() {
     let text = b"# Netscape HTTP Cookie File\n\n.a.example\tTRUE\t/\tFALSE\t0\ts\t1\n\
         b.example\tFALSE\t/p\tTRUE\t1900000000\tt\t2\r\n#HttpOnly_c.example\tFALSE\t/\tFALSE\t0\tu\t3 4\n\

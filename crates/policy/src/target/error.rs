@@ -24,6 +24,8 @@ pub enum UrlErrorKind {
     TooLong,
     /// The byte at this offset is a space or a control byte.
     Byte(usize),
+    /// The byte at this offset is NUL. A list in UTF-16 is full of them.
+    Nul(usize),
     /// `http:` is not followed by one to three slashes.
     Slashes,
     /// U+FEFF precedes the URL: the text is the first line of a file that begins with a byte order
@@ -73,6 +75,9 @@ impl fmt::Display for UrlErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             UrlErrorKind::TooLong => "too long",
+            UrlErrorKind::Nul(at) => {
+                return write!(f, "a NUL byte at offset {at}; if the URL is from a list in UTF-16, save that as UTF-8");
+            }
             UrlErrorKind::Byte(at) => return write!(f, "a space or control byte at offset {at}"),
             UrlErrorKind::Slashes => "between the scheme and the host belong two slashes: http://HOST/",
             UrlErrorKind::ByteOrderMark => {

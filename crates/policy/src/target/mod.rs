@@ -342,6 +342,7 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
         return Ok(());
     }
     match text.bytes().position(is_bad) {
+        Some(at) if text.as_bytes()[at] == 0 => Err(UrlErrorKind::Nul(at).into()),
         Some(at) => Err(UrlErrorKind::Byte(at).into()),
         None => Ok(()),
     }
