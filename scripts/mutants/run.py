@@ -23,6 +23,8 @@ Area = collections.namedtuple("Area", "package directory files tests")
 
 # The tests of each area: names of test binaries, with filters of libtest for those that are large.
 ENGINE = "httphaul", "crates/engine"
+# Optional parts of the engine. Without them, their mutants would be in code that is not compiled.
+FEATURES = {"httphaul": ["http3", "negotiate", "old-keys", "select"]}
 AREAS = {
     "proto": Area("httphaul-proto", "crates/proto", ["crates/proto/src/**"], None),
     "policy": Area("httphaul-policy", "crates/policy", ["crates/policy/src/**"], None),
@@ -268,7 +270,8 @@ class Run:
     def messages(self, command):
         """The exit code of cargo, the compiler's messages about the area's package, and the test binaries."""
         self.pause()
-        process = subprocess.run([self.cargo, *command, "-p", self.area.package, "--message-format=json"],
+        features = ["--features", ",".join(FEATURES.get(self.area.package, []))]
+        process = subprocess.run([self.cargo, *command, "-p", self.area.package, *features, "--message-format=json"],
                                  cwd=self.tree, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         messages, binaries = [], {}
         for line in process.stdout.splitlines():
