@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Buf, Bytes};
 use h3::client::SendRequest;
+use h3::error::{Code, StreamError};
 use h3_quinn::OpenStreams;
 use http::{Request, StatusCode, Uri};
 use quinn::crypto::rustls::QuicClientConfig;
@@ -103,7 +104,12 @@ async fn fetch(
     output: PrintedLengthOrBodies,
 ) -> TaskResult<u64> {
     let mut stream = requests.send_request(Request::get(url).body(())?).await?;
-    stream.finish().await?;
+    match stream.finish().await {
+        // A server that does not read the request to its end stops it, and its response is valid
+        // (RFC 9114 section 4.1).
+        Err(StreamError::RemoteTerminate { code: Code::H3_NO_ERROR, .. }) => {}
+        finished => finished?,
+    }
     let status = stream.recv_response().await?.status();
     if status != StatusCode::OK {
         return Err(format!("{url}: {status}").into());
