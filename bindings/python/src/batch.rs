@@ -83,7 +83,7 @@ impl PyBatch {
             let (outcome, sink) = finished.into_parts::<BytesSink>();
             match response_of(py, outcome, url, cookie, &exception, method) {
                 Ok(mut response) => {
-                    response.body = Some(sink.unwrap_or_default().into_bytes(py));
+                    response.body = Some(sink.unwrap_or_default().into_body(py));
                     (id, Some(response), None)
                 }
                 Err(error) => (id, None, Some(error.into_value(py).into_any())),

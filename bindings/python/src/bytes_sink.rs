@@ -177,22 +177,70 @@ impl BytesSink {
         }
     }
 
+    /// Returns the body. One that was received outside the interpreter is copied into a `bytes`
+    /// object only when the program reads it.
+    pub(crate) fn into_body(self, py: Python<'_>) -> ReceivedBody {
+        let state = match self {
+            Self { store: CollectedBytes::Gathered(bytes), spare: Some(spare), .. } => {
+                BodyState::Gathered(bytes, spare)
+            }
+            sink => BodyState::BytesObject(sink.into_bytes(py)),
+        };
+        ReceivedBody(Mutex::new(state))
+    }
+
     /// Returns the body as a `bytes` object.
-    pub(crate) fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
+    fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
         match self.store {
             CollectedBytes::Empty => PyBytes::new(py, b"").unbind(),
-            CollectedBytes::Gathered(bytes) => {
-                let object = PyBytes::new(py, &bytes).unbind();
-                if let Some(spare) = &self.spare {
-                    spare.return_buffer(bytes);
-                }
-                object
-            }
+            CollectedBytes::Gathered(bytes) => PyBytes::new(py, &bytes).unbind(),
             CollectedBytes::BytesObject(object) if object.filled == object.length => object.bytes,
             // The body ended early, which the transfer reports. The received bytes are kept.
             CollectedBytes::BytesObject(object) => {
                 PyBytes::new(py, &object.bytes.as_bytes(py)[..object.filled]).unbind()
             }
+        }
+    }
+}
+
+/// A complete body. If a batch has received it, its `bytes` object is made at the first use: the
+/// objects of a whole bunch of results would together need more memory than the caches hold and the
+/// allocator keeps, while the objects of one result after another use the same memory.
+pub(crate) struct ReceivedBody(Mutex<BodyState>);
+
+/// The memory that holds a complete body.
+enum BodyState {
+    Gathered(Vec<u8>, Arc<SpareBuffers>),
+    BytesObject(Py<PyBytes>),
+}
+
+impl From<Py<PyBytes>> for ReceivedBody {
+    fn from(bytes: Py<PyBytes>) -> Self {
+        Self(Mutex::new(BodyState::BytesObject(bytes)))
+    }
+}
+
+impl ReceivedBody {
+    /// Returns the body as a `bytes` object, always the same one.
+    pub(crate) fn bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *state {
+            BodyState::BytesObject(bytes) => bytes.bind(py).clone(),
+            BodyState::Gathered(gathered, spare) => {
+                let object = PyBytes::new(py, gathered);
+                spare.return_buffer(std::mem::take(gathered));
+                *state = BodyState::BytesObject(object.clone().unbind());
+                object
+            }
+        }
+    }
+}
+
+impl Drop for ReceivedBody {
+    fn drop(&mut self) {
+        let state = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let BodyState::Gathered(gathered, spare) = state {
+            spare.return_buffer(std::mem::take(gathered));
         }
     }
 }

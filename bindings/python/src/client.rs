@@ -73,7 +73,7 @@ impl PyClient {
         if let Some(jar) = jar {
             response.cookies_into(jar);
         }
-        response.body = Some(sink.into_bytes(py));
+        response.body = Some(sink.into_body(py));
         Ok(response)
     }
 

@@ -90,7 +90,8 @@ impl PyListing {
         response: &ReceivedResponse,
         has_values: Option<bool>,
     ) -> PyResult<(Option<String>, Option<String>)> {
-        let body = response.body.as_ref().map(|body| body.bind(py).as_bytes()).unwrap_or_default();
+        let body = response.body.as_ref().map(|body| body.bytes(py));
+        let body = body.as_ref().map(|body| body.as_bytes()).unwrap_or_default();
         let step = self.lock().next_with_values(Some(&response.head), &response.target, body, has_values);
         match step.map_err(|error| to_exception(&error, FailurePhase::Body))? {
             PageStep::Next(target) => Ok((Some(target.to_url()), None)),

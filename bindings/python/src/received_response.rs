@@ -11,6 +11,7 @@ use haul_policy::redirect::location_text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
+use crate::bytes_sink::ReceivedBody;
 use crate::cookie_jar::PyJar;
 use crate::fetch_many_json_record::RecordParts;
 use crate::python_str_and_http_bytes::from_latin1;
@@ -32,7 +33,7 @@ pub(crate) struct ReceivedResponse {
     #[pyo3(get)]
     pub(crate) url: String,
     /// The decoded body; `None` if it is streamed.
-    pub(crate) body: Option<Py<PyBytes>>,
+    pub(crate) body: Option<ReceivedBody>,
     /// The value of the Cookie field in the request. `None` if the request had no Cookie field.
     pub(crate) cookie: Option<Vec<u8>>,
     pub(crate) facts: ConnectionAndTimingFacts,
@@ -111,7 +112,7 @@ impl ReceivedResponse {
             head: self.head.clone(),
             target: self.target.clone(),
             url: self.url.clone(),
-            body: Some(body),
+            body: Some(body.into()),
             cookie: self.cookie.clone(),
             facts: facts.unwrap_or_else(|| self.facts.clone()),
             trailers,
@@ -158,7 +159,7 @@ impl ReceivedResponse {
     /// Returns the decoded body; `None` if it is streamed.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.body.as_ref().map(|body| body.bind(py).clone())
+        self.body.as_ref().map(|body| body.bytes(py))
     }
 
     /// Returns the names and values of all fields, as received.

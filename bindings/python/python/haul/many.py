@@ -366,7 +366,10 @@ def _results(
         if not finished:
             # In a forked child, the requests of the parent never finish.
             return
-        for number, reply, failed in finished:
+        # Each result is dropped before the next body is copied, which then takes the same memory.
+        finished.reverse()
+        while finished:
+            number, reply, failed = finished.pop()
             index_of, item, call = running.pop(number)
             while refused and ordered and refused[0].index < index_of:
                 yield refused.popleft()
