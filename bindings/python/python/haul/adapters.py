@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from email.message import Message
+from functools import cached_property, lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +23,7 @@ try:
 except ImportError as error:
     raise ImportError("haul.adapters needs requests: pip install 'httphaul[requests]'", name="requests") from error
 from requests.adapters import BaseAdapter, HTTPAdapter
-from requests.cookies import extract_cookies_to_jar
+from requests.cookies import RequestsCookieJar, extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy, urldefragauth
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
@@ -41,6 +42,8 @@ __all__ = ["HaulAdapter"]
 
 _MAX_CACHED_OPTIONS = 64
 _NO_RETRIES = Retry(0, read=False)
+#: What `requests.Response` sets in a new response, except what each response needs its own of.
+_NEW_RESPONSE = {name: value for name, value in vars(requests.Response()).items() if name not in ("headers", "history", "cookies")}
 
 
 class _AdapterBody(RawBody):
@@ -103,6 +106,17 @@ class _AdapterResponse(requests.Response):
     """A response whose lines do not depend on the pieces in which they arrive.
 
     requests tears CR and LF apart, and its cost grows with the square of a line's length."""
+
+    def __init__(self) -> None:
+        self.__dict__.update(_NEW_RESPONSE)
+        self.headers = CaseInsensitiveDict()
+        self.history = []
+
+    @cached_property
+    def cookies(self) -> RequestsCookieJar:  # type: ignore[override]
+        """The cookies that the server has set. A jar costs more than the rest of the response, so it
+        is made at the first use."""
+        return RequestsCookieJar()
 
     def iter_lines(
         self, chunk_size: int | None = ITER_CHUNK_SIZE, decode_unicode: bool = False, delimiter: Any = None
@@ -254,8 +268,11 @@ class HaulAdapter(BaseAdapter):
                 value = _as_utf8(value)
             known = headers.get(key)
             headers[key] = (name, value if known is None else f"{known[1]}, {value}")
-        headers = response.headers = CaseInsensitiveDict(headers.values())
-        response.encoding = get_encoding_from_headers(headers)
+        # The dict has the same entries as the store of requests' own class. Filling that by its
+        # methods would run five functions for each header.
+        response.headers._store.update(headers)
+        known = headers.get("content-type")
+        response.encoding = None if known is None else _encoding_of(known[1])
         response.reason = reply.reason
         response.raw = raw
         response.url = request.url or ""
@@ -309,6 +326,11 @@ class HaulAdapter(BaseAdapter):
                 self._options_cache.clear()
             self._options_cache[key] = options
         return options
+
+
+@lru_cache(maxsize=64)
+def _encoding_of(content_type: str) -> str | None:
+    return get_encoding_from_headers(CaseInsensitiveDict({"Content-Type": content_type}))
 
 
 def _pairs(headers: Any) -> Any:
