@@ -67,10 +67,14 @@ fn config_list(public_name: &str) -> Vec<u8> {
     [&length(&config)[..], &config].concat()
 }
 
+/// The policies with which the tests of both transports run.
+const HTTP3_POLICIES: &[Http3Policy] =
+    if cfg!(feature = "http3") { &[Http3Policy::Off, Http3Policy::Only] } else { &[Http3Policy::Off] };
+
 #[test]
 fn rejected_encrypted_client_hello_is_an_error() {
     let keys = config_list("public.example");
-    for http3 in [Http3Policy::Off, Http3Policy::Only] {
+    for &http3 in HTTP3_POLICIES {
         let site = OriginWithoutEch::start(http3);
         for driver in DRIVERS {
             for (policy, given, record) in [
@@ -104,7 +108,7 @@ fn ech_rejection_with_wrong_certificate_is_refused() {
 
 #[test]
 fn grease_ech_is_accepted_by_every_server() {
-    for http3 in [Http3Policy::Off, Http3Policy::Only] {
+    for &http3 in HTTP3_POLICIES {
         let site = OriginWithoutEch::start(http3);
         for driver in DRIVERS {
             let got = site.get(driver, ech(EchPolicy::Grease, None), Vec::new());
