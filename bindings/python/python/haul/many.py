@@ -266,7 +266,8 @@ class ObservedRequests:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._requests: dict[int, PreparedRequest] = {}
+        #: The observed requests in progress, by their numbers.
+        self.in_progress: dict[int, PreparedRequest] = {}
         self._next: PreparedRequest | None = None
 
     def call_for(self, calls: _CallBuilder, item: Any) -> Call:
@@ -281,11 +282,11 @@ class ObservedRequests:
         """Stores the request that was submitted last under its number."""
         request, self._next = self._next, None
         if request is not None:
-            self._requests[number] = request
+            self.in_progress[number] = request
 
     def tell_retry(self, number: int, reply: Any, failed: Any, wait: float) -> None:
         """Tells that a request will be sent again."""
-        request = self._requests.get(number)
+        request = self.in_progress.get(number)
         if request is None or request._observation is None:
             return
         response = None if reply is None else response_from(Response, reply, None)
@@ -295,7 +296,7 @@ class ObservedRequests:
 
     def end(self, number: int, result: Result) -> None:
         """Tells that a request is done."""
-        request = self._requests.pop(number, None)
+        request = self.in_progress.pop(number, None)
         if request is None or request._observation is None:
             return
         if result.response is not None:
@@ -334,6 +335,7 @@ def _results(
     exhausted = False
     while True:
         calls.reset()
+        is_observed = session._is_observed()
         while not exhausted and len(running) < ahead and len(refused) < ahead:
             try:
                 item = next(requests)
@@ -347,10 +349,11 @@ def _results(
                         refused.append(Result(index, item, mounted, None, query))
                         index += 1
                         continue
-                call = observed.call_for(calls, item) if session._is_observed() else calls.call_for(item)
+                call = observed.call_for(calls, item) if is_observed else calls.call_for(item)
                 number = batch.submit(*call)
                 running[number] = index, item, call
-                observed.begin(number)
+                if is_observed:
+                    observed.begin(number)
             except EngineError as failure:
                 refused.append(Result(index, item, None, from_engine_error(failure), query, facts=failure))
             except RequestException as error:
@@ -380,7 +383,8 @@ def _results(
                 result = Result(index_of, item, None, raised, query, facts=failed)
             else:
                 result = Result(index_of, item, None, failed, query)
-            observed.end(number, result)
+            if observed.in_progress:
+                observed.end(number, result)
             yield result
 
 
