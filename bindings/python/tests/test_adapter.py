@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 import socket
 from typing import Any
 from unittest import mock
@@ -23,6 +24,17 @@ def test_adapter_leaves_redirects_and_cookies_to_requests(adapter_session: reque
     assert adapter_session.post(pages.url, data={"a": 1}).ok and pages.bodies[-1] == b"a=1"
     assert adapter_session.post(pages.url, data=iter([b"x", b"y"])).ok and pages.bodies[-1] == b"xy"
     assert pages.connections == 1
+
+
+def test_adapter_response_has_its_own_cookies_headers_and_history(adapter_session: requests.Session, pages: Any) -> None:
+    first, second = adapter_session.get(pages.url), adapter_session.get(pages.url)
+    first.cookies.set("a", "b")
+    first.headers["X-New"] = "1"
+    first.history.append(second)
+    assert not second.cookies and "X-New" not in second.headers and not second.history
+    copied = pickle.loads(pickle.dumps(second))
+    assert type(copied.cookies) is type(requests.Response().cookies) and copied.content == second.content
+    assert vars(requests.Response()).keys() - {"cookies"} <= vars(second).keys()
 
 
 def test_adapter_omits_headers_marked_skip_header(adapter_session: requests.Session, pages: Any) -> None:
