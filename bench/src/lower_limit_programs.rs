@@ -48,18 +48,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             println!("{bytes}");
         }
         ["recv", url] => {
-            let mut body = ResponseBody::request(url)?;
+            let mut body = PartiallyReadResponse::request(url)?;
             body.receive()?;
             println!("{}", body.len);
         }
         ["splice", url] => {
-            let body = ResponseBody::request(url)?;
+            let body = PartiallyReadResponse::request(url)?;
             splice::through_pipe(&body, File::create("/dev/null")?)?;
             println!("{}", body.len);
         }
-        ["splice-pipe", url] => splice::to_pipe(&ResponseBody::request(url)?, std::io::stdout().as_fd())?,
+        ["splice-pipe", url] => splice::to_pipe(&PartiallyReadResponse::request(url)?, std::io::stdout().as_fd())?,
         ["splice-file", url, file] => {
-            let (body, file) = (ResponseBody::request(url)?, File::create_new(file)?);
+            let (body, file) = (PartiallyReadResponse::request(url)?, File::create_new(file)?);
             rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, body.len)?;
             splice::through_pipe(&body, file)?;
         }
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// A response whose head has been read, but whose body may not have arrived completely.
-struct ResponseBody {
+struct PartiallyReadResponse {
     stream: TcpStream,
     buffer: Vec<u8>,
     /// The number of body bytes that arrived together with the head, which are at the start of
@@ -99,8 +99,8 @@ struct ResponseBody {
     len: u64,
 }
 
-impl ResponseBody {
-    fn request(url: &str) -> Result<ResponseBody> {
+impl PartiallyReadResponse {
+    fn request(url: &str) -> Result<PartiallyReadResponse> {
         let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
         let (host, path) = rest.split_once('/').ok_or("no path")?;
         let mut stream = TcpStream::connect(host)?;
@@ -118,7 +118,7 @@ impl ResponseBody {
         };
         let len = content_length(&String::from_utf8_lossy(&buffer[..end]))?;
         buffer.copy_within(end..filled, 0);
-        Ok(ResponseBody { stream, buffer, early: filled - end, len })
+        Ok(PartiallyReadResponse { stream, buffer, early: filled - end, len })
     }
 
     fn receive(&mut self) -> Result<()> {
@@ -207,11 +207,11 @@ mod splice {
 
     use rustix::pipe::{SpliceFlags, fcntl_setpipe_size};
 
-    use super::{PIPE, ResponseBody};
+    use super::{PIPE, PartiallyReadResponse};
     use crate::Result;
 
     /// Moves the body from the socket through an intermediate pipe to a file or device.
-    pub(super) fn through_pipe(body: &ResponseBody, mut to: File) -> Result<()> {
+    pub(super) fn through_pipe(body: &PartiallyReadResponse, mut to: File) -> Result<()> {
         to.write_all(&body.buffer[..body.early])?;
         let (reader, writer) = io::pipe()?;
         fcntl_setpipe_size(&writer, PIPE)?;
@@ -227,7 +227,7 @@ mod splice {
     }
 
     /// Moves the body from the socket straight into a pipe.
-    pub(super) fn to_pipe(body: &ResponseBody, to: BorrowedFd<'_>) -> Result<()> {
+    pub(super) fn to_pipe(body: &PartiallyReadResponse, to: BorrowedFd<'_>) -> Result<()> {
         File::from(to.try_clone_to_owned()?).write_all(&body.buffer[..body.early])?;
         fcntl_setpipe_size(to, PIPE)?;
         let mut left = body.len - body.early as u64;
@@ -264,18 +264,18 @@ mod splice {
     use std::fs::File;
     use std::os::fd::BorrowedFd;
 
-    use super::ResponseBody;
+    use super::PartiallyReadResponse;
     use crate::Result;
 
     pub(super) fn file_to_pipe(_: &File, _: BorrowedFd<'_>) -> Result<()> {
         Err("splice is Linux's".into())
     }
 
-    pub(super) fn through_pipe(_: &ResponseBody, _: File) -> Result<()> {
+    pub(super) fn through_pipe(_: &PartiallyReadResponse, _: File) -> Result<()> {
         Err("splice is Linux's".into())
     }
 
-    pub(super) fn to_pipe(_: &ResponseBody, _: BorrowedFd<'_>) -> Result<()> {
+    pub(super) fn to_pipe(_: &PartiallyReadResponse, _: BorrowedFd<'_>) -> Result<()> {
         Err("splice is Linux's".into())
     }
 

@@ -71,7 +71,7 @@ impl OutputReader {
 }
 
 /// The destination of the standard output of a run.
-pub(crate) enum RunOutput {
+pub(crate) enum RunOutputDestination {
     To(File),
     /// The output goes to this file. The command runs the given number of times in a row, and the
     /// results are the mean of one run.
@@ -128,7 +128,11 @@ impl RunMetrics {
 /// why the command failed. A shell command finds the paths of haul, curl and the bench program in
 /// `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the competitors that were built for the bench
 /// in PATH.
-pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Result<Result<RunMetrics, String>> {
+pub(crate) fn run(
+    bench: &JobEnvironment,
+    argv: &[String],
+    out: RunOutputDestination,
+) -> Result<Result<RunMetrics, String>> {
     run_within(bench, argv, out, LIMIT)
 }
 
@@ -137,7 +141,7 @@ pub(crate) fn run(bench: &JobEnvironment, argv: &[String], out: RunOutput) -> Re
 pub(crate) fn run_within(
     bench: &JobEnvironment,
     argv: &[String],
-    out: RunOutput,
+    out: RunOutputDestination,
     limit: Duration,
 ) -> Result<Result<RunMetrics, String>> {
     let dir = &bench.work;
@@ -150,10 +154,10 @@ pub(crate) fn run_within(
     }
     let null = || File::create("/dev/null");
     let (mode, stdout) = match out {
-        RunOutput::To(file) => ("to".to_owned(), file),
-        RunOutput::InARow(file, times) => (format!("times={times}"), file),
-        RunOutput::Cat => ("cat".to_owned(), null()?),
-        RunOutput::Watch(file) => (format!("watch={}", file.display()), null()?),
+        RunOutputDestination::To(file) => ("to".to_owned(), file),
+        RunOutputDestination::InARow(file, times) => (format!("times={times}"), file),
+        RunOutputDestination::Cat => ("cat".to_owned(), null()?),
+        RunOutputDestination::Watch(file) => (format!("watch={}", file.display()), null()?),
     };
     let helper = helper
         .arg("--measure")

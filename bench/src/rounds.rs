@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::bench_results_file::{PartResult, ProgramRuns, RecordedRun};
 use crate::compared_programs_and_goals::{BenchProgram, JobPart, MetricKind, OutputCheck, ProgramRole, WorkPerRun};
 use crate::jobs::JobEnvironment;
-use crate::measure::{self, RunMetrics, RunOutput};
+use crate::measure::{self, RunMetrics, RunOutputDestination};
 use crate::one_core::SingleCoreGuard;
 use crate::output_digest::OutputDigest;
 use crate::{Result, terminal_table};
@@ -177,7 +177,7 @@ fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
     let (mut reader, writer) = io::pipe()?;
     let digest = thread::spawn(move || OutputDigest::from_reader(&mut reader));
-    let ran = measure::run(bench, &argv, RunOutput::To(OwnedFd::from(writer).into()))?;
+    let ran = measure::run(bench, &argv, RunOutputDestination::To(OwnedFd::from(writer).into()))?;
     let print = digest.join().map_err(|_| "the digest panicked")??;
     Ok(ran.and_then(|_| compare(&print, expected)))
 }
@@ -185,17 +185,17 @@ fn check_output_of(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
 fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<Result<RunMetrics, String>> {
     let run = |out| measure::run(bench, &bench_program.argv, out);
     match &bench_program.check {
-        OutputCheck::Proof(..) if bench_program.piped => run(RunOutput::Cat),
-        OutputCheck::Proof(..) => run(RunOutput::InARow(File::create("/dev/null")?, bench_program.times)),
+        OutputCheck::Proof(..) if bench_program.piped => run(RunOutputDestination::Cat),
+        OutputCheck::Proof(..) => run(RunOutputDestination::InARow(File::create("/dev/null")?, bench_program.times)),
         OutputCheck::Told(_, expected) => {
             let path = bench.work.join("output");
-            let ran = run(RunOutput::To(File::create(&path)?))?;
+            let ran = run(RunOutputDestination::To(File::create(&path)?))?;
             let said = std::fs::read_to_string(&path)?;
             Ok(ran.and_then(|figures| check_printed_sizes(&said, expected).map(|()| figures)))
         }
         OutputCheck::Watched(expected) => {
             let path = bench.work.join("seen");
-            let ran = run(RunOutput::Watch(path.clone()))?;
+            let ran = run(RunOutputDestination::Watch(path.clone()))?;
             let seen = std::fs::read_to_string(path).unwrap_or_default();
             Ok(ran.and_then(|figures| {
                 compare(&OutputDigest::parse(&seen).ok_or("nothing seen")?, expected).map(|()| figures)
@@ -203,24 +203,24 @@ fn measure_program(bench: &JobEnvironment, bench_program: &BenchProgram) -> Resu
         }
         OutputCheck::Output(expected) => {
             let path = bench.work.join("output");
-            let ran = run(RunOutput::To(File::create(&path)?))?;
+            let ran = run(RunOutputDestination::To(File::create(&path)?))?;
             digest_and_remove(&path, ran, expected)
         }
         OutputCheck::Pages(check) => {
             let path = bench.work.join("output");
             check.start_run();
-            let ran = run(RunOutput::To(File::create(&path)?))?;
+            let ran = run(RunOutputDestination::To(File::create(&path)?))?;
             let pages = check.check_output(&path)?;
             std::fs::remove_file(path)?;
             Ok(ran.and_then(|figures| Ok(RunMetrics { pages: Some(pages?), ..figures })))
         }
         OutputCheck::Replies(check) => {
             check.site.start_run();
-            let ran = run(RunOutput::To(File::create("/dev/null")?))?;
+            let ran = run(RunOutputDestination::To(File::create("/dev/null")?))?;
             Ok(ran.and_then(|figures| check.check_replies(figures, &bench.work)))
         }
         OutputCheck::File(name, expected) => {
-            let ran = run(RunOutput::To(File::create("/dev/null")?))?;
+            let ran = run(RunOutputDestination::To(File::create("/dev/null")?))?;
             digest_and_remove(&bench.work.join(name), ran, expected)
         }
     }
@@ -263,7 +263,11 @@ fn count_calls(bench: &JobEnvironment, bench_program: &BenchProgram) -> Result<O
     };
     let words = ["-f", "-c", "-o", "calls"].map(str::to_owned);
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
-    let out = if bench_program.piped { RunOutput::Cat } else { RunOutput::To(File::create("/dev/null")?) };
+    let out = if bench_program.piped {
+        RunOutputDestination::Cat
+    } else {
+        RunOutputDestination::To(File::create("/dev/null")?)
+    };
     let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACE_TIME_LIMIT)?;
     if let OutputCheck::File(written, _) = bench_program.check {
         // Missing if the run failed, which the next line notices.

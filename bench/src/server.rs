@@ -31,11 +31,11 @@ pub(crate) struct SiteServer {
     pub(crate) h2: SocketAddr,
     /// The server's name and version, for the report.
     pub(crate) name: String,
-    _running: ServerProcess,
+    _running: SiteServerBackend,
 }
 
 #[expect(dead_code, reason = "held for their Drop")]
-enum ServerProcess {
+enum SiteServerBackend {
     Nginx(NginxProcess),
     Embedded(Vec<Origin>),
 }
@@ -51,7 +51,7 @@ impl SiteServer {
             Some(program) => {
                 let (nginx, [addr, tls, h2]) = NginxProcess::start(&program, root, work)?;
                 let name = installed_programs::version(&program, "-v").replace("nginx version: ", "");
-                Ok(SiteServer { addr, tls, h2, name, _running: ServerProcess::Nginx(nginx) })
+                Ok(SiteServer { addr, tls, h2, name, _running: SiteServerBackend::Nginx(nginx) })
             }
             None => SiteServer::embedded(site.clone().cached(), work),
         }
@@ -63,7 +63,7 @@ impl SiteServer {
         let second = Origin::builder().site(site).record(false).http2(128).start()?;
         let (addr, tls, h2) = (origin.http_addr(), origin.https_addr(), second.https_addr());
         fs::write(work.join(tls_files::CA), format!("{}{}", origin.ca_pem(), second.ca_pem()))?;
-        let running = ServerProcess::Embedded(vec![origin, second]);
+        let running = SiteServerBackend::Embedded(vec![origin, second]);
         Ok(SiteServer { addr, tls, h2, name: "embedded origin".to_owned(), _running: running })
     }
 }

@@ -13,7 +13,7 @@ use crate::Result;
 
 /// The settings of a simulation.
 #[derive(Clone, Copy)]
-struct SimulatedCluster {
+struct SimulationSettings {
     urls: f64,
     hosts: usize,
     tasks: usize,
@@ -48,7 +48,7 @@ struct PartitionOutcome {
     largest: f64,
 }
 
-impl SimulatedCluster {
+impl SimulationSettings {
     /// Returns the number of URLs of each host, in descending order.
     fn sizes(&self) -> Vec<f64> {
         let harmonic: f64 = (1..=self.hosts).map(|rank| 1.0 / rank as f64).sum();
@@ -136,7 +136,7 @@ fn largest_of_poisson(mean: f64, count: f64) -> f64 {
 
 /// Runs `bench partition [--urls N] [--hosts N] [--tasks N] [--seed N]` and prints a table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut cluster = SimulatedCluster {
+    let mut cluster = SimulationSettings {
         urls: 1e9,
         hosts: 10_000_000,
         tasks: 1000,
@@ -177,7 +177,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 mod tests {
     use super::*;
 
-    const SMALL: SimulatedCluster = SimulatedCluster {
+    const SMALL: SimulationSettings = SimulationSettings {
         urls: 1e6,
         hosts: 10_000,
         tasks: 10,

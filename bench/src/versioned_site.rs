@@ -37,7 +37,7 @@ struct SiteState {
 
 /// The replies that the site has sent since the last [`VersionedSite::start_run`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ServedReplies {
+pub(crate) struct ServedReplyCounts {
     /// The number of replies that contain a page.
     pub(crate) whole: u64,
     /// The number of replies that the page has not changed (304).
@@ -70,9 +70,9 @@ impl VersionedSite {
     }
 
     /// Returns the replies since the run began.
-    pub(crate) fn replies(&self) -> ServedReplies {
+    pub(crate) fn replies(&self) -> ServedReplyCounts {
         let [whole, unchanged, bytes] = self.state.counts.each_ref().map(|count| count.load(Ordering::SeqCst));
-        ServedReplies { whole, unchanged, bytes }
+        ServedReplyCounts { whole, unchanged, bytes }
     }
 
     /// Returns the number of pages.
@@ -103,7 +103,7 @@ impl VersionedSite {
 pub(crate) struct ReplyCheck {
     pub(crate) site: Rc<VersionedSite>,
     /// The replies that the site must have sent. Their number of bytes is not checked.
-    pub(crate) replies: ServedReplies,
+    pub(crate) replies: ServedReplyCounts,
     /// The directory of the files, in the working directory.
     pub(crate) files: PathBuf,
 }
@@ -209,11 +209,11 @@ mod tests {
         };
         let reply = ask(&site, &all("x"));
         assert_eq!((reply.matches(" 200 OK").count(), reply.matches(" 404 ").count()), (5, 1));
-        assert_eq!(site.replies(), ServedReplies { whole: 5, unchanged: 0, bytes: 5 * PAGE as u64 });
+        assert_eq!(site.replies(), ServedReplyCounts { whole: 5, unchanged: 0, bytes: 5 * PAGE as u64 });
         site.start_run();
         ask(&site, "GET /day HTTP/1.1\r\n\r\n");
         ask(&site, &all("0"));
-        assert_eq!(site.replies(), ServedReplies { whole: 2, unchanged: 3, bytes: 2 * PAGE as u64 });
+        assert_eq!(site.replies(), ServedReplyCounts { whole: 2, unchanged: 3, bytes: 2 * PAGE as u64 });
         assert_eq!((site.pages(), site.changing()), (5, 2));
     }
 

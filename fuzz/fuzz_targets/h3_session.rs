@@ -11,7 +11,7 @@ mod support;
 
 use haul_proto::ResponseError;
 use haul_proto::h3::{
-    BodyLength, H3StreamAbort, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3SendStream, RequestId,
+    BodyLength, H3StreamAbortToSend, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3SendStream, RequestId,
 };
 use haul_proto::time::Timestamp;
 use libfuzzer_sys::fuzz_target;
@@ -131,7 +131,7 @@ impl H3Session {
             self.note(&event);
         }
         while let Some(command) = self.conn.next_command() {
-            if let H3StreamAbort::ResetStream { id, .. } = command {
+            if let H3StreamAbortToSend::ResetStream { id, .. } = command {
                 assert!(self.conn.body_credit(id).is_none(), "a stream that was reset accepts no body");
             }
         }

@@ -6,7 +6,7 @@ use std::fs::File;
 use super::{BenchJob, JobEnvironment, SiteFiles, command_program, pages_in_order, shell_program};
 use crate::Result;
 use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::measure::{self, RunOutput};
+use crate::measure::{self, RunOutputDestination};
 use crate::output_digest::OutputDigest;
 
 pub(super) const JOB: BenchJob =
@@ -83,7 +83,7 @@ fn sorted_lines(bench: &JobEnvironment, files: &SiteFiles) -> Result<OutputDiges
     let path = bench.work.join("sorted");
     let root = files.root().display();
     let argv = ["sh".to_owned(), "-c".to_owned(), format!("(cd '{root}' && xargs cat) < names | sort")];
-    measure::run(bench, &argv, RunOutput::To(File::create(&path)?))??;
+    measure::run(bench, &argv, RunOutputDestination::To(File::create(&path)?))??;
     let print = OutputDigest::from_file(&path)?;
     std::fs::remove_file(path)?;
     Ok(print)

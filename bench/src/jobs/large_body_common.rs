@@ -46,8 +46,8 @@ impl LargeBodyServer {
 
     /// Returns the large body of `len` bytes over plain HTTP. `addr` is the address of the server,
     /// or of a relay in front of it.
-    pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
-        Ok(BulkBody {
+    pub(super) fn plain(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyDownload> {
+        Ok(LargeBodyDownload {
             url: format!("http://{addr}{}", LargeBodyFiles::path(len)),
             tls: false,
             print: self.bodies.prepare(len)?,
@@ -55,8 +55,8 @@ impl LargeBodyServer {
     }
 
     /// Returns the https URL of the generated body of `len` bytes, with the digest of its content.
-    pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<BulkBody> {
-        Ok(BulkBody {
+    pub(super) fn tls(&self, addr: SocketAddr, len: u64) -> Result<LargeBodyDownload> {
+        Ok(LargeBodyDownload {
             url: format!("https://{addr}{}", LargeBodyFiles::path(len)),
             tls: true,
             print: self.bodies.prepare(len)?,
@@ -75,7 +75,7 @@ pub(super) fn length_that_fits(bench: &JobEnvironment, len: u64) -> u64 {
 }
 
 /// A large body to fetch: its URL, digest and further options.
-pub(super) struct BulkBody {
+pub(super) struct LargeBodyDownload {
     pub(super) url: String,
     tls: bool,
     print: OutputDigest,
@@ -105,7 +105,7 @@ pub(super) enum BulkOutput {
     Watched,
 }
 
-impl BulkBody {
+impl LargeBodyDownload {
     /// Creates the benchmark programs for these clients. All write the body to the same
     /// destination.
     pub(super) fn bench_programs(&self, sink: BulkOutput, clients: &[BulkClient]) -> Vec<BenchProgram> {
@@ -191,11 +191,11 @@ pub(super) mod limits {
     pub(in super::super) const SPLICE_FILE: &str = "limit: splice to a file";
     pub(in super::super) const AES: &str = "limit: AES-128-GCM alone";
 
-    pub(in super::super) fn recv(body: &BulkBody) -> BenchProgram {
+    pub(in super::super) fn recv(body: &LargeBodyDownload) -> BenchProgram {
         command_program(RECV, &format!("bench limit recv {}", body.url), OutputCheck::Told(None, body.print.clone()))
     }
 
-    pub(in super::super) fn splice(body: &BulkBody) -> BenchProgram {
+    pub(in super::super) fn splice(body: &LargeBodyDownload) -> BenchProgram {
         command_program(
             SPLICE,
             &format!("bench limit splice {}", body.url),
@@ -203,18 +203,18 @@ pub(super) mod limits {
         )
     }
 
-    pub(in super::super) fn splice_pipe(body: &BulkBody) -> BenchProgram {
+    pub(in super::super) fn splice_pipe(body: &LargeBodyDownload) -> BenchProgram {
         let words = format!("limit splice-pipe {}", body.url);
         let check = OutputCheck::Proof(format!("$BENCH {words}"), body.print.clone());
         BenchProgram { piped: true, ..command_program(SPLICE_PIPE, &format!("bench {words}"), check) }
     }
 
-    pub(in super::super) fn splice_file(body: &BulkBody) -> BenchProgram {
+    pub(in super::super) fn splice_file(body: &LargeBodyDownload) -> BenchProgram {
         let words = format!("bench limit splice-file {} {FILE}", body.url);
         command_program(SPLICE_FILE, &words, OutputCheck::File(FILE, body.print.clone()))
     }
 
-    pub(in super::super) fn aes(body: &BulkBody) -> BenchProgram {
+    pub(in super::super) fn aes(body: &LargeBodyDownload) -> BenchProgram {
         command_program(
             AES,
             &format!("bench limit aes {}", body.print.len),

@@ -34,7 +34,7 @@ const PARALLEL: u64 = 1 << 30;
 const BODIES: usize = 5;
 
 /// A part of the job whose program sends its requests one after the other.
-struct SequentialPart {
+struct SequentialPartSettings {
     name: &'static str,
     program: &'static [&'static str],
     length: u64,
@@ -53,7 +53,7 @@ fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let large = length_that_fits(bench, LARGE);
     const PERL: &[&str] = &["perl", "../../perl/requests.pl"];
     const PYTHON: &[&str] = &["environment/bin/python", "../../python/one_by_one.py"];
-    let part = |name, program, length, count, goal| SequentialPart { name, program, length, count, goal };
+    let part = |name, program, length, count, goal| SequentialPartSettings { name, program, length, count, goal };
     let small = SMALL_BODY_LENGTH as u64;
     // Starting the interpreter takes as long as about 3,000 requests.
     let requests = bench.count(20_000);
@@ -96,10 +96,10 @@ fn bench_programs(words: &[String], all: &OutputDigest) -> Vec<BenchProgram> {
 fn sequential_part(
     bench: &JobEnvironment,
     store: &LargeBodyServer,
-    part: &SequentialPart,
+    part: &SequentialPartSettings,
     way: &str,
 ) -> Result<JobPart> {
-    let SequentialPart { name, program, length, count, goal } = *part;
+    let SequentialPartSettings { name, program, length, count, goal } = *part;
     store.plain(store.server.addr, length)?;
     let (host, port) = (store.server.addr.ip().to_string(), store.server.addr.port().to_string());
     let words = [way.to_owned(), host, port, LargeBodyFiles::path(length), count.to_string()];

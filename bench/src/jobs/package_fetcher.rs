@@ -12,7 +12,7 @@
 use std::fs;
 use std::time::Duration;
 
-use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, WantedPackagePart};
+use testkit::packages::{PackageCatalogue, PackageMirror, PkgAddEmulator, WantedPackagePart};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
@@ -104,7 +104,7 @@ pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
     let wants: Option<Vec<WantedPackagePart>> =
         fs::read_to_string(wants)?.lines().map(WantedPackagePart::from_line).collect();
-    let run = PackageReader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
+    let run = PkgAddEmulator { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
     if !run.said.is_empty() {
         return Err(format!("the fetcher said: {}", run.said).into());
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::{BenchJob, JobEnvironment, shell_program};
 use crate::Result;
 use crate::compared_programs_and_goals::{JobPart, MetricKind, OutputCheck, PartGoal, WorkPerRun};
-use crate::versioned_site::{ReplyCheck, ServedReplies, VersionedSite};
+use crate::versioned_site::{ReplyCheck, ServedReplyCounts, VersionedSite};
 
 pub(super) const JOB: BenchJob =
     BenchJob { name: "refresh", about: "--refresh of a job on the second day; parts changed, unchanged", set_up };
@@ -29,7 +29,7 @@ fn new_part(bench: &JobEnvironment, name: &'static str, site: VersionedSite, goa
     bench.write_lines(name, (0..pages).map(|number| format!("http://{host}/{number}")))?;
     let site = Rc::new(site);
     let check = |whole: u64| {
-        let replies = ServedReplies { whole, unchanged: pages - whole, ..ServedReplies::default() };
+        let replies = ServedReplyCounts { whole, unchanged: pages - whole, ..ServedReplyCounts::default() };
         OutputCheck::Replies(Rc::new(ReplyCheck { site: Rc::clone(&site), replies, files: format!("{name}.d").into() }))
     };
     let first = format!(

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use testkit::relay::Relay;
 
-use super::large_body_common::{BulkBody, BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyServer, length_that_fits};
+use super::large_body_common::{
+    BulkClient, BulkOutput, HAUL, HAUL_ONE, LargeBodyDownload, LargeBodyServer, length_that_fits,
+};
 use super::{BenchJob, JobEnvironment};
 use crate::Result;
 use crate::compared_programs_and_goals::{JobPart, MetricKind, PartGoal, WorkPerRun};
@@ -24,7 +26,7 @@ const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 30
 fn set_up(bench: &mut JobEnvironment) -> Result<Vec<JobPart>> {
     let store = LargeBodyServer::open(bench)?;
     let len = bench.length(LEN);
-    let card = |part, body: &BulkBody, sink, len, server| JobPart {
+    let card = |part, body: &LargeBodyDownload, sink, len, server| JobPart {
         part,
         bench_programs: bench
             .allowed_programs(body.bench_programs(sink, &[BulkClient::Haul, BulkClient::HaulOne, BulkClient::Curl])),

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork, PAGE_LEN, PageOnHost};
+use testkit::host_network::{FaultShares, HostBehaviour, HostMix, HostNetwork, PAGE_LEN, PageOnHost};
 
 use super::python::PythonScript;
 use super::{BenchJob, JobEnvironment, command_program, shell_program};
@@ -205,7 +205,7 @@ fn fairness_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = ManyHostsWorkload {
         part: "fair",
         hosts: 40,
-        mix: HostMix::First(20, HostKind::Unavailable),
+        mix: HostMix::First(20, HostBehaviour::Unavailable),
         tls: false,
         urls: UrlOrder::BrokenFirst(400),
         parallel: FEW_PARALLEL,
@@ -225,7 +225,7 @@ fn unanswered_part(bench: &mut JobEnvironment) -> Result<JobPart> {
     let load = ManyHostsWorkload {
         part: "unanswered",
         hosts: 360,
-        mix: HostMix::First(60, HostKind::NameUnanswered),
+        mix: HostMix::First(60, HostBehaviour::NameUnanswered),
         tls: false,
         urls: UrlOrder::InTurn(360),
         parallel: FEW_PARALLEL,
@@ -278,7 +278,7 @@ impl HostNetworkWithLists {
             UrlOrder::InTurn(count) => network.urls_in_turn(count),
             UrlOrder::BrokenFirst(count) => {
                 let mut urls = network.urls_in_turn(count);
-                urls.sort_by_key(|url| url.kind == HostKind::Good);
+                urls.sort_by_key(|url| url.kind == HostBehaviour::Good);
                 urls
             }
         };
@@ -318,11 +318,11 @@ impl HostNetworkWithLists {
     fn check(&self) -> OutputCheck {
         // Zero means no limit.
         let limit = if self.load.limit.is_zero() { Duration::MAX } else { self.load.limit };
-        let keys = |has: &dyn Fn(HostKind) -> bool| -> HashSet<u64> {
+        let keys = |has: &dyn Fn(HostBehaviour) -> bool| -> HashSet<u64> {
             self.urls.iter().filter(|url| has(url.kind)).map(|url| url.key).collect()
         };
         let healthy = keys(&|kind| kind.is_healthy(limit));
-        let optional = keys(&|kind| kind == HostKind::LateName && !kind.is_healthy(limit));
+        let optional = keys(&|kind| kind == HostBehaviour::LateName && !kind.is_healthy(limit));
         OutputCheck::Pages(Rc::new(PageCheck {
             len: (healthy.len() * PAGE_LEN) as u64,
             expected: ExpectedPages::Pages(RequiredAndOptionalPages { healthy, optional }),

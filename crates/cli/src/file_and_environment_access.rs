@@ -154,9 +154,9 @@ pub(crate) fn stdin_content() -> OneShotSource {
 }
 
 /// A reader of standard input that returns at most one line at a time.
-struct StdinLines;
+struct StdinLineReader;
 
-impl Read for StdinLines {
+impl Read for StdinLineReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut stdin = stdin()?.0.lock();
         retry_until_readable(|| {
@@ -188,7 +188,7 @@ impl FilesAndEnvironment for SystemFilesAndEnvironment {
     }
 
     fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
-        if path == Path::new("-") { Ok(Box::new(StdinLines)) } else { self.open(path) }
+        if path == Path::new("-") { Ok(Box::new(StdinLineReader)) } else { self.open(path) }
     }
 
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {

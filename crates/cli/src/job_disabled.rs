@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use haul::fleet::{FleetJob, OutputObserver, StageValueKind, StageValueStore, UnfinishedTransferIterator};
+use haul::fleet::{FleetJob, OutputObserver, StageValueStatus, StageValueStore, UnfinishedTransferIterator};
 use haul::transfer::TransferOutcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::target::Origin;
@@ -165,7 +165,7 @@ impl StageValueStore for JobRun {
         match *self {}
     }
 
-    fn recall_values(&self, _: usize, _: StageValueKind, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn recall_values(&self, _: usize, _: StageValueStatus, _: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match *self {}
     }
 

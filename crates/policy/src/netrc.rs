@@ -106,14 +106,14 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
             None => entry.password.is_some(),
         })
     };
-    while let Some(word) = words.next(NetrcParseState::Keyword)? {
+    while let Some(word) = words.next(ExpectedNetrcWord::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         let begins_entry = is("machine") || is("default");
         if begins_entry && let Some(entry) = current.take().filter(fits) {
             return Ok(Some(entry));
         }
         if is("machine") {
-            let name = words.next(NetrcParseState::Value)?;
+            let name = words.next(ExpectedNetrcWord::Value)?;
             let is_host = name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()));
             current = is_host.then(NetrcEntry::default);
         } else if is("default") {
@@ -121,13 +121,13 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
         } else if is("macdef") {
             words.skip_macro();
         } else if is("login") || is("user") {
-            let value = words.next(NetrcParseState::Value)?;
+            let value = words.next(ExpectedNetrcWord::Value)?;
             set_value(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
-            let value = words.next(NetrcParseState::Value)?;
+            let value = words.next(ExpectedNetrcWord::Value)?;
             set_value(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
-            let value = words.next(NetrcParseState::Value)?;
+            let value = words.next(ExpectedNetrcWord::Value)?;
             set_value(&mut current, |entry| &mut entry.account, value);
         }
     }
@@ -143,12 +143,12 @@ fn without_byte_order_mark(text: &[u8]) -> &[u8] {
 /// Checks the syntax of a whole netrc file, including the entries after one that matches.
 pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     let mut words = NetrcWords { text: without_byte_order_mark(text), at: 0, line: 1 };
-    while let Some(word) = words.next(NetrcParseState::Keyword)? {
+    while let Some(word) = words.next(ExpectedNetrcWord::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         if is("macdef") {
             words.skip_macro();
         } else if ["machine", "login", "user", "password", "passwd", "account"].iter().any(|keyword| is(keyword)) {
-            words.next(NetrcParseState::Value)?;
+            words.next(ExpectedNetrcWord::Value)?;
         }
     }
     Ok(())
@@ -168,7 +168,7 @@ fn set_value(
 
 /// The kind of word that the parser of a netrc file expects next.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum NetrcParseState {
+enum ExpectedNetrcWord {
     /// A keyword such as `machine`, or a comment.
     Keyword,
     /// The value of a keyword. A password may begin with `#`.
@@ -199,12 +199,12 @@ impl NetrcWords<'_> {
         }
     }
 
-    fn next(&mut self, place: NetrcParseState) -> Result<Option<Vec<u8>>, NetrcError> {
+    fn next(&mut self, place: ExpectedNetrcWord) -> Result<Option<Vec<u8>>, NetrcError> {
         loop {
             self.skip_while(|b| b.is_ascii_whitespace());
             match self.peek() {
                 None => return Ok(None),
-                Some(b'#') if place == NetrcParseState::Keyword => self.skip_while(|b| b != b'\n'),
+                Some(b'#') if place == ExpectedNetrcWord::Keyword => self.skip_while(|b| b != b'\n'),
                 Some(b'"') => return self.parse_quoted().map(Some),
                 Some(_) => break,
             }

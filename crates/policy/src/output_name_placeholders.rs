@@ -49,9 +49,9 @@ const MAX_PLACEHOLDER: usize = 128;
 /// The error for a URL whose path gives no file name, because it has too many directories or is too
 /// long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathTooLong;
+pub struct UrlPathTooLong;
 
-impl fmt::Display for PathTooLong {
+impl fmt::Display for UrlPathTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -60,7 +60,7 @@ impl fmt::Display for PathTooLong {
     }
 }
 
-impl core::error::Error for PathTooLong {}
+impl core::error::Error for UrlPathTooLong {}
 
 /// A function that returns the value of the table column with a name; `None` if there is no such
 /// column.
@@ -97,7 +97,7 @@ pub fn fill_url_parts(
     target: &Target,
     column: &ColumnLookup<'_>,
     text: &dyn Fn(&[u8]) -> Vec<u8>,
-) -> Result<Vec<u8>, PathTooLong> {
+) -> Result<Vec<u8>, UrlPathTooLong> {
     let mut name = OutputNameBuilder::default();
     for piece in pieces(template) {
         match piece {
@@ -119,7 +119,7 @@ pub fn fill_url_parts(
 ///
 /// # Errors
 /// The path of the URL is too long for a file name.
-pub fn mirrored_path(target: &Target) -> Result<String, PathTooLong> {
+pub fn mirrored_path(target: &Target) -> Result<String, UrlPathTooLong> {
     let mut path = UrlPart::Host.value(target)?;
     if target.port() != target.scheme().default_port() {
         path += &format!("+{}", target.port());
@@ -208,7 +208,7 @@ impl UrlPart {
 
     /// Returns the value of the URL part as one path component; the value of `{path}` has several
     /// components.
-    fn value(self, target: &Target) -> Result<String, PathTooLong> {
+    fn value(self, target: &Target) -> Result<String, UrlPathTooLong> {
         Ok(match self {
             UrlPart::Scheme => target.scheme().as_str().to_owned(),
             UrlPart::Host => safe_component(target.host_text().to_ascii_lowercase().as_bytes()),
@@ -224,11 +224,11 @@ impl UrlPart {
 }
 
 /// Returns the components of the target's path, decoded and made safe, joined by slashes.
-fn path_component(target: &Target) -> Result<String, PathTooLong> {
+fn path_component(target: &Target) -> Result<String, UrlPathTooLong> {
     let text = target.path();
     let segments = || text.split('/').filter(|segment| !segment.is_empty());
     if text.len() > MAX_PATH || segments().count() > MAX_DEPTH {
-        return Err(PathTooLong);
+        return Err(UrlPathTooLong);
     }
     let mut all: Vec<String> = segments().map(|segment| safe_component(&percent_decode(segment.as_bytes()))).collect();
     if text.is_empty() || text.ends_with('/') {
@@ -464,8 +464,8 @@ mod tests {
         assert_ne!(name('a'), name('b'));
         assert!(safe_component("\u{20ac}".repeat(300).as_bytes()).len() <= MAX_NAME);
         let target = |path: String| Target::parse(&format!("http://h/{path}")).unwrap();
-        assert_eq!(mirrored_path(&target("a/".repeat(65))), Err(PathTooLong));
-        assert_eq!(mirrored_path(&target("a".repeat(4000))), Err(PathTooLong));
+        assert_eq!(mirrored_path(&target("a/".repeat(65))), Err(UrlPathTooLong));
+        assert_eq!(mirrored_path(&target("a".repeat(4000))), Err(UrlPathTooLong));
         assert!(mirrored_path(&target("a/".repeat(64))).is_ok());
     }
 

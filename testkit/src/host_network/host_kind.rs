@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-/// The time after which the name server answers a query for a [`LateName`](HostKind::LateName).
+/// The time after which the name server answers a query for a
+/// [`LateName`](HostBehaviour::LateName).
 pub const LATE_NAME_DELAY: Duration = Duration::from_secs(3);
-/// The time after which a [`Slow`](HostKind::Slow) host answers each request for a page.
+/// The time after which a [`Slow`](HostBehaviour::Slow) host answers each request for a page.
 pub const SLOW_HOST_DELAY: Duration = Duration::from_secs(1);
 
 /// The behaviour of a host of a [`HostNetwork`](super::HostNetwork), or of the name server for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HostKind {
+pub enum HostBehaviour {
     /// Sends each page without a delay.
     Good,
     /// Sends each page [`SLOW_HOST_DELAY`] after the request for it.
@@ -37,30 +38,30 @@ pub enum HostKind {
     NameUnanswered,
 }
 
-impl HostKind {
+impl HostBehaviour {
     /// All kinds of hosts.
-    pub const ALL: [HostKind; 12] = [
-        HostKind::Good,
-        HostKind::Slow,
-        HostKind::LateName,
-        HostKind::Unavailable,
-        HostKind::Refusing,
-        HostKind::DropsSyn,
-        HostKind::Silent,
-        HostKind::ResetsConnections,
-        HostKind::ResetsRequests,
-        HostKind::NameMissing,
-        HostKind::NameFails,
-        HostKind::NameUnanswered,
+    pub const ALL: [HostBehaviour; 12] = [
+        HostBehaviour::Good,
+        HostBehaviour::Slow,
+        HostBehaviour::LateName,
+        HostBehaviour::Unavailable,
+        HostBehaviour::Refusing,
+        HostBehaviour::DropsSyn,
+        HostBehaviour::Silent,
+        HostBehaviour::ResetsConnections,
+        HostBehaviour::ResetsRequests,
+        HostBehaviour::NameMissing,
+        HostBehaviour::NameFails,
+        HostBehaviour::NameUnanswered,
     ];
 
     /// Returns true if a client that waits at most `limit` for each page receives the pages of such
     /// a host.
     pub fn is_healthy(self, limit: Duration) -> bool {
         match self {
-            HostKind::Good => true,
-            HostKind::Slow => limit > SLOW_HOST_DELAY,
-            HostKind::LateName => limit > LATE_NAME_DELAY,
+            HostBehaviour::Good => true,
+            HostBehaviour::Slow => limit > SLOW_HOST_DELAY,
+            HostBehaviour::LateName => limit > LATE_NAME_DELAY,
             _ => false,
         }
     }
@@ -73,7 +74,7 @@ pub enum HostMix {
     Shares(FaultShares),
     /// The given number of hosts, beginning with the first, are of the given kind; all other hosts
     /// are good.
-    First(usize, HostKind),
+    First(usize, HostBehaviour),
 }
 
 /// The shares of the hosts that are not good, each in percent of all hosts of a network.
@@ -112,13 +113,13 @@ impl FaultShares {
 impl HostMix {
     /// Returns the kind of the host with this index. In any hundred consecutive hosts the shares
     /// are exact.
-    pub fn kind(&self, host: usize) -> HostKind {
+    pub fn kind(&self, host: usize) -> HostBehaviour {
         match self {
             HostMix::First(count, kind) => {
                 if host < *count {
                     *kind
                 } else {
-                    HostKind::Good
+                    HostBehaviour::Good
                 }
             }
             // 37 and 100 have no common factor, so neighbouring hosts are of different kinds.
@@ -130,10 +131,10 @@ impl HostMix {
 impl FaultShares {
     /// Returns the kind of the host with this number below 100. Each share is a range of these
     /// numbers; `turn` selects among the kinds of one share.
-    fn kind(self, number: usize, turn: usize) -> HostKind {
-        use HostKind as Kind;
+    fn kind(self, number: usize, turn: usize) -> HostBehaviour {
+        use HostBehaviour as Kind;
 
-        let kinds: [(usize, &[HostKind]); 6] = [
+        let kinds: [(usize, &[HostBehaviour]); 6] = [
             (self.refuse, &[Kind::Refusing]),
             (self.silent, &[Kind::DropsSyn, Kind::Silent]),
             (self.bad_name, &[Kind::NameMissing, Kind::NameFails, Kind::NameUnanswered, Kind::LateName]),
@@ -159,26 +160,31 @@ mod tests {
     #[test]
     fn shares_of_host_kinds_are_exact() {
         let mix = HostMix::Shares(FaultShares::COMMON);
-        let count = |kinds: &[HostKind]| (0..1000).filter(|host| kinds.contains(&mix.kind(*host))).count();
-        assert_eq!(count(&[HostKind::Good]), 750);
-        assert_eq!(count(&[HostKind::Refusing]), 100);
-        assert_eq!((count(&[HostKind::DropsSyn]), count(&[HostKind::Silent])), (25, 25));
-        assert_eq!((count(&[HostKind::ResetsConnections]), count(&[HostKind::ResetsRequests])), (25, 25));
-        let names = [HostKind::NameMissing, HostKind::NameFails, HostKind::NameUnanswered, HostKind::LateName];
+        let count = |kinds: &[HostBehaviour]| (0..1000).filter(|host| kinds.contains(&mix.kind(*host))).count();
+        assert_eq!(count(&[HostBehaviour::Good]), 750);
+        assert_eq!(count(&[HostBehaviour::Refusing]), 100);
+        assert_eq!((count(&[HostBehaviour::DropsSyn]), count(&[HostBehaviour::Silent])), (25, 25));
+        assert_eq!((count(&[HostBehaviour::ResetsConnections]), count(&[HostBehaviour::ResetsRequests])), (25, 25));
+        let names = [
+            HostBehaviour::NameMissing,
+            HostBehaviour::NameFails,
+            HostBehaviour::NameUnanswered,
+            HostBehaviour::LateName,
+        ];
         assert_eq!(count(&names), 50);
         assert!(names.iter().all(|name| count(&[*name]) >= 12));
         assert_eq!(FaultShares::dead(25), FaultShares::COMMON);
-        assert_eq!(HostMix::Shares(FaultShares::dead(0)).kind(7), HostKind::Good);
-        let first = HostMix::First(2, HostKind::Unavailable);
-        assert_eq!([1, 2].map(|host| first.kind(host)), [HostKind::Unavailable, HostKind::Good]);
+        assert_eq!(HostMix::Shares(FaultShares::dead(0)).kind(7), HostBehaviour::Good);
+        let first = HostMix::First(2, HostBehaviour::Unavailable);
+        assert_eq!([1, 2].map(|host| first.kind(host)), [HostBehaviour::Unavailable, HostBehaviour::Good]);
     }
 
     #[test]
     fn host_with_late_name_is_healthy_within_limit() {
         let limits = [2, 5].map(Duration::from_secs);
-        assert_eq!(limits.map(|limit| HostKind::LateName.is_healthy(limit)), [false, true]);
-        assert_eq!(limits.map(|limit| HostKind::Slow.is_healthy(limit)), [true, true]);
-        let healthy = HostKind::ALL.iter().filter(|kind| kind.is_healthy(limits[1])).count();
+        assert_eq!(limits.map(|limit| HostBehaviour::LateName.is_healthy(limit)), [false, true]);
+        assert_eq!(limits.map(|limit| HostBehaviour::Slow.is_healthy(limit)), [true, true]);
+        let healthy = HostBehaviour::ALL.iter().filter(|kind| kind.is_healthy(limits[1])).count();
         assert_eq!(healthy, 3);
     }
 }

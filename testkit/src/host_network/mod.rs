@@ -1,14 +1,14 @@
 //! A network of thousands of hosts on loopback, some of them broken: a name server, and hosts that
 //! send pages, refuse, stay silent, reset connections, or are slow.
 //!
-//! The hosts are `h0.hosts.test`, `h1.hosts.test`, …, each with its own address. The [`HostKind`]
-//! of a host determines the port in its URLs, and thus which server answers.
+//! The hosts are `h0.hosts.test`, `h1.hosts.test`, …, each with its own address. The
+//! [`HostBehaviour`] of a host determines the port in its URLs, and thus which server answers.
 //!
 //! ```
-//! use testkit::host_network::{FaultShares, HostKind, HostMix, HostNetwork};
+//! use testkit::host_network::{FaultShares, HostBehaviour, HostMix, HostNetwork};
 //!
 //! let network = HostNetwork::builder(100).mix(HostMix::Shares(FaultShares::COMMON)).start().unwrap();
-//! assert_eq!(network.kind(99), HostKind::Good);
+//! assert_eq!(network.kind(99), HostBehaviour::Good);
 //! assert!(network.url(99, 0).starts_with("http://h99.hosts.test:"));
 //! assert!(network.name_server().ip().is_loopback());
 //! ```
@@ -27,7 +27,7 @@ use crate::page_server::{PageServer, PageTiming, PortBehavior, page_key};
 use crate::rng::Rng;
 
 use certificates::HostCertificates;
-pub use host_kind::{FaultShares, HostKind, HostMix, LATE_NAME_DELAY, SLOW_HOST_DELAY};
+pub use host_kind::{FaultShares, HostBehaviour, HostMix, LATE_NAME_DELAY, SLOW_HOST_DELAY};
 
 /// The length of each page of the network's hosts, in bytes.
 pub const PAGE_LEN: usize = 300;
@@ -70,7 +70,7 @@ impl HostNetworkBuilder {
         let HostNetworkBuilder { hosts, mix, tls } = self;
         let certificates = tls.then(|| HostCertificates::generate((0..hosts).map(host_name)));
         let config = certificates.as_ref().map(HostCertificates::server_config);
-        let pages = Arc::new(PageServer::start(HostKind::ALL.map(service).to_vec(), config)?);
+        let pages = Arc::new(PageServer::start(HostBehaviour::ALL.map(service).to_vec(), config)?);
         let names = start_name_server(hosts, mix.clone())?;
         Ok(HostNetwork { hosts, mix, ca_pem: certificates.map(|made| made.ca_pem), pages, names })
     }
@@ -91,7 +91,7 @@ pub struct PageOnHost {
     /// The URL of the page.
     pub url: String,
     /// The kind of the URL's host.
-    pub kind: HostKind,
+    pub kind: HostBehaviour,
     /// The [`page_key`] of the page at the URL.
     pub key: u64,
 }
@@ -103,7 +103,7 @@ impl HostNetwork {
     }
 
     /// Returns the kind of the host with this index.
-    pub fn kind(&self, host: usize) -> HostKind {
+    pub fn kind(&self, host: usize) -> HostBehaviour {
         self.mix.kind(host)
     }
 
@@ -157,7 +157,7 @@ impl HostNetwork {
 
     fn host_url(&self, host: usize, page: usize) -> PageOnHost {
         let (kind, name) = (self.kind(host), host_name(host));
-        let port = self.pages.port(HostKind::ALL.iter().position(|known| *known == kind).unwrap_or_default());
+        let port = self.pages.port(HostBehaviour::ALL.iter().position(|known| *known == kind).unwrap_or_default());
         let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
         let path = format!("/{PAGE_LEN}/{page}");
         PageOnHost { key: page_key(&name, &path), url: format!("{scheme}://{name}:{port}{path}"), kind }
@@ -176,15 +176,15 @@ fn host_index(name: &str) -> Option<usize> {
 }
 
 /// Returns the service of the port that all hosts of this kind share.
-fn service(kind: HostKind) -> PortBehavior {
+fn service(kind: HostBehaviour) -> PortBehavior {
     match kind {
-        HostKind::Slow => PortBehavior::Pages(PageTiming::after(SLOW_HOST_DELAY)),
-        HostKind::Unavailable => PortBehavior::Unavailable,
-        HostKind::Refusing => PortBehavior::Refuse,
-        HostKind::DropsSyn => PortBehavior::DropSyn,
-        HostKind::Silent => PortBehavior::Silent,
-        HostKind::ResetsConnections => PortBehavior::ResetAccepted,
-        HostKind::ResetsRequests => PortBehavior::ResetRequest,
+        HostBehaviour::Slow => PortBehavior::Pages(PageTiming::after(SLOW_HOST_DELAY)),
+        HostBehaviour::Unavailable => PortBehavior::Unavailable,
+        HostBehaviour::Refusing => PortBehavior::Refuse,
+        HostBehaviour::DropsSyn => PortBehavior::DropSyn,
+        HostBehaviour::Silent => PortBehavior::Silent,
+        HostBehaviour::ResetsConnections => PortBehavior::ResetAccepted,
+        HostBehaviour::ResetsRequests => PortBehavior::ResetRequest,
         // No client connects to hosts whose names have no address.
         _ => PortBehavior::Pages(PageTiming::AT_ONCE),
     }
@@ -213,10 +213,10 @@ fn answer(query: &ReceivedQuery, hosts: usize, mix: &HostMix) -> Vec<DnsReply> {
     let address = Ipv4Addr::from(u32::from(FIRST_HOST) + host as u32);
     let found = query.addresses(&[IpAddr::V4(address)]);
     match mix.kind(host) {
-        HostKind::NameMissing => vec![query.error(NXDOMAIN)],
-        HostKind::NameFails => vec![query.error(SERVFAIL)],
-        HostKind::NameUnanswered => Vec::new(),
-        HostKind::LateName => vec![found.with_delay(LATE_NAME_DELAY)],
+        HostBehaviour::NameMissing => vec![query.error(NXDOMAIN)],
+        HostBehaviour::NameFails => vec![query.error(SERVFAIL)],
+        HostBehaviour::NameUnanswered => Vec::new(),
+        HostBehaviour::LateName => vec![found.with_delay(LATE_NAME_DELAY)],
         _ => vec![found],
     }
 }

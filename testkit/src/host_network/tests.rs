@@ -51,12 +51,12 @@ fn look_up(network: &HostNetwork, host: &str) -> (u8, [u8; 4]) {
 
 #[test]
 fn name_server_answers_according_to_host_kind() {
-    let network = HostNetwork::builder(3).mix(HostMix::First(1, HostKind::NameMissing)).start().unwrap();
+    let network = HostNetwork::builder(3).mix(HostMix::First(1, HostBehaviour::NameMissing)).start().unwrap();
     assert_eq!(look_up(&network, "h0.hosts.test").0, NXDOMAIN);
     assert_eq!(look_up(&network, "h2.hosts.test"), (0, [127, 16, 0, 3]));
     assert_eq!(look_up(&network, "h3.hosts.test").0, NXDOMAIN);
     assert_eq!(network.take_queries().len(), 3);
-    let network = HostNetwork::builder(1).mix(HostMix::First(1, HostKind::NameFails)).start().unwrap();
+    let network = HostNetwork::builder(1).mix(HostMix::First(1, HostBehaviour::NameFails)).start().unwrap();
     assert_eq!(look_up(&network, "h0.hosts.test").0, SERVFAIL);
 }
 

@@ -17,7 +17,7 @@
 //! let catalogue = PackageCatalogue::new(1, 3);
 //! let mirror = PackageMirror::start(catalogue.clone(), None).unwrap();
 //! let words = ["curl", "-s"].map(str::to_owned);
-//! let reader = testkit::packages::PackageReader { fetcher: &words, base: &mirror.url("") };
+//! let reader = testkit::packages::PkgAddEmulator { fetcher: &words, base: &mirror.url("") };
 //! # let _ = reader;
 //! assert_eq!(mirror.connections(), 0);
 //! ```
@@ -28,4 +28,4 @@ mod pkg_add_reader;
 
 pub use catalogue::{BLOCK, PackageCatalogue, SignedGzipPackage, WantedPackagePart};
 pub use mirror::PackageMirror;
-pub use pkg_add_reader::{PackageReader, PackageReaderCost};
+pub use pkg_add_reader::{PackageReadMeasurement, PkgAddEmulator};

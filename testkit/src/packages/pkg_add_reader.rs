@@ -15,7 +15,7 @@ const HEADER_READ: usize = 1024;
 
 /// A reader of packages that works like pkg_add: it runs a fetch program for each file and reads
 /// that program's output.
-pub struct PackageReader<'a> {
+pub struct PkgAddEmulator<'a> {
     /// The fetch program and its options: the value of `FETCH_CMD`, split at blanks.
     pub fetcher: &'a [String],
     /// The URL of the index page. The URL of a package is this URL with the package's name
@@ -26,7 +26,7 @@ pub struct PackageReader<'a> {
 /// The cost of reading a list of packages: the time, the number of fetch programs, and the number
 /// of bytes.
 #[derive(Debug, Clone, Default)]
-pub struct PackageReaderCost {
+pub struct PackageReadMeasurement {
     /// The time from the start of the first fetch program to the end of the last one.
     pub wall: Duration,
     /// The number of fetch programs started.
@@ -37,15 +37,15 @@ pub struct PackageReaderCost {
     pub said: String,
 }
 
-impl PackageReader<'_> {
+impl PkgAddEmulator<'_> {
     /// Reads the files, one after the other: of each package, the gzip header and the first
     /// [`wanted`](WantedPackagePart::wanted) bytes after it. Each fetch program starts after the
     /// previous one has exited.
     ///
     /// # Errors
     /// If a fetch program cannot be started, or its output is wrong.
-    pub fn run(&self, wants: &[WantedPackagePart]) -> io::Result<PackageReaderCost> {
-        let mut run = PackageReaderCost::default();
+    pub fn run(&self, wants: &[WantedPackagePart]) -> io::Result<PackageReadMeasurement> {
+        let mut run = PackageReadMeasurement::default();
         let began = Instant::now();
         for want in wants {
             let (mut child, mut pipe) = self.open(&want.name)?;
@@ -75,7 +75,7 @@ impl PackageReader<'_> {
     }
 }
 
-impl PackageReaderCost {
+impl PackageReadMeasurement {
     fn close(&mut self, child: &mut Child, must_succeed: bool) -> io::Result<()> {
         if let Some(stderr) = &mut child.stderr {
             stderr.read_to_string(&mut self.said)?;

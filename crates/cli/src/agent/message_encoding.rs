@@ -169,7 +169,7 @@ macro_rules! frame_fields {
     };
     (@test $type:ty { $($field:ident),+ }) => {
         #[cfg(test)]
-        impl crate::agent::message_encoding::AgentFieldwiseEncode for $type {
+        impl crate::agent::message_encoding::AgentFieldEncodingForTests for $type {
             fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)> {
                 vec![$((stringify!($field), crate::agent::message_encoding::encode_to_vec(&self.$field))),+]
             }
@@ -213,7 +213,7 @@ pub(crate) use frame_numbers;
 
 /// Encodes each field of a struct separately, so that tests can compare two structs field by field.
 #[cfg(test)]
-pub(crate) trait AgentFieldwiseEncode {
+pub(crate) trait AgentFieldEncodingForTests {
     /// Returns the name and the encoding of each field that `frame_fields!` lists.
     fn encoded_fields(&self) -> Vec<(&'static str, Vec<u8>)>;
 }

@@ -12,7 +12,7 @@ use crate::flags::header_value_parser::refuse_controls;
 use crate::form::{FormOfAllOptions, ParsedFormPart, ParsedPartContent, ParsedPartHeaders};
 use crate::parsed_args::{DataOptionKind, ParsedDataOption, TextOrFile};
 use crate::plan::{
-    BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, PlaceholderSyntax,
+    BodyArg, FormArgs, FormPartArg, FormPartArgContent, FormPartSource, PlaceholderEncoding, PlaceholderSyntax,
     ValueTemplate,
 };
 use crate::usage_error::{UsageError, UsageErrorReason};
@@ -109,9 +109,9 @@ impl PlanBuilder<'_> {
         Ok(Some(query).filter(|query| !query.is_empty()))
     }
 
-    pub(super) fn form(&mut self, parsed: FormOfAllOptions) -> Result<FormArg, UsageError> {
+    pub(super) fn form(&mut self, parsed: FormOfAllOptions) -> Result<FormArgs, UsageError> {
         let escape = if parsed.backslash { FormNameEscape::Backslash } else { FormNameEscape::Percent };
-        let form = FormArg { parts: self.form_parts(parsed.into_parts())?, escape };
+        let form = FormArgs { parts: self.form_parts(parsed.into_parts())?, escape };
         let stdins = form.sources().iter().filter(|source| ***source == FormPartSource::Stdin).count();
         if stdins > 1 {
             return Err(misused_option_error("--form", "standard input can be read once only"));

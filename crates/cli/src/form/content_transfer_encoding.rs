@@ -4,7 +4,7 @@
 
 /// The transfer encoding of a part of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormPartEncoder {
+pub enum FormPartEncoding {
     /// `binary`: the content stays unchanged.
     Binary,
     /// `8bit`: the content stays unchanged.
@@ -17,44 +17,44 @@ pub enum FormPartEncoder {
     QuotedPrintable,
 }
 
-impl FormPartEncoder {
-    const ALL: [FormPartEncoder; 5] = [
-        FormPartEncoder::Binary,
-        FormPartEncoder::EightBit,
-        FormPartEncoder::SevenBit,
-        FormPartEncoder::Base64,
-        FormPartEncoder::QuotedPrintable,
+impl FormPartEncoding {
+    const ALL: [FormPartEncoding; 5] = [
+        FormPartEncoding::Binary,
+        FormPartEncoding::EightBit,
+        FormPartEncoding::SevenBit,
+        FormPartEncoding::Base64,
+        FormPartEncoding::QuotedPrintable,
     ];
 
     /// Returns the encoder with this name, ignoring case; `None` for any other name.
-    pub fn from_name(name: &[u8]) -> Option<FormPartEncoder> {
+    pub fn from_name(name: &[u8]) -> Option<FormPartEncoding> {
         Self::ALL.into_iter().find(|encoder| encoder.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
     /// Returns the value of the header field `Content-Transfer-Encoding`.
     pub fn name(self) -> &'static str {
         match self {
-            FormPartEncoder::Binary => "binary",
-            FormPartEncoder::EightBit => "8bit",
-            FormPartEncoder::SevenBit => "7bit",
-            FormPartEncoder::Base64 => "base64",
-            FormPartEncoder::QuotedPrintable => "quoted-printable",
+            FormPartEncoding::Binary => "binary",
+            FormPartEncoding::EightBit => "8bit",
+            FormPartEncoding::SevenBit => "7bit",
+            FormPartEncoding::Base64 => "base64",
+            FormPartEncoding::QuotedPrintable => "quoted-printable",
         }
     }
 
     /// Returns true if the encoding leaves the content unchanged.
     pub fn is_identity(self) -> bool {
-        matches!(self, FormPartEncoder::Binary | FormPartEncoder::EightBit)
+        matches!(self, FormPartEncoding::Binary | FormPartEncoding::EightBit)
     }
 
     /// Encodes the content of a form part. Returns `None` if the encoding is
-    /// [`FormPartEncoder::SevenBit`] and the content is not ASCII.
+    /// [`FormPartEncoding::SevenBit`] and the content is not ASCII.
     pub fn encode(self, content: Vec<u8>) -> Option<Vec<u8>> {
         match self {
-            FormPartEncoder::Binary | FormPartEncoder::EightBit => Some(content),
-            FormPartEncoder::SevenBit => content.is_ascii().then_some(content),
-            FormPartEncoder::Base64 => Some(break_into_lines(&content)),
-            FormPartEncoder::QuotedPrintable => Some(quoted_printable::encode(content)),
+            FormPartEncoding::Binary | FormPartEncoding::EightBit => Some(content),
+            FormPartEncoding::SevenBit => content.is_ascii().then_some(content),
+            FormPartEncoding::Base64 => Some(break_into_lines(&content)),
+            FormPartEncoding::QuotedPrintable => Some(quoted_printable::encode(content)),
         }
     }
 }
@@ -69,38 +69,38 @@ fn break_into_lines(content: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn encoded(encoder: FormPartEncoder, content: &[u8]) -> String {
+    fn encoded(encoder: FormPartEncoding, content: &[u8]) -> String {
         String::from_utf8(encoder.encode(content.to_vec()).expect("it can be encoded")).expect("ASCII")
     }
 
     #[test]
     fn base64_encoder_breaks_lines_at_76() {
-        assert_eq!(encoded(FormPartEncoder::Base64, b""), "");
-        assert_eq!(encoded(FormPartEncoder::Base64, &[0; 57]), "A".repeat(76));
-        assert_eq!(encoded(FormPartEncoder::Base64, &[0; 58]), "A".repeat(76) + "\r\nAA==");
+        assert_eq!(encoded(FormPartEncoding::Base64, b""), "");
+        assert_eq!(encoded(FormPartEncoding::Base64, &[0; 57]), "A".repeat(76));
+        assert_eq!(encoded(FormPartEncoding::Base64, &[0; 58]), "A".repeat(76) + "\r\nAA==");
     }
 
     #[test]
     fn quoted_printable_encoder_breaks_lines_like_curl() {
         let text = b"a \t\r\nb=\xff\r\rx\n ";
-        assert_eq!(encoded(FormPartEncoder::QuotedPrintable, text), "a =09\r\nb=3D=FF=0D=0Dx=0A=20");
+        assert_eq!(encoded(FormPartEncoding::QuotedPrintable, text), "a =09\r\nb=3D=FF=0D=0Dx=0A=20");
         // A line of 76 that ends the content, or is followed by a line end, is not broken.
         let line = "x".repeat(76);
-        assert_eq!(encoded(FormPartEncoder::QuotedPrintable, line.as_bytes()), line);
+        assert_eq!(encoded(FormPartEncoding::QuotedPrintable, line.as_bytes()), line);
         assert_eq!(
-            encoded(FormPartEncoder::QuotedPrintable, (line.clone() + "\r\ny").as_bytes()),
+            encoded(FormPartEncoding::QuotedPrintable, (line.clone() + "\r\ny").as_bytes()),
             line.clone() + "\r\ny"
         );
         let broken = "x".repeat(75) + "=\r\nxy";
-        assert_eq!(encoded(FormPartEncoder::QuotedPrintable, (line + "y").as_bytes()), broken);
+        assert_eq!(encoded(FormPartEncoding::QuotedPrintable, (line + "y").as_bytes()), broken);
     }
 
     #[test]
     fn encoder_7bit_refuses_eight_bit_content() {
-        assert_eq!(FormPartEncoder::SevenBit.encode(b"a\0b".to_vec()), Some(b"a\0b".to_vec()));
-        assert_eq!(FormPartEncoder::SevenBit.encode(b"\x80".to_vec()), None);
-        assert_eq!(FormPartEncoder::EightBit.encode(b"\x80".to_vec()), Some(b"\x80".to_vec()));
-        assert_eq!(FormPartEncoder::from_name(b"BASE64"), Some(FormPartEncoder::Base64));
-        assert_eq!(FormPartEncoder::from_name(b""), None);
+        assert_eq!(FormPartEncoding::SevenBit.encode(b"a\0b".to_vec()), Some(b"a\0b".to_vec()));
+        assert_eq!(FormPartEncoding::SevenBit.encode(b"\x80".to_vec()), None);
+        assert_eq!(FormPartEncoding::EightBit.encode(b"\x80".to_vec()), Some(b"\x80".to_vec()));
+        assert_eq!(FormPartEncoding::from_name(b"BASE64"), Some(FormPartEncoding::Base64));
+        assert_eq!(FormPartEncoding::from_name(b""), None);
     }
 }

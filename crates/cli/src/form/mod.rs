@@ -26,7 +26,7 @@ use std::path::PathBuf;
 
 use crate::flags::header_value_parser::refuse_controls;
 use crate::usage_error::UsageErrorReason;
-pub use content_transfer_encoding::FormPartEncoder;
+pub use content_transfer_encoding::FormPartEncoding;
 use value_scanner::FormValueScanner;
 
 /// The greatest depth of nested lists (`=(`) in a form, which bounds recursion.
@@ -113,7 +113,7 @@ pub struct ParsedFormPart {
     pub headers: Vec<ParsedPartHeaders>,
     /// `;encoder=`: the transfer encoding of this part. `None` if the encoding is not given. It is
     /// ignored for a nested list.
-    pub encoder: Option<FormPartEncoder>,
+    pub encoder: Option<FormPartEncoding>,
     /// The content of this part of the form.
     pub content: ParsedPartContent,
 }
@@ -262,7 +262,7 @@ impl FormOptionParser<'_> {
                 });
             } else if self.words.skip_blanks_and_prefix(b"encoder=") {
                 let name = self.words.read_word(listed, &mut self.warnings);
-                part.encoder = Some(FormPartEncoder::from_name(&name).ok_or(UsageErrorReason::Encoder)?);
+                part.encoder = Some(FormPartEncoding::from_name(&name).ok_or(UsageErrorReason::Encoder)?);
             } else {
                 self.words.read_word(listed, &mut self.warnings);
                 self.warnings.push("an unknown part of a form field is left out".to_owned());

@@ -48,7 +48,7 @@ fn form_parameters_follow_the_value() {
     for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;type=x/y\nz", "a"] {
         assert!(matches!(parse(bad.as_bytes()), Err(UsageErrorReason::BadUse(_))), "{bad}");
     }
-    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(FormPartEncoder::Base64));
+    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(FormPartEncoding::Base64));
     for odd in ["a=b;encoder=rot13", "a=b;encoder="] {
         assert_eq!(parse(odd.as_bytes()).err(), Some(UsageErrorReason::Encoder), "{odd}");
     }

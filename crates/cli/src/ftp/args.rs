@@ -57,13 +57,13 @@ pub struct FtpArgs {
     /// is not used.
     pub agent: Option<AgentOptionValues>,
     /// The arguments of fetch(1); `None` if the command line has the grammar of ftp(1).
-    pub fetch: Option<FetchOnlyArgs>,
+    pub fetch: Option<FreebsdFetchArgs>,
 }
 
 /// The arguments that fetch(1) has and ftp(1) has not
 /// ([`freebsd_fetch_args`](super::freebsd_fetch_args)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FetchOnlyArgs {
+pub struct FreebsdFetchArgs {
     /// `-S`: the length in bytes that the content must have; `None` accepts any length.
     pub length: Option<u64>,
     /// `-A`: does not follow redirects.

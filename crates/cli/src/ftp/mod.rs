@@ -54,7 +54,7 @@ use crate::agent::local_fetch_sinks::NOT_MODIFIED;
 use crate::file_and_environment_access::{Stdout, print_error_line};
 use crate::run::report::file_metadata;
 use crate::usage_error::one_line;
-use args::{FetchOnlyArgs, FtpArgs, FtpOutput};
+use args::{FreebsdFetchArgs, FtpArgs, FtpOutput};
 pub(crate) use help::{FETCH as FETCH_HELP, FTP as FTP_HELP};
 
 /// The maximum wait before a retry, even if the `Retry-After` of the response is longer. A longer
@@ -312,7 +312,7 @@ impl FtpCommandRun {
     /// modification time. Returns the exit code of the process.
     fn check_fetched_file(
         &self,
-        fetch: &FetchOnlyArgs,
+        fetch: &FreebsdFetchArgs,
         url: &str,
         path: &Path,
         outcome: &TransferOutcome,
@@ -436,7 +436,7 @@ fn error_message(target: &Target, outcome: &TransferOutcome, error: &Error) -> O
 /// Returns the error message of fetch(1) for a failed transfer, which begins with the URL. Returns
 /// `None` if the transfer failed because the reader of standard output closed it early.
 fn fetch_error_message(
-    fetch: &FetchOnlyArgs,
+    fetch: &FreebsdFetchArgs,
     target: &Target,
     outcome: &TransferOutcome,
     error: &Error,

@@ -18,10 +18,10 @@ use super::convert_job_file_errors::{DatabaseResult, database_error, job_error, 
 use super::event_queue::EventQueue;
 use super::leftover_files::LeftoverFiles;
 use super::list_change_check::{JobInputFile, JobInputFileStates};
-use super::list_copy::{self, CopiedListReader, ListCopier};
-use super::open_and_lock_job_file::{JobFile, JobSettings, boot_id, check_same_directory};
+use super::list_copy::{self, ListCopier, ListCopyReader};
+use super::open_and_lock_job_file::{JobFile, StoredJobSettings, boot_id, check_same_directory};
 use super::output_file::{EarlierOutput, PreparedOutput, named_file, standard_output};
-use super::stage_values::PageValues;
+use super::stage_values::PendingPageValues;
 use super::stored_url_state_cursor::UrlCursor;
 use super::sync_thread::{DurableState, Syncer, checkpoint, sync_targets};
 use super::url_row::{UrlRow, now_ms};
@@ -36,9 +36,9 @@ pub(crate) struct JobRun {
     path: PathBuf,
     shared: Arc<JobShared>,
     events: Arc<EventQueue>,
-    state: Mutex<JobFileAndThreads>,
+    state: Mutex<JobFileAndWriterThreads>,
     leftovers: LeftoverFiles,
-    values: PageValues,
+    values: PendingPageValues,
     /// The state of the list files at the beginning of the run.
     lists: JobInputFileStates,
     /// True if an earlier run of the job has committed anything.
@@ -51,9 +51,9 @@ pub(crate) struct JobRun {
 
 /// The job's file, its settings and the two threads that write and sync it. A run uses them only at
 /// its beginning and at its end.
-struct JobFileAndThreads {
+struct JobFileAndWriterThreads {
     file: Option<JobFile>,
-    settings: JobSettings,
+    settings: StoredJobSettings,
     writer: Option<JoinHandle<()>>,
     syncer: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -129,7 +129,7 @@ impl JobRun {
         let (stop, stopped) = channel();
         let synced = std::thread::Builder::new().name("haul-job-sync".to_owned()).spawn(move || syncer.run(&stopped));
         let refresh = refreshes.then_some(settings.refresh_round);
-        let state = JobFileAndThreads {
+        let state = JobFileAndWriterThreads {
             file: Some(file),
             settings,
             writer: Some(writer.map_err(no_thread)?),
@@ -141,7 +141,7 @@ impl JobRun {
             events,
             state: Mutex::new(state),
             leftovers,
-            values: PageValues::default(),
+            values: PendingPageValues::default(),
             lists,
             is_resumed,
             refresh,
@@ -149,7 +149,7 @@ impl JobRun {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, JobFileAndThreads> {
+    fn lock(&self) -> MutexGuard<'_, JobFileAndWriterThreads> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -164,7 +164,7 @@ impl JobRun {
     }
 
     /// Returns the extracted values of the pages whose output has not been passed on yet.
-    pub(super) fn page_values(&self) -> &PageValues {
+    pub(super) fn page_values(&self) -> &PendingPageValues {
         &self.values
     }
 
@@ -240,7 +240,7 @@ impl JobRun {
             let started = std::thread::Builder::new().name("haul-job-list".to_owned()).spawn(move || copier.run());
             started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the list", error))?;
         }
-        let reader = CopiedListReader {
+        let reader = ListCopyReader {
             connection,
             source,
             shared: Arc::clone(&self.shared),

@@ -189,7 +189,7 @@ fn read_full(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Reads a copied list from the job, chunk by chunk, and waits for chunks that are not committed
 /// yet.
-pub(super) struct CopiedListReader {
+pub(super) struct ListCopyReader {
     pub(super) connection: Connection,
     pub(super) source: i64,
     pub(super) shared: Arc<JobShared>,
@@ -197,7 +197,7 @@ pub(super) struct CopiedListReader {
     pub(super) text: io::Cursor<Vec<u8>>,
 }
 
-impl Read for CopiedListReader {
+impl Read for ListCopyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = self.text.read(buffer)?;

@@ -35,7 +35,7 @@ pub(super) struct JobFile {
 
 /// The settings of a job: the row of the table `job`.
 #[derive(Clone, Debug)]
-pub(super) struct JobSettings {
+pub(super) struct StoredJobSettings {
     pub(super) directory: PathBuf,
     pub(super) command: Vec<GivenOption>,
     /// The number of URLs in all lists of the job; `None` until a run has read the lists to their
@@ -127,7 +127,7 @@ impl JobFile {
     }
 
     /// Reads the settings of the job.
-    pub(super) fn settings(&self) -> Result<JobSettings> {
+    pub(super) fn settings(&self) -> Result<StoredJobSettings> {
         read_settings(&self.connection, &self.path)
     }
 
@@ -139,7 +139,7 @@ impl JobFile {
     /// Resets the URLs whose rows may be wrong after a loss of power: the rows of commits that were
     /// not known to be on the disk when the computer stopped. Resets nothing if only the process
     /// ended.
-    pub(super) fn recover(&self, settings: &mut JobSettings, boot: Option<&str>) -> Result<()> {
+    pub(super) fn recover(&self, settings: &mut StoredJobSettings, boot: Option<&str>) -> Result<()> {
         if settings.is_clean || settings.boot.as_deref() == boot {
             return Ok(());
         }
@@ -165,7 +165,7 @@ impl JobFile {
 }
 
 /// Opens a job only for reading. This does not disturb a process that runs the job.
-pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
+pub(super) fn open_to_read(path: &Path) -> Result<(Connection, StoredJobSettings)> {
     let file = File::open(path).map_err(|error| io_error(path, error))?;
     check_file(path, &file)?;
     drop(file);
@@ -179,7 +179,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, JobSettings)> {
     }
 }
 
-fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, JobSettings)> {
+fn with_settings(connection: Connection, path: &Path) -> Result<(Connection, StoredJobSettings)> {
     if !has_tables(&connection, path)? {
         return Err(job_error(path, "it is no job of haul"));
     }
@@ -228,7 +228,7 @@ fn is_locked(path: &Path) -> bool {
 
 /// Returns an error if the job was begun in a directory other than `directory`, in which it is run
 /// now.
-pub(super) fn check_same_directory(path: &Path, settings: &JobSettings, directory: &Path) -> Result<()> {
+pub(super) fn check_same_directory(path: &Path, settings: &StoredJobSettings, directory: &Path) -> Result<()> {
     if settings.directory == directory {
         return Ok(());
     }
@@ -317,7 +317,7 @@ fn has_tables(connection: &Connection, path: &Path) -> Result<bool> {
     }
 }
 
-fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
+fn read_settings(connection: &Connection, path: &Path) -> Result<StoredJobSettings> {
     let number = |row: &Row<'_>, name: &str| row.get::<_, i64>(name).map(|number| number as u64);
     let settings = connection.query_row("SELECT * FROM job", [], |row| {
         let output = match (row.get::<_, Option<i64>>("output_device")?, row.get::<_, Option<i64>>("output_inode")?) {
@@ -326,7 +326,7 @@ fn read_settings(connection: &Connection, path: &Path) -> Result<JobSettings> {
             }
             _ => None,
         };
-        Ok(JobSettings {
+        Ok(StoredJobSettings {
             // A name need not be UTF-8; SQLite keeps its bytes.
             directory: OsStr::from_bytes(row.get_ref("directory")?.as_bytes()?).into(),
             command: stored_command_line::from_json(&row.get::<_, String>("command")?).unwrap_or_default(),

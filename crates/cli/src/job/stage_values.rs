@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haul::fleet::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
+use haul::fleet::{EarlierQueuedTransfer, StageValueStatus, StageValueStore, UnfinishedTransferIterator};
 use haul::{Result, Target};
 use haul_policy::target::Origin;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
@@ -62,9 +62,9 @@ impl StageValues {
 
 /// The extracted values of those pages whose output has not been passed on yet, for each stage.
 #[derive(Default)]
-pub(super) struct PageValues(Mutex<Vec<StageValues>>);
+pub(super) struct PendingPageValues(Mutex<Vec<StageValues>>);
 
-impl PageValues {
+impl PendingPageValues {
     fn lock(&self) -> MutexGuard<'_, Vec<StageValues>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,18 +120,18 @@ impl StageValueStore for JobRun {
     fn recall_values(
         &self,
         stage: usize,
-        kind: StageValueKind,
+        kind: StageValueStatus,
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let connection = self.connection()?;
         let of_stage = "SELECT lines FROM stage_values WHERE stage = ?1 AND is_printed = ?2 ORDER BY id";
         let (select, parameters) = match kind {
-            StageValueKind::Queued => (
+            StageValueStatus::Queued => (
                 "SELECT value FROM url WHERE id BETWEEN ?1 AND ?2 AND value IS NOT NULL ORDER BY id",
                 [row_id(stage, 0), row_id(stage + 1, 0) - 1],
             ),
-            StageValueKind::Kept => (of_stage, [stage as i64, 0]),
-            StageValueKind::Printed => (of_stage, [stage as i64, 1]),
+            StageValueStatus::Kept => (of_stage, [stage as i64, 0]),
+            StageValueStatus::Printed => (of_stage, [stage as i64, 1]),
         };
         let failed = |error| database_error(self.path(), error);
         let mut statement = connection.prepare(select).map_err(failed)?;
@@ -139,8 +139,10 @@ impl StageValueStore for JobRun {
         while let Some(row) = rows.next().map_err(failed)? {
             let bytes = row.get_ref(0).map_err(failed)?.as_bytes().unwrap_or_default();
             match kind {
-                StageValueKind::Queued => value(bytes)?,
-                StageValueKind::Kept | StageValueKind::Printed => value_line_encoding::for_each(bytes, &mut *value)?,
+                StageValueStatus::Queued => value(bytes)?,
+                StageValueStatus::Kept | StageValueStatus::Printed => {
+                    value_line_encoding::for_each(bytes, &mut *value)?
+                }
             }
         }
         Ok(())
@@ -218,7 +220,7 @@ struct UnfinishedRows {
     stage: usize,
     /// The number, within the stage, of the next transfer to read.
     next: u64,
-    rows: VecDeque<UnfinishedRow>,
+    rows: VecDeque<UnfinishedTransfer>,
     /// The sequence number of the refresh; `None` if this run does not refresh.
     refresh: Option<u64>,
     /// True if a refresh may make the requests of the stage conditional.
@@ -228,14 +230,14 @@ struct UnfinishedRows {
 /// An unfinished transfer of a later stage, which the run must still request: its number in the
 /// stage, and the extracted value from which its URL is made. `known` has the validators of an
 /// earlier fetch, if there was one.
-struct UnfinishedRow {
+struct UnfinishedTransfer {
     number: u64,
     value: Vec<u8>,
     known: EarlierFetch,
 }
 
 impl UnfinishedRows {
-    fn read(&self, connection: &Connection) -> DatabaseResult<VecDeque<UnfinishedRow>> {
+    fn read(&self, connection: &Connection) -> DatabaseResult<VecDeque<UnfinishedTransfer>> {
         let mut statement = connection.prepare_cached(
             "SELECT id, value, etag, last_modified, size, file FROM url WHERE id >= ?1 AND id < ?2 \
              AND (state IN ('queued', 'again') OR refresh_round <> ?4) AND value IS NOT NULL ORDER BY id LIMIT ?3",
@@ -244,14 +246,14 @@ impl UnfinishedRows {
         let round = self.refresh.map(|round| round as i64);
         let rows = statement.query_map(params![ends.0, ends.1, ROWS_PER_READ, round], |row| {
             let number = row.get::<_, i64>(0)? as u64 & ((1 << NUMBER_BITS) - 1);
-            Ok(UnfinishedRow { number, value: row.get(1)?, known: EarlierFetch::from_row(row, 2)? })
+            Ok(UnfinishedTransfer { number, value: row.get(1)?, known: EarlierFetch::from_row(row, 2)? })
         })?;
         rows.collect()
     }
 }
 
 impl UnfinishedTransferIterator for UnfinishedRows {
-    fn next_transfer(&mut self) -> Result<Option<RecalledTransfer>> {
+    fn next_transfer(&mut self) -> Result<Option<EarlierQueuedTransfer>> {
         if self.rows.is_empty() {
             let connection = match &self.connection {
                 Ok(connection) => connection,
@@ -259,12 +261,12 @@ impl UnfinishedTransferIterator for UnfinishedRows {
             };
             self.rows = self.read(connection).map_err(|error| database_error(&self.path, error))?;
         }
-        let Some(UnfinishedRow { number, value, known }) = self.rows.pop_front() else { return Ok(None) };
+        let Some(UnfinishedTransfer { number, value, known }) = self.rows.pop_front() else { return Ok(None) };
         self.next = number + 1;
         // The existing file is that of the job, also if the response chose its name.
         let replaces_file = self.refresh.is_some() && known.file.is_some();
         let is_conditional = self.refresh.is_some() && self.is_conditional;
         let fields = if is_conditional { known.conditions() } else { Vec::new() };
-        Ok(Some(RecalledTransfer { number, value, fields, replaces_file }))
+        Ok(Some(EarlierQueuedTransfer { number, value, fields, replaces_file }))
     }
 }

@@ -111,7 +111,7 @@ pub(super) struct UrlRow {
     /// The result of a refresh; `None` in other runs.
     change: Option<RefreshResult>,
     ended: u64,
-    times: Option<TransferTimes>,
+    times: Option<TransferMilestoneTimes>,
     /// True if the end of the run interrupted the transfer, so that it does not count as requested
     /// by a refresh.
     is_interrupted: bool,
@@ -122,7 +122,7 @@ pub(super) struct UrlRow {
 
 /// The times from the start of a transfer until each event.
 #[derive(Debug)]
-struct TransferTimes {
+struct TransferMilestoneTimes {
     resolved: Duration,
     connected: Duration,
     secured: Duration,
@@ -165,7 +165,7 @@ impl UrlRow {
             file: file.cloned(),
             change: RefreshResult::from_status(facts.status, error.is_some()).filter(|_| refreshes),
             ended: now_ms(),
-            times: (facts.requests > 0).then_some(TransferTimes {
+            times: (facts.requests > 0).then_some(TransferMilestoneTimes {
                 resolved: facts.resolved,
                 connected: facts.connected,
                 secured: facts.secured,
@@ -233,7 +233,7 @@ impl UrlRow {
     /// Writes the row, which includes the sequence number `commit`, with the statement [`UPSERT`].
     /// If an earlier run has stored a row for the URL, replaces it and adds its attempts.
     pub(super) fn write(&self, statement: &mut Statement<'_>, commit: u64, round: u64) -> DatabaseResult<()> {
-        let micros = |time: fn(&TransferTimes) -> Duration| {
+        let micros = |time: fn(&TransferMilestoneTimes) -> Duration| {
             let time = time(self.times.as_ref()?).as_micros();
             i64::try_from(time).ok().filter(|&time| time > 0)
         };

@@ -75,12 +75,12 @@ impl JobEvent {
 
 /// The first error of a run, which ends the run.
 #[derive(Default)]
-pub(super) struct JobFailure {
+pub(super) struct FirstJobError {
     error: Mutex<Option<Error>>,
     is_set: AtomicBool,
 }
 
-impl JobFailure {
+impl FirstJobError {
     pub(super) fn set(&self, error: Error) {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.is_set.store(true, Ordering::Release);
@@ -141,9 +141,9 @@ impl ListCopyProgress {
 #[derive(Default)]
 pub(super) struct JobShared {
     /// The first error of the threads, after which nothing is committed.
-    pub(super) failure: JobFailure,
+    pub(super) failure: FirstJobError,
     /// The error that stops the run: no further URL is fetched. Finished URLs are committed.
-    pub(super) stop: JobFailure,
+    pub(super) stop: FirstJobError,
     pub(super) lists: ListCopyProgress,
     /// The state after the last commit.
     pub(super) committed: Mutex<DurableState>,
@@ -201,7 +201,7 @@ pub(super) struct UncommittedJobEvents {
     values: HashMap<usize, Vec<StageValues>>,
     /// The rows of finished transfers whose output has been passed on but not written yet, in the
     /// order of the output.
-    passed: VecDeque<UnwrittenRow>,
+    passed: VecDeque<RowAwaitingOutput>,
     written: u64,
     batch: Vec<JobFileChange>,
     batch_end: Option<u64>,
@@ -218,7 +218,7 @@ pub(super) struct UncommittedJobEvents {
 
 /// A finished transfer whose output has been passed on, but may not be written yet: its row, the
 /// extracted values of its page, and the position `end` at which its output ends.
-struct UnwrittenRow {
+struct RowAwaitingOutput {
     row: Option<Box<UrlRow>>,
     values: Vec<StageValues>,
     end: u64,
@@ -289,7 +289,7 @@ impl UncommittedJobEvents {
                 let row = self.waiting.remove(&(stage, number));
                 let values = self.values.remove(&stage).unwrap_or_default();
                 if row.is_some() || !values.is_empty() {
-                    self.passed.push_back(UnwrittenRow { row, values, end });
+                    self.passed.push_back(RowAwaitingOutput { row, values, end });
                     self.take_written();
                 }
             }
@@ -314,7 +314,7 @@ impl UncommittedJobEvents {
     /// the next commit.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
-            let Some(UnwrittenRow { row, values, end }) = self.passed.pop_front() else { return };
+            let Some(RowAwaitingOutput { row, values, end }) = self.passed.pop_front() else { return };
             self.batch_end = Some(end);
             self.batch.extend(values.into_iter().map(JobFileChange::Values));
             self.batch.extend(row.map(JobFileChange::Url));

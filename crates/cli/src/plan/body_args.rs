@@ -1,11 +1,11 @@
 //! Request bodies: the bytes, or the files from which they are read when they are sent.
 //!
 //! ```
-//! use haul_cli::plan::{FormArg, FormPartArg, FormPartArgContent, FormPartSource};
+//! use haul_cli::plan::{FormArgs, FormPartArg, FormPartArgContent, FormPartSource};
 //! use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 //!
 //! let file = FormPartArgContent::Source(FormPartSource::File("a.txt".into()));
-//! let form = FormArg { parts: vec![FormPartArg { name: Some(b"a".to_vec()), content: file, ..FormPartArg::default() }], ..FormArg::default() };
+//! let form = FormArgs { parts: vec![FormPartArg { name: Some(b"a".to_vec()), content: file, ..FormPartArg::default() }], ..FormArgs::default() };
 //! assert_eq!(form.sources(), [&FormPartSource::File("a.txt".into())]);
 //! let layout = MultipartLayout::new(&form.parts_of(&[Some(7)]), &MultipartBoundary::new([0; 16]), form.escape).unwrap();
 //! assert!(matches!(layout.pieces[1], MultipartPiece::Source { index: 0, length: Some(7) }));
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use haul_policy::multipart::{FormNameEscape, FormPart, FormPartContent};
 
 use super::value_template::ValueTemplate;
-use crate::form::FormPartEncoder;
+use crate::form::FormPartEncoding;
 
 /// A request's body. `Debug` does not show its bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum BodyArg {
     Stdin,
     /// The form that `-F` describes. Its layout determines the field `Content-Type`, unless `-H`
     /// sets that.
-    Multipart(FormArg),
+    Multipart(FormArgs),
 }
 
 impl BodyArg {
@@ -60,14 +60,14 @@ impl std::fmt::Debug for BodyArg {
 
 /// The form that `-F` and `--form-string` describe (RFC 7578).
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct FormArg {
+pub struct FormArgs {
     /// The parts of the form, in order.
     pub parts: Vec<FormPartArg>,
     /// `--form-escape`: the method by which quotes in field and file names are escaped.
     pub escape: FormNameEscape,
 }
 
-impl FormArg {
+impl FormArgs {
     /// Returns the files of the form, in the order of the body. A file may occur twice.
     pub fn sources(&self) -> Vec<&FormPartSource> {
         let mut sources = Vec::new();
@@ -77,7 +77,7 @@ impl FormArg {
 
     /// Converts the parts to the engine's type, for a
     /// [`MultipartLayout`](haul_policy::multipart::MultipartLayout). `lengths` contains the length
-    /// of each source, in the order of [`FormArg::sources`]; `None` is an unknown length.
+    /// of each source, in the order of [`FormArgs::sources`]; `None` is an unknown length.
     pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<FormPart> {
         convert_parts(&self.parts, lengths, &mut 0)
     }
@@ -126,7 +126,7 @@ pub struct FormPartArg {
     pub headers: Vec<Vec<u8>>,
     /// The encoding that is applied to the content when the body is made. `headers` already
     /// contains its `Content-Transfer-Encoding`.
-    pub encoder: Option<FormPartEncoder>,
+    pub encoder: Option<FormPartEncoding>,
     /// The content of the part.
     pub content: FormPartArgContent,
 }

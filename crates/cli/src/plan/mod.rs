@@ -57,7 +57,7 @@ pub use crate::url_sources::{UrlSource, UrlSources};
 pub use crate::write_out::WriteOut;
 pub use allowed_protocols::AllowedProtocols;
 pub use auth::{AuthArgs, NegotiateArgs, NetrcArg, Secret};
-pub use body_args::{BodyArg, FormArg, FormPartArg, FormPartArgContent, FormPartSource};
+pub use body_args::{BodyArg, FormArgs, FormPartArg, FormPartArgContent, FormPartSource};
 pub use client_certificate::{CertFormat, ClientCert};
 pub use job::JobArgs;
 pub use keepalive::KeepaliveArgs;

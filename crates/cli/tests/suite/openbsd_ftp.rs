@@ -12,7 +12,7 @@ use common::agent::TestAgentDirectory;
 use common::{HAUL, REFUSED, haul, installed, program, run};
 use testkit::h1_peer::{H1Peer, ScriptStep};
 use testkit::origin::Origin;
-use testkit::packages::{PackageCatalogue, PackageMirror, PackageReader, PackageReaderCost, SignedGzipPackage};
+use testkit::packages::{PackageCatalogue, PackageMirror, PackageReadMeasurement, PkgAddEmulator, SignedGzipPackage};
 use testkit::relay::Relay;
 use testkit::test_certificates::TestCertificates;
 
@@ -24,7 +24,7 @@ const WASTE: u64 = 64 << 10;
 const OTHER: u32 = 65_533;
 
 struct PackageReadRun {
-    run: PackageReaderCost,
+    run: PackageReadMeasurement,
     mirror: PackageMirror,
     catalogue: PackageCatalogue,
 }
@@ -49,7 +49,7 @@ fn read_packages(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> Pac
             words.extend(["--cacert".to_owned(), ca.to_owned()]);
         }
     }
-    let run = PackageReader { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
+    let run = PkgAddEmulator { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
     PackageReadRun { run, mirror, catalogue }
 }
 

@@ -8,7 +8,7 @@ const LINE: usize = 76;
 
 /// A transfer encoding of a form part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PartEncoder {
+pub(crate) enum MimePartEncoding {
     /// The content is sent unchanged.
     Binary,
     /// The content is sent unchanged. It may have bytes above 127.
@@ -21,7 +21,7 @@ pub(crate) enum PartEncoder {
     QuotedPrintable,
 }
 
-impl PartEncoder {
+impl MimePartEncoding {
     /// Returns the encoder with this name, or `None` if no encoder has it.
     pub(crate) fn from_name(name: &[u8]) -> Option<Self> {
         let all = [Self::Binary, Self::EightBit, Self::SevenBit, Self::Base64, Self::QuotedPrintable];
@@ -65,13 +65,13 @@ mod tests {
 
     #[test]
     fn each_encoder_encodes_or_refuses_content() {
-        let encode = |name: &[u8], content: &[u8]| PartEncoder::from_name(name).unwrap().encode(content.to_vec());
+        let encode = |name: &[u8], content: &[u8]| MimePartEncoding::from_name(name).unwrap().encode(content.to_vec());
         assert_eq!(encode(b"BASE64", b"hello").unwrap(), b"aGVsbG8=");
         let long = encode(b"base64", &[0; 100]).unwrap();
         assert!(long.split(|b| *b == b'\n').all(|line| line.len() <= LINE + 1) && long.len() == 138);
         assert_eq!(encode(b"7bit", b"\xff"), None);
         assert_eq!(encode(b"8bit", b"\xff").unwrap(), b"\xff");
         assert_eq!(encode(b"quoted-printable", b"a=b").unwrap(), b"a=3Db");
-        assert_eq!(PartEncoder::from_name(b"rot13"), None);
+        assert_eq!(MimePartEncoding::from_name(b"rot13"), None);
     }
 }

@@ -10,7 +10,7 @@ use haul_policy::multipart::{
     content_type_by_extension,
 };
 
-use super::{CopiedPartContent, MimeCopy, MimePartCopy, PartEncoder};
+use super::{CopiedPartContent, MimeCopy, MimePartCopy, MimePartEncoding};
 use crate::codes::{CURLE_BAD_FUNCTION_ARGUMENT, CURLE_READ_ERROR, CURLcode};
 use crate::transfer::request_content_segments::{ContentRead, ContentSegment, ContentSource, RequestContentCallback};
 
@@ -91,7 +91,7 @@ fn guessed_type(part: &MimePartCopy) -> Option<String> {
     guess.filter(|kind| *kind != "text/plain" || name.is_some()).map(str::to_owned)
 }
 
-fn segment_of(content: &CopiedPartContent, encoder: Option<PartEncoder>) -> Result<ContentSegment, CURLcode> {
+fn segment_of(content: &CopiedPartContent, encoder: Option<MimePartEncoding>) -> Result<ContentSegment, CURLcode> {
     let plain = match content {
         CopiedPartContent::Bytes(bytes) => ContentSegment::Bytes(Arc::clone(bytes)),
         CopiedPartContent::File(path) => file_segment(path)?,

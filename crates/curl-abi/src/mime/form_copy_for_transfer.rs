@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{MIMES, PARTS, PartCallback, PartContent, PartEncoder};
+use super::{MIMES, MimePartEncoding, PARTS, PartCallback, PartContent};
 use crate::handle_table::{OpaqueHandle, lock};
 
 /// The maximum nesting depth of forms.
@@ -21,7 +21,7 @@ pub(crate) struct MimePartCopy {
     pub(crate) name: Option<Vec<u8>>,
     pub(crate) filename: Option<Vec<u8>>,
     pub(crate) content_type: Option<String>,
-    pub(crate) encoder: Option<PartEncoder>,
+    pub(crate) encoder: Option<MimePartEncoding>,
     pub(crate) headers: Vec<Box<[u8]>>,
     pub(crate) content: CopiedPartContent,
 }

@@ -16,7 +16,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-pub(crate) use encoder::PartEncoder;
+pub(crate) use encoder::MimePartEncoding;
 pub(crate) use form_content::form_content;
 pub(crate) use form_copy_for_transfer::{CopiedPartContent, FormCopy, MimeCopy, MimePartCopy};
 
@@ -48,7 +48,7 @@ struct MimePart {
     name: Option<Vec<u8>>,
     filename: Option<Vec<u8>>,
     content_type: Option<String>,
-    encoder: Option<PartEncoder>,
+    encoder: Option<MimePartEncoding>,
     headers: Vec<Box<[u8]>>,
     content: PartContent,
 }
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn curl_mime_encoder(part: OpaqueHandle, encoding: *const 
         // SAFETY: libcurl's contract.
         let name = unsafe { c_strings::c_string_bytes(encoding) };
         // As in libcurl, an unknown name removes the encoding.
-        part.encoder = name.and_then(PartEncoder::from_name);
+        part.encoder = name.and_then(MimePartEncoding::from_name);
         if name.is_some() && part.encoder.is_none() { CURLE_BAD_FUNCTION_ARGUMENT } else { CURLE_OK }
     })
 }

@@ -21,7 +21,7 @@ use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{OnValue, PageInfo, PageSearch};
 use crate::fleet::RecordContent;
-use crate::pagination::PageObserver;
+use crate::pagination::PageContentObserver;
 use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::partial::PartialFile;
 use crate::sink::{DirectWriteCounter, ExistingPartialContent, ResponseForSink, Sink, TransferWaker};
@@ -36,7 +36,7 @@ pub struct BodyDelivery {
     decoder: Option<Box<BodyDecoder>>,
     search: Option<Box<BodySearch>>,
     /// The page observer, if the body is a page of a paginated listing; `None` for other bodies.
-    page: Option<Box<PageObserver>>,
+    page: Option<Box<PageContentObserver>>,
     sink: Box<dyn Sink>,
     /// The memory that the decoder shares with the decoders of other bodies; `None` if the
     /// decoder's memory is not limited.
@@ -83,13 +83,13 @@ impl BodyDelivery {
 
     /// Makes `observer` read the decoded body before it reaches the sink.
     #[must_use]
-    pub(crate) fn with_page_observer(mut self, observer: Option<Box<PageObserver>>) -> Self {
+    pub(crate) fn with_page_observer(mut self, observer: Option<Box<PageContentObserver>>) -> Self {
         self.page = observer;
         self
     }
 
     /// Removes and returns the page observer, after the end of the transfer.
-    pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageObserver>> {
+    pub(crate) fn take_page_observer(&mut self) -> Option<Box<PageContentObserver>> {
         let mut page = self.page.take()?;
         if let Some(search) = &self.search {
             page.set_has_values(search.has_values);

@@ -15,7 +15,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
 use super::connection::{ConnectionWaker, HttpConnection};
-use super::worker::ConnectAttemptLateness;
+use super::worker::ConnectAttemptState;
 use super::worker_inbox::{WorkerInbox, WorkerMessage};
 use crate::Result;
 use crate::buffer_pool::Buffer;
@@ -50,7 +50,7 @@ pub(crate) struct ConnectionSlot {
     /// reports the close only once.
     pub(crate) peer_closed: bool,
     /// The state of the connection attempt. The worker counts the attempts in each state.
-    pub(crate) attempt: ConnectAttemptLateness,
+    pub(crate) attempt: ConnectAttemptState,
     /// True if the worker counts the slot as idle.
     pub(crate) is_idle: bool,
     /// The time when the slot last became free.
@@ -149,7 +149,7 @@ impl ConnectionSlot {
             paused: false,
             waits_for_room: None,
             peer_closed: false,
-            attempt: ConnectAttemptLateness::Settled,
+            attempt: ConnectAttemptState::Settled,
             is_idle: false,
             idle_since: now,
             is_serial: false,

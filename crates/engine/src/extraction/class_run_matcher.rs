@@ -33,7 +33,7 @@ use super::{
 };
 
 #[cfg(feature = "select")]
-use super::prefilter::MarkupHitTest;
+use super::prefilter::HitAcrossMarkupTest;
 
 /// A matcher for an expression that needs no automaton. It contains the runs that the expression
 /// consists of, and the triple of byte sets whose hits it examines.
@@ -85,7 +85,7 @@ impl ClassRunMatcher {
 
     /// Returns a test of markup whose text may contain a match.
     #[cfg(feature = "select")]
-    pub(super) fn markup_test(&self) -> Option<MarkupHitTest> {
+    pub(super) fn markup_test(&self) -> Option<HitAcrossMarkupTest> {
         let before = self.triple.piece.checked_sub(1).map(|index| &self.runs[index]);
         let is_bytes = |run: &&CharClassRun| run.wide == NonAsciiCoverage::None;
         self.triple.markup_test(before.filter(is_bytes).map(|run| (&*run.set, run.min)))

@@ -17,7 +17,7 @@ use super::{
 };
 
 #[cfg(feature = "select")]
-use super::prefilter::MarkupHitTest;
+use super::prefilter::HitAcrossMarkupTest;
 
 /// A match, and the range of its value, i.e. of the text that the user wants to extract.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl MatchFinder {
     /// Returns a test of markup whose text may contain a match, if the expression has hits that the
     /// test finds.
     #[cfg(feature = "select")]
-    pub(super) fn markup_hit_test(&self) -> Option<MarkupHitTest> {
+    pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &self.method {
             SearchMethod::Runs(runs) => runs.markup_test(),
             SearchMethod::Filter(filter) => filter.triple.markup_test(None),

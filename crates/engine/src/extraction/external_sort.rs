@@ -75,10 +75,10 @@ impl Sorter {
         if self.runs.is_empty() {
             self.arena.sort();
             self.arena.known = HashTable::new();
-            return Ok(SortedValues { source: SortedSource::Memory { arena: self.arena, next: 0 } });
+            return Ok(SortedValues { source: SortedValueStorage::Memory { arena: self.arena, next: 0 } });
         }
         self.spill()?;
-        Ok(SortedValues { source: SortedSource::Runs(self.runs.merge()?) })
+        Ok(SortedValues { source: SortedValueStorage::Runs(self.runs.merge()?) })
     }
 
     fn spill(&mut self) -> Result<()> {
@@ -92,12 +92,12 @@ impl Sorter {
 /// The values of a [`Sorter`] in sorted order, to be read one by one.
 #[derive(Debug)]
 pub struct SortedValues {
-    source: SortedSource,
+    source: SortedValueStorage,
 }
 
 /// The storage of the sorted values: all in memory, or in several sorted files on disk.
 #[derive(Debug)]
-enum SortedSource {
+enum SortedValueStorage {
     Memory { arena: SortArena, next: usize },
     Runs(SortedRunMerge),
 }
@@ -110,11 +110,11 @@ impl SortedValues {
     /// [`ErrorKind::Write`] if a temporary file cannot be read.
     pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
         match &mut self.source {
-            SortedSource::Memory { arena, next } => {
+            SortedValueStorage::Memory { arena, next } => {
                 *next += 1;
                 Ok(arena.entries.get(*next - 1).map(|entry| arena.value(entry)))
             }
-            SortedSource::Runs(merge) => merge.next_value(),
+            SortedValueStorage::Runs(merge) => merge.next_value(),
         }
     }
 }

@@ -158,7 +158,7 @@ impl ByteSetTriple {
 /// where there is none.
 #[cfg(feature = "select")]
 #[derive(Debug, Clone)]
-pub(super) struct MarkupHitTest {
+pub(super) struct HitAcrossMarkupTest {
     /// The hit itself.
     here: u8,
     /// The sets of allowed values for the byte before the hit and the byte after it.
@@ -179,7 +179,7 @@ impl ByteSetTriple {
     ///
     /// `run_before` are the bytes of a match directly before the hit, if they are known: at least
     /// this number, all of this set.
-    pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<MarkupHitTest> {
+    pub(super) fn markup_test(&self, run_before: Option<(&ByteSet, usize)>) -> Option<HitAcrossMarkupTest> {
         let [before, here, after] = &self.exact;
         let mut members = (0..=u8::MAX).filter(|byte| here.as_ref().is_some_and(|here| here[usize::from(*byte)]));
         let (here, None) = (members.next()?, members.next()) else { return None };
@@ -192,7 +192,7 @@ impl ByteSetTriple {
         };
         let neighbours = [in_markup(before), in_markup(after)];
         let run_before = run_before.map(|(set, count)| (with_markup_bytes(set), count));
-        Some(MarkupHitTest { here, neighbours, run_before })
+        Some(HitAcrossMarkupTest { here, neighbours, run_before })
     }
 }
 
@@ -217,7 +217,7 @@ fn with_markup_bytes(set: &ByteSet) -> Box<ByteSet> {
 const NEAR: usize = 32;
 
 #[cfg(feature = "select")]
-impl MarkupHitTest {
+impl HitAcrossMarkupTest {
     /// Returns true if a hit may be in the text at `range`. Its neighbours may be in other texts.
     /// The text is between two tags in `bytes`, and has no null bytes.
     #[inline(never)]

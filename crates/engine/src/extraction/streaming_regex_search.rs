@@ -18,7 +18,7 @@ use regex_automata::meta::{Cache, Regex};
 use regex_syntax::{Error as SyntaxError, ParserBuilder, ast};
 
 #[cfg(feature = "select")]
-use super::prefilter::MarkupHitTest;
+use super::prefilter::HitAcrossMarkupTest;
 use super::{
     contiguous_match_finder::{MatchFinder, SearchScratch, ValueMatch},
     page_search::OnValue,
@@ -86,7 +86,7 @@ impl ExtractRegexes {
 
     /// Returns a test of markup whose text may contain a match, if the expression has one.
     #[cfg(feature = "select")]
-    pub(super) fn markup_hit_test(&self) -> Option<MarkupHitTest> {
+    pub(super) fn markup_hit_test(&self) -> Option<HitAcrossMarkupTest> {
         match &*self.inner {
             [one] => one.finder.markup_hit_test(),
             _ => None,

@@ -48,18 +48,18 @@ const MAX_BYTES_AHEAD: usize = 8 << 20;
 /// A source whose iterator may block. A separate thread reads it.
 pub(super) struct ReadAheadItemSource {
     items: Receiver<Result<FleetItem>>,
-    ahead: Arc<BytesReadAhead>,
+    ahead: Arc<ReadAheadByteLimiter>,
 }
 
 /// The number of bytes of the items that the reading thread has read and the fleet has not taken
 /// yet.
 #[derive(Default)]
-struct BytesReadAhead {
+struct ReadAheadByteLimiter {
     bytes: Mutex<usize>,
     pulled: Condvar,
 }
 
-impl BytesReadAhead {
+impl ReadAheadByteLimiter {
     /// Adds the bytes of an item. If the total would exceed the limit, first waits until the fleet
     /// has taken enough items; a single item may exceed the limit.
     fn add(&self, bytes: usize) {
@@ -88,7 +88,7 @@ pub(super) type InputWaker = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 impl ReadAheadItemSource {
     pub(super) fn start(items: FleetItems, waker: InputWaker) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(MAX_ITEMS_AHEAD);
-        let ahead = Arc::<BytesReadAhead>::default();
+        let ahead = Arc::<ReadAheadByteLimiter>::default();
         let counter = Arc::clone(&ahead);
         // The thread is not joined: a read that never returns must not keep the program from
         // ending.
@@ -107,7 +107,12 @@ impl ReadAheadItemSource {
 
 /// Sends all items of the iterator to the source, and wakes the fleet after each item. Runs in the
 /// source's thread.
-fn send_items(items: FleetItems, sender: &SyncSender<Result<FleetItem>>, ahead: &BytesReadAhead, waker: &InputWaker) {
+fn send_items(
+    items: FleetItems,
+    sender: &SyncSender<Result<FleetItem>>,
+    ahead: &ReadAheadByteLimiter,
+    waker: &InputWaker,
+) {
     for item in items {
         ahead.add(kept_bytes(&item));
         if sender.send(item).is_err() {

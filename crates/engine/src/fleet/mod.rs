@@ -54,10 +54,14 @@ use haul_policy::url_template::UrlTemplate;
 pub use fleet_input_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use item_source::FleetItems;
 pub use output_progress_observer::OutputObserver;
-pub use page_destination::PageDestination;
-pub use record_content_sink::{RecordContent, RecordContentSink, RecordOptions, RecordPieces, WholeOrPiecewiseText};
+pub use page_destination::PageDestinationChooser;
+pub use record_content_sink::{
+    RecordContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
+};
 pub use reported_job_and_destination::{BodyDestination, FleetJob};
-pub use stage_value_store_for_resume::{RecalledTransfer, StageValueKind, StageValueStore, UnfinishedTransferIterator};
+pub use stage_value_store_for_resume::{
+    EarlierQueuedTransfer, StageValueStatus, StageValueStore, UnfinishedTransferIterator,
+};
 pub(crate) use start_rate::StartLimits;
 pub use start_rate::{HostStartRate, StartRate};
 pub use value_to_request::ExtractedValueMapper;

@@ -9,7 +9,7 @@ use haul_policy::secrets::without_userinfo;
 use super::ordered_window::OrderedWindow;
 use crate::Result;
 use crate::buffer_pool::BufferLease;
-use crate::sink::extracted_value_list::{ExtractedValues, ValueInputOrder};
+use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::sink::file::FileSink;
 use crate::sink::{ResponseForSink, Sink, TransferWaker};
 
@@ -53,7 +53,7 @@ impl Sink for OrderedWindowSink {
     }
 
     fn records(&mut self, records: &mut ExtractedValues) -> Result<()> {
-        records.place = Some(ValueInputOrder { order: Arc::clone(&self.order), before: self.found });
+        records.place = Some(ValueInputPosition { order: Arc::clone(&self.order), before: self.found });
         self.found += records.len() as u64;
         let Some(prefix) = &self.prefix else { return self.window.add_records(self.slot, records) };
         let mut lines = ExtractedValues::default();
@@ -73,18 +73,18 @@ impl Sink for OrderedWindowSink {
 
 /// A sink that writes a page to a file, and puts the values extracted from the page into the output
 /// window of its stage.
-pub(super) struct PageFileSink {
+pub(super) struct PageFileAndValuesSink {
     values: OrderedWindowSink,
     file: FileSink,
 }
 
-impl PageFileSink {
+impl PageFileAndValuesSink {
     pub(super) fn new(values: OrderedWindowSink, file: FileSink) -> Self {
         Self { values, file }
     }
 }
 
-impl Sink for PageFileSink {
+impl Sink for PageFileAndValuesSink {
     fn begin(&mut self, begin: &ResponseForSink<'_>) -> Result<()> {
         self.file.begin(begin)
     }

@@ -9,7 +9,7 @@ use crate::Result;
 
 /// Chooses the destinations for the pages of one listing
 /// ([`FleetStage::pagination`](super::FleetStage::pagination)), except for the first page.
-pub trait PageDestination: Send + Sync {
+pub trait PageDestinationChooser: Send + Sync {
     /// Returns the destination of a page. `page` is its number, from 2, and `target` its URL. The
     /// method is called once for each page, in page order.
     ///
@@ -18,8 +18,8 @@ pub trait PageDestination: Send + Sync {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination>;
 }
 
-impl fmt::Debug for dyn PageDestination {
+impl fmt::Debug for dyn PageDestinationChooser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PageDestination(..)")
+        f.write_str("PageDestinationChooser(..)")
     }
 }

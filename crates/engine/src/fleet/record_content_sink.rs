@@ -64,23 +64,23 @@ pub enum WholeOrPiecewiseText {
     /// The whole text of the record, or an empty vector to output nothing.
     Whole(Vec<u8>),
     /// The text of a record that is produced piece by piece while it is output.
-    Pieces(RecordPieces),
+    Pieces(RecordTextIterator),
     /// The lines of the record without their line feeds. They can be sorted, and repeated lines can
     /// be dropped.
     Lines(ExtractedValues),
 }
 
 /// The text of a record that is produced piece by piece.
-pub struct RecordPieces {
+pub struct RecordTextIterator {
     /// The pieces of the record's text, in order.
     pub pieces: Box<dyn Iterator<Item = Vec<u8>> + Send>,
     /// The number of bytes of memory that the iterator `pieces` uses.
     pub cost: usize,
 }
 
-impl fmt::Debug for RecordPieces {
+impl fmt::Debug for RecordTextIterator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordPieces").field("cost", &self.cost).finish_non_exhaustive()
+        f.debug_struct("RecordTextIterator").field("cost", &self.cost).finish_non_exhaustive()
     }
 }
 

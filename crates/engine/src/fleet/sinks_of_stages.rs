@@ -16,7 +16,7 @@ use super::known_urls::KnownUrls;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
 use super::output_progress_observer::OutputProgress;
 use super::repeated_stage_sink::LevelSink;
-use super::stage_value_store_for_resume::{StageValueKind, StageValueStore};
+use super::stage_value_store_for_resume::{StageValueStatus, StageValueStore};
 use super::{FleetOptions, FleetStage};
 use crate::Result;
 use crate::body::decoder_memory::DecoderMemory;
@@ -186,16 +186,16 @@ impl UniqueSortSink {
     /// Makes the sink record the values of the stage, and drop the values that earlier runs of the
     /// program have already passed on. `feeds` is true if the values feed the next stage.
     fn with_memory(mut self, memory: &Arc<dyn StageValueStore>, stage: usize, feeds: bool) -> Result<Self> {
-        let (of, kind) = if feeds { (stage + 1, StageValueKind::Queued) } else { (stage, StageValueKind::Printed) };
+        let (of, kind) = if feeds { (stage + 1, StageValueStatus::Queued) } else { (stage, StageValueStatus::Printed) };
         if let Some(distinct) = &mut self.distinct {
             memory.recall_values(of, kind, &mut |value| {
                 distinct.recall_known(value);
                 Ok(())
             })?;
-            memory.recall_values(stage, StageValueKind::Kept, &mut |value| distinct.recall_deferred(value))?;
+            memory.recall_values(stage, StageValueStatus::Kept, &mut |value| distinct.recall_deferred(value))?;
         }
         if let Some(sorter) = &mut self.sorter {
-            memory.recall_values(stage, StageValueKind::Kept, &mut |value| sorter.push(value))?;
+            memory.recall_values(stage, StageValueStatus::Kept, &mut |value| sorter.push(value))?;
         }
         self.memory = Some((Arc::clone(memory), stage, !feeds));
         Ok(self)

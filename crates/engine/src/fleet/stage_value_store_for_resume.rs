@@ -40,7 +40,7 @@ pub trait StageValueStore: Send + Sync {
     fn recall_values(
         &self,
         stage: usize,
-        kind: StageValueKind,
+        kind: StageValueStatus,
         value: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
@@ -55,7 +55,7 @@ pub trait StageValueStore: Send + Sync {
 
 /// The kind of values that [`StageValueStore::recall_values`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StageValueKind {
+pub enum StageValueStatus {
     /// Values that became transfers of a later stage ([`StageValueStore::on_queued`]).
     Queued,
     /// Values that a stage stores and passes on only when it ends ([`StageValueStore::on_kept`]).
@@ -71,12 +71,12 @@ pub trait UnfinishedTransferIterator: Send {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn next_transfer(&mut self) -> Result<Option<RecalledTransfer>>;
+    fn next_transfer(&mut self) -> Result<Option<EarlierQueuedTransfer>>;
 }
 
 /// A transfer that an earlier run of the program queued.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RecalledTransfer {
+pub struct EarlierQueuedTransfer {
     /// The number of the transfer within its stage.
     pub number: u64,
     /// The value from which the transfer is made.

@@ -319,20 +319,20 @@ impl ConnectRace {
                     self.order.on_attempt_begun(now);
                     break;
                 }
-                Err(ConnectAttemptFailure::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
+                Err(FailedConnectSyscall::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
                     // The pending attempts may still succeed. This address was not attempted, so it
                     // stays first.
                     self.order.postpone(peer, now);
                     break;
                 }
-                Err(ConnectAttemptFailure::Bind(error)) => {
+                Err(FailedConnectSyscall::Bind(error)) => {
                     if self.failure.is_none() {
                         self.failure = Some((peer, error));
                         self.could_not_bind = true;
                     }
                     attempt_now = true;
                 }
-                Err(ConnectAttemptFailure::Connect(error)) => {
+                Err(FailedConnectSyscall::Connect(error)) => {
                     let hopeless = lacks_descriptors(&error);
                     self.on_attempt_failed(peer, error);
                     if hopeless {
@@ -413,7 +413,7 @@ enum ConnectAttemptStart {
 }
 
 /// The system call with which a connection attempt failed.
-enum ConnectAttemptFailure {
+enum FailedConnectSyscall {
     Bind(io::Error),
     Connect(io::Error),
 }
@@ -421,20 +421,20 @@ enum ConnectAttemptFailure {
 fn start_attempt(
     peer: &SocketAddr,
     bind: &LocalBinding,
-) -> std::result::Result<(Socket, ConnectAttemptStart), ConnectAttemptFailure> {
+) -> std::result::Result<(Socket, ConnectAttemptStart), FailedConnectSyscall> {
     let open = if bind.multipath { Socket::open_multipath } else { Socket::open };
-    let socket = open(peer, true).map_err(ConnectAttemptFailure::Connect)?;
+    let socket = open(peer, true).map_err(FailedConnectSyscall::Connect)?;
     if bind.fast_open {
         // It saves a round trip at most: without it, the connection is an ordinary one.
         let _ = socket.set_fast_open();
     }
-    bind.apply(&socket, peer).map_err(ConnectAttemptFailure::Bind)?;
+    bind.apply(&socket, peer).map_err(FailedConnectSyscall::Bind)?;
     match socket.connect(peer) {
         Ok(()) => Ok((socket, ConnectAttemptStart::Connected)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
             Ok((socket, ConnectAttemptStart::Started))
         }
-        Err(error) => Err(ConnectAttemptFailure::Connect(error)),
+        Err(error) => Err(FailedConnectSyscall::Connect(error)),
     }
 }
 

@@ -349,13 +349,13 @@ impl<C> ConnectionPool<C> {
 }
 
 /// A connection in a pool, which can check whether it may be reused.
-pub trait PooledConnection {
+pub trait PoolableConnection {
     /// Returns true if the idle connection is open and has received no unsolicited bytes. Does not
     /// wait.
     fn is_reusable(&mut self, now: Instant) -> bool;
 }
 
-impl<C: PooledConnection> ConnectionPool<C> {
+impl<C: PoolableConnection> ConnectionPool<C> {
     /// Removes and returns the most recently used connection with this key that is open and has no
     /// input. Closes unusable connections that it finds before.
     pub fn take_by_key(&self, key: &ConnectionKey, now: Instant) -> Option<C> {
@@ -424,7 +424,7 @@ mod tests {
     use crate::net::socket::{IdleSocketState, peek_idle};
     use crate::request::RequestOptions;
 
-    impl PooledConnection for UnixStream {
+    impl PoolableConnection for UnixStream {
         fn is_reusable(&mut self, _: Instant) -> bool {
             peek_idle(self) == IdleSocketState::Silent
         }

@@ -55,24 +55,24 @@ impl Default for SharedRecvMemory {
 impl SharedRecvMemory {
     /// Reserves the budget of a connection. Dropping the budget returns the memory.
     #[must_use]
-    pub fn reserve(&self) -> ReceiveMemoryBudget {
+    pub fn reserve(&self) -> ConnectionReceiveBudget {
         let mut left = self.left.lock().ignore_poison();
         let window = (*left / 4 * 3).max(MIN_CONNECTION_BUDGET);
         let taken = window.min(*left);
         *left -= taken;
-        ReceiveMemoryBudget { memory: self.clone(), window, taken }
+        ConnectionReceiveBudget { memory: self.clone(), window, taken }
     }
 }
 
 /// The receive budget of one connection, which limits the received bytes that wait for sinks.
 #[derive(Debug)]
-pub struct ReceiveMemoryBudget {
+pub struct ConnectionReceiveBudget {
     memory: SharedRecvMemory,
     window: u32,
     taken: u32,
 }
 
-impl ReceiveMemoryBudget {
+impl ConnectionReceiveBudget {
     /// Returns the flow-control window of the connection, in bytes.
     #[must_use]
     pub fn connection_window(&self) -> u32 {
@@ -101,7 +101,7 @@ impl ReceiveMemoryBudget {
     }
 }
 
-impl Drop for ReceiveMemoryBudget {
+impl Drop for ConnectionReceiveBudget {
     fn drop(&mut self) {
         *self.memory.left.lock().ignore_poison() += self.taken;
     }

@@ -40,7 +40,7 @@ use haul_proto::link_header::{Link, parse_links};
 use haul_proto::response_head::ResponseHead;
 #[cfg(feature = "select")]
 use html_page::HtmlPageQuery;
-pub(crate) use page_observer::{PageFindings, PageObserver};
+pub(crate) use page_observer::{PageContentObserver, PageFindings};
 
 use crate::extraction::PageInfo;
 use crate::{Error, ErrorKind, Result};
@@ -159,8 +159,8 @@ impl Pagination {
 
     /// Returns an observer for the content of a page. Returns `None` if the next page does not
     /// depend on the content.
-    pub(crate) fn observer(&self) -> Option<Box<PageObserver>> {
-        self.needs_body().then(|| Box::new(PageObserver::new(self)))
+    pub(crate) fn observer(&self) -> Option<Box<PageContentObserver>> {
+        self.needs_body().then(|| Box::new(PageContentObserver::new(self)))
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct PageFindings {
 
 /// The observer of one page's content.
 #[derive(Debug)]
-pub(crate) struct PageObserver {
+pub(crate) struct PageContentObserver {
     /// The first bytes of the content other than white space. They show whether the page is empty.
     start: ContentStart,
     /// The digest of the content so far; `None` if the contents of pages are not compared.
@@ -44,7 +44,7 @@ pub(crate) struct PageObserver {
     html: Option<NextPageSearch>,
 }
 
-impl PageObserver {
+impl PageContentObserver {
     pub(super) fn new(pagination: &Pagination) -> Self {
         Self {
             start: ContentStart::default(),

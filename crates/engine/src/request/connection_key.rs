@@ -10,7 +10,7 @@ use haul_policy::http3::{Http3Choice, Http3Policy, QuicEndpoint};
 
 use super::RequestOptions;
 use crate::ErrorKind;
-use crate::net::pool::{ConnectionKey, ConnectionPool, PooledConnection};
+use crate::net::pool::{ConnectionKey, ConnectionPool, PoolableConnection};
 use crate::net::proxy::{ProxyOptions, ProxyRoute};
 use crate::state::alt_svc::{AlpnProtocol, AlternativeService};
 
@@ -128,7 +128,7 @@ impl ConnectionKey {
     }
 }
 
-impl<C: PooledConnection> ConnectionPool<C> {
+impl<C: PoolableConnection> ConnectionPool<C> {
     /// Removes and returns a connection for a request to this target with these options. Returns
     /// `None` if the pool has no such connection. In most cases, this needs no allocation.
     pub fn take_for_request(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {

@@ -32,14 +32,14 @@ pub struct ExtractedValues {
     expressions: Vec<u16>,
     /// The position of the list's first value in the order of the input. `None` if the values are
     /// not sorted by the order of the input.
-    pub place: Option<ValueInputOrder>,
+    pub place: Option<ValueInputPosition>,
 }
 
 /// The position of a list of extracted values in the order of the input: the number of the transfer
 /// in each stage of the [fleet](crate::fleet) that led to the values, followed by the number of the
 /// first value in its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ValueInputOrder {
+pub struct ValueInputPosition {
     /// The number of the transfer in each stage of the fleet. The body of the last of these
     /// transfers contains the values.
     pub order: Arc<[u64]>,
@@ -47,7 +47,7 @@ pub struct ValueInputOrder {
     pub before: u64,
 }
 
-impl ValueInputOrder {
+impl ValueInputPosition {
     /// Returns the position in the order of the input of the value with the index `index` in the
     /// list.
     #[must_use]

@@ -76,8 +76,8 @@ use next_target_and_secrets::TargetState;
 use proxy_or_alt_svc_route::ConnectionRoute;
 use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use resettable_state::{
-    AttemptCountsAndDeadline, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldSetter, RangeState,
-    RedirectHistory, ResponseDecisions, ResumeState,
+    AttemptCountsAndDeadline, EarlierResponses, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldSetter,
+    RangeState, ResponseDecisions, ResumeState,
 };
 use split_part::SplitRole;
 use wire_record::WireRecord;
@@ -123,7 +123,7 @@ pub struct Transfer {
     trailers: Option<Box<Fields>>,
     route: ConnectionRoute,
     proxy_auth: ForwardProxyAuthState,
-    history: RedirectHistory,
+    history: EarlierResponses,
     /// The record of the exchange in progress; `None` without a recorder.
     record: Option<Box<WireRecord>>,
     /// The sizes, times and addresses of the transfer so far.
@@ -186,7 +186,7 @@ impl Transfer {
             trailers: None,
             route: ConnectionRoute::default(),
             proxy_auth: ForwardProxyAuthState::default(),
-            history: RedirectHistory::default(),
+            history: EarlierResponses::default(),
             record: None,
             facts: Box::new(TransferFacts::new(now)),
             scheduling: SchedulingKey { tag, ..SchedulingKey::default() },
@@ -243,7 +243,7 @@ impl Transfer {
         self.auth = AuthState::new(&self.current.target);
         self.facts.forget_redirects();
         self.proxy_auth = ForwardProxyAuthState::default();
-        self.history = RedirectHistory::default();
+        self.history = EarlierResponses::default();
     }
 
     /// Returns true if the request may be sent on a connection before the response to the request

@@ -33,14 +33,14 @@ pub(super) struct ConnectionRoute {
     /// is made to the origin itself.
     pub(super) alternative: Option<Box<AltService>>,
     /// The route of an HTTP/3 connection; `None` if the connection does not use HTTP/3.
-    http3: Option<Box<Http3Route>>,
+    http3: Option<Box<Http3OriginAndEndpoint>>,
     /// The first proxy on the route, for traces; `None` without a proxy or without a trace.
     pub(super) proxy: Option<Box<TracedProxy>>,
 }
 
 /// The route of an HTTP/3 connection. The connection may have been made for another host of the
 /// same server (RFC 9114 section 3.3), so its origin is not always the origin of the request.
-struct Http3Route {
+struct Http3OriginAndEndpoint {
     /// The origin for which the HTTP/3 connection was made.
     origin: QuicEndpoint,
     /// The endpoint (host and port) to which the HTTP/3 connection was made.
@@ -80,7 +80,8 @@ impl Transfer {
     pub fn set_open_route(&mut self, key: &ConnectionKey) {
         self.set_route(key);
         let endpoint = key.http3.endpoint().cloned();
-        self.route.http3 = endpoint.map(|endpoint| Box::new(Http3Route { origin: key.http3_origin(), endpoint }));
+        self.route.http3 =
+            endpoint.map(|endpoint| Box::new(Http3OriginAndEndpoint { origin: key.http3_origin(), endpoint }));
     }
 
     /// Returns true if Alt-Svc fields of responses are stored, to decide whether later requests use
@@ -139,7 +140,7 @@ impl Transfer {
     fn stop_http3(&mut self, is_broken: bool) -> bool {
         let Some(route) = self.route.http3.take() else { return false };
         if is_broken {
-            let Http3Route { origin, endpoint } = *route;
+            let Http3OriginAndEndpoint { origin, endpoint } = *route;
             self.options.http3_cache.on_failed(&origin, &endpoint, Http3Failure::Broken);
         }
         self.options = Arc::new(RequestOptions { http3: Http3Policy::Off, ..RequestOptions::clone(&self.options) });
@@ -151,7 +152,9 @@ impl Transfer {
     /// is not an alternative service.
     pub(super) fn alt_used(&self) -> Option<String> {
         let other = match self.route.http3.as_deref() {
-            Some(Http3Route { origin, endpoint }) => (endpoint != origin).then_some((&endpoint.host, endpoint.port)),
+            Some(Http3OriginAndEndpoint { origin, endpoint }) => {
+                (endpoint != origin).then_some((&endpoint.host, endpoint.port))
+            }
             None => self.route.alternative.as_deref().map(|service| (&service.host, service.port)),
         };
         let (host, port) = other?;

@@ -217,7 +217,7 @@ pub(super) struct ForwardProxyAuthState {
 /// The redirects and response heads that came before the final response. They are reset when the
 /// transfer starts again at the caller's target.
 #[derive(Default)]
-pub(super) struct RedirectHistory {
+pub(super) struct EarlierResponses {
     /// The response heads to deliver before the body, in the order of their arrival. Empty if no
     /// head is delivered.
     pub(super) heads: Vec<u8>,

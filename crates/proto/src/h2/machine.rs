@@ -12,7 +12,7 @@ use super::connection_state::{ClosedStreamAllowance, ConnectionTimers, PeerSetti
 use super::flood_limits::FLOOD_KINDS;
 use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
 use super::receive::H2FrameReader;
-use super::receive_windows::ReceiveWindow;
+use super::receive_windows::ConnectionReceiveWindow;
 use super::stream_state::RequestStreamState;
 use super::{
     CloseReason, ErrorCode, FloodKind, H2Config, H2Error, H2Event, H2Step, RequestError, RequestHead, RequestId,
@@ -47,7 +47,7 @@ pub struct H2Machine {
     pub(crate) encoder: HpackEncoder,
     pub(crate) decoder: HpackDecoder,
     pub(crate) reader: H2FrameReader,
-    pub(crate) intake: ReceiveWindow,
+    pub(crate) intake: ConnectionReceiveWindow,
     pub(crate) tally: FloodCounts<FloodKind, FLOOD_KINDS>,
     pub(crate) peer: PeerSettings,
     pub(crate) clocks: ConnectionTimers,
@@ -78,7 +78,7 @@ impl H2Machine {
         config.max_frame_size = config.max_frame_size.clamp(*FRAME_SIZES.start(), *FRAME_SIZES.end());
         config.connection_window = config.connection_window.clamp(INITIAL_WINDOW, MAX_WINDOW as u32);
         config.stream_window = config.stream_window.clamp(1, config.connection_window);
-        let mut intake = ReceiveWindow::new(config.connection_window, config.stream_window);
+        let mut intake = ConnectionReceiveWindow::new(config.connection_window, config.stream_window);
         let mut output = OutputBuffer::default();
         let out = output.append_buffer();
         out.extend_from_slice(frame::PREFACE);

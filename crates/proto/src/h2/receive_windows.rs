@@ -67,7 +67,7 @@ impl StreamReceiveWindow {
 
 /// The receive window of an HTTP/2 connection, which all its streams share.
 #[derive(Debug)]
-pub(crate) struct ReceiveWindow {
+pub(crate) struct ConnectionReceiveWindow {
     total: u64,
     initial: u64,
     /// The number of bytes that the peer may still send on the connection.
@@ -81,9 +81,9 @@ pub(crate) struct ReceiveWindow {
     rtt: Option<Duration>,
 }
 
-impl ReceiveWindow {
-    pub(crate) fn new(total: u32, initial: u32) -> ReceiveWindow {
-        ReceiveWindow {
+impl ConnectionReceiveWindow {
+    pub(crate) fn new(total: u32, initial: u32) -> ConnectionReceiveWindow {
+        ConnectionReceiveWindow {
             total: u64::from(total),
             initial: u64::from(initial),
             window: i64::from(INITIAL_WINDOW),
@@ -259,7 +259,7 @@ mod tests {
     const KIB: u32 = 1024;
 
     fn used_up(
-        intake: &mut ReceiveWindow,
+        intake: &mut ConnectionReceiveWindow,
         stream: &mut StreamReceiveWindow,
         bytes: u32,
         now: Timestamp,
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn window_grows_if_half_used_within_a_roundtrip() {
-        let mut intake = ReceiveWindow::new(4096 * KIB, 64 * KIB);
+        let mut intake = ConnectionReceiveWindow::new(4096 * KIB, 64 * KIB);
         assert_eq!(intake.first_increment(), Some(4096 * KIB - INITIAL_WINDOW));
         intake.add_rtt_sample(Duration::from_nanos(300));
         intake.add_rtt_sample(Duration::from_nanos(100));
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn unreleased_streams_do_not_stop_other_streams() {
-        let mut intake = ReceiveWindow::new(1024 * KIB, 256 * KIB);
+        let mut intake = ConnectionReceiveWindow::new(1024 * KIB, 256 * KIB);
         intake.first_increment();
         let mut stuck = [(); 3].map(|()| intake.begin_stream());
         for stream in &mut stuck {
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn orphaned_bytes_are_released_once() {
-        let mut intake = ReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW);
+        let mut intake = ConnectionReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW);
         let mut stream = intake.begin_stream();
         assert!(stream.consume(40 * KIB) && intake.consume(40 * KIB));
         stream.held += u64::from(40 * KIB);
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn nearly_complete_body_needs_no_window_update() {
-        let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
+        let mut intake = ConnectionReceiveWindow::new(1024 * KIB, 64 * KIB);
         let mut stream = intake.begin_stream();
         assert!(stream.consume(48 * KIB));
         stream.held = u64::from(48 * KIB);
@@ -343,10 +343,10 @@ mod tests {
 
     #[test]
     fn orphaned_bytes_leave_less_room_to_grow() {
-        let budget = ReceiveWindow {
+        let budget = ConnectionReceiveWindow {
             grown: u64::from(300 * KIB),
             orphaned: u64::from(600 * KIB),
-            ..ReceiveWindow::new(1000 * KIB, 64 * KIB)
+            ..ConnectionReceiveWindow::new(1000 * KIB, 64 * KIB)
         };
         let stream = budget.begin_stream();
         assert_eq!(budget.allowed_growth(&stream, 1, 1), u64::from(36 * KIB));
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn initial_window_is_raised_within_the_budget() {
-        let mut intake = ReceiveWindow::new(256 * KIB, 64 * KIB);
+        let mut intake = ConnectionReceiveWindow::new(256 * KIB, 64 * KIB);
         assert_eq!(intake.raise_initial_window(64 * KIB, 1), None, "it is not larger");
         assert_eq!(intake.raise_initial_window(64 * KIB - 1, 1), None);
         assert_eq!(intake.raise_initial_window(128 * KIB + 1, 1), None, "two streams do not fit");
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn frame_may_use_the_whole_window() {
-        let mut intake = ReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW);
+        let mut intake = ConnectionReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW);
         let mut stream = intake.begin_stream();
         assert!(stream.consume(INITIAL_WINDOW) && intake.consume(INITIAL_WINDOW));
         assert!(!stream.consume(1) && !intake.consume(1));
@@ -373,7 +373,11 @@ mod tests {
     #[test]
     fn small_connection_updates_wait_for_four_kibibytes() {
         let released = |window, bytes| {
-            let mut intake = ReceiveWindow { window, pending: 0, ..ReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW) };
+            let mut intake = ConnectionReceiveWindow {
+                window,
+                pending: 0,
+                ..ConnectionReceiveWindow::new(INITIAL_WINDOW, INITIAL_WINDOW)
+            };
             intake.release_without_stream(bytes)
         };
         assert_eq!([released(4096, 4095), released(4096, 4096)], [None, Some(4096)]);
@@ -384,7 +388,7 @@ mod tests {
     #[test]
     fn stream_update_waits_for_half_of_the_target() {
         let released = |bytes: u32, held| {
-            let mut intake = ReceiveWindow::new(1024 * KIB, 64 * KIB);
+            let mut intake = ConnectionReceiveWindow::new(1024 * KIB, 64 * KIB);
             let mut stream = intake.begin_stream();
             assert!(stream.consume(bytes));
             stream.held = u64::from(bytes);
@@ -399,7 +403,10 @@ mod tests {
     #[test]
     fn stream_window_grows_by_its_share_at_most() {
         let growth = |grown: u32, target: u32, open, expected| {
-            let intake = ReceiveWindow { grown: u64::from(grown * KIB), ..ReceiveWindow::new(1024 * KIB, 64 * KIB) };
+            let intake = ConnectionReceiveWindow {
+                grown: u64::from(grown * KIB),
+                ..ConnectionReceiveWindow::new(1024 * KIB, 64 * KIB)
+            };
             let stream = StreamReceiveWindow { target: u64::from(target * KIB), ..intake.begin_stream() };
             intake.allowed_growth(&stream, open, expected) / u64::from(KIB)
         };

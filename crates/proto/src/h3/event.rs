@@ -174,7 +174,7 @@ pub struct H3Output<'a> {
 
 /// An abrupt end of one direction of a QUIC stream (RFC 9000 §3.5).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum H3StreamAbort {
+pub enum H3StreamAbortToSend {
     /// Send RESET_STREAM: the client abandons the sending direction of this request's stream.
     ResetStream {
         /// The request whose stream is reset.

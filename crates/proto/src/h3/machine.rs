@@ -17,7 +17,7 @@ use super::request_stream::H3RequestStream;
 use super::varint;
 use super::{
     CloseReason, H3Config, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3ResetReason, H3SendStream, H3Step,
-    H3StreamAbort, RequestError, RequestHead, RequestId,
+    H3StreamAbortToSend, RequestError, RequestHead, RequestId,
 };
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::flood_counts::FloodCounts;
@@ -47,7 +47,7 @@ pub struct H3Machine {
     pub(crate) peer: H3PeerSettings,
     /// Events that [`H3Machine::step`] returns before it reads more input.
     pub(crate) due: VecDeque<H3Event>,
-    pub(crate) commands: VecDeque<H3StreamAbort>,
+    pub(crate) commands: VecDeque<H3StreamAbortToSend>,
     pub(crate) closing: Option<CloseReason>,
     /// The lowest stream identifier that the peer's GOAWAY refuses; the largest number before a
     /// GOAWAY.
@@ -239,7 +239,7 @@ impl H3Machine {
     /// Returns the next command for a QUIC stream: to reset it or to stop reading it. Call this
     /// after every round of calls. If the stream has ended in the meantime, the command has no
     /// effect.
-    pub fn next_command(&mut self) -> Option<H3StreamAbort> {
+    pub fn next_command(&mut self) -> Option<H3StreamAbortToSend> {
         self.commands.pop_front()
     }
 
@@ -279,13 +279,13 @@ impl H3Machine {
     /// Resets the sending half of a request's stream, unless the request was sent completely.
     pub(crate) fn abandon_upload(&mut self, id: u64, code: H3ErrorCode) {
         if self.outputs.drop_request(id) {
-            self.commands.push_back(H3StreamAbort::ResetStream { id: RequestId(id), code });
+            self.commands.push_back(H3StreamAbortToSend::ResetStream { id: RequestId(id), code });
         }
     }
 
     /// Stops reading a request's stream, with STOP_SENDING.
     pub(crate) fn abandon_response(&mut self, id: u64, code: H3ErrorCode) {
-        self.commands.push_back(H3StreamAbort::StopSending { stream: id, code });
+        self.commands.push_back(H3StreamAbortToSend::StopSending { stream: id, code });
         self.decoder.cancel_stream(id, self.outputs.decoder.buffer.append_buffer());
     }
 

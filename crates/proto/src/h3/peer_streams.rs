@@ -4,8 +4,8 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, H3FrameReader, kind, setting, stream_type};
 use super::machine::H3Machine;
 use super::{
-    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3StreamAbort, H3StreamFault,
-    RequestId, varint,
+    CloseReason, H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3PeerStreamViolation, H3ResetReason,
+    H3StreamAbortToSend, RequestId, varint,
 };
 use crate::h2::ErrorCode;
 use crate::time::Timestamp;
@@ -119,11 +119,11 @@ impl H3Machine {
             _ => {
                 self.tally.count(now, H3FloodKind::UnknownStream)?;
                 let code = H3ErrorCode::STREAM_CREATION_ERROR;
-                self.commands.push_back(H3StreamAbort::StopSending { stream: id, code });
+                self.commands.push_back(H3StreamAbortToSend::StopSending { stream: id, code });
                 (ServerStream::Unwanted, false)
             }
         };
-        if is_open { Err(H3Error::Stream(H3StreamFault::Duplicate)) } else { Ok(stream) }
+        if is_open { Err(H3Error::Stream(H3PeerStreamViolation::Duplicate)) } else { Ok(stream) }
     }
 
     /// Processes the end of a unidirectional stream of the server, or its reset.
@@ -132,7 +132,7 @@ impl H3Machine {
             // RFC 9114 §6.2: a stream may end before its type.
             Some(ServerStream::Typeless(_)) | None => self.tally.count(now, H3FloodKind::UnknownStream),
             Some(ServerStream::Unwanted) => Ok(()),
-            Some(_) => Err(H3Error::Stream(H3StreamFault::ClosedCritical)),
+            Some(_) => Err(H3Error::Stream(H3PeerStreamViolation::ClosedCritical)),
         }
     }
 

@@ -6,8 +6,8 @@
 use super::frame::{H3FrameHeader, H3FrameReadState, kind};
 use super::machine::H3Machine;
 use super::{
-    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3ResetReason, H3SendStream, H3Step, H3StreamFault,
-    RequestId,
+    H3Error, H3ErrorCode, H3Event, H3FloodKind, H3FrameFault, H3PeerStreamViolation, H3ResetReason, H3SendStream,
+    H3Step, RequestId,
 };
 use crate::exchange::{RemainingRequestBody, ResponsePhase};
 use crate::response_error::ResponseError;
@@ -24,7 +24,7 @@ impl H3Machine {
         // §2.1).
         let consumed = match stream & 3 {
             0 => return self.receive_response(now, stream, input, fin),
-            1 => return Err(H3Error::Stream(H3StreamFault::ServerBidirectional)),
+            1 => return Err(H3Error::Stream(H3PeerStreamViolation::ServerBidirectional)),
             3 => self.receive_uni_stream(now, stream, input, fin)?,
             _ => input.len(),
         };
@@ -309,7 +309,7 @@ impl H3Machine {
 
     pub(crate) fn on_stopped(&mut self, stream: H3SendStream, code: H3ErrorCode) -> Result<(), H3Error> {
         let H3SendStream::Request(RequestId(id)) = stream else {
-            return Err(H3Error::Stream(H3StreamFault::ClosedCritical));
+            return Err(H3Error::Stream(H3PeerStreamViolation::ClosedCritical));
         };
         // RFC 9000 §3.5: a reset with the same code is the answer.
         self.abandon_upload(id, code);

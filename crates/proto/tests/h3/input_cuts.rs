@@ -5,7 +5,7 @@ use super::peer::{
     CONTROL, DECODER, ENCODER, GOAWAY, H3RecordedEvent, HEADERS, Piece, asked, capacity, commands, control, data, feed,
     frame, get, headers, insertion, sent, varint,
 };
-use haul_proto::h3::{H3Config, H3Error, H3FrameFault, H3ResetReason, H3SendStream, H3StreamAbort};
+use haul_proto::h3::{H3Config, H3Error, H3FrameFault, H3ResetReason, H3SendStream, H3StreamAbortToSend};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn sessions() -> Vec<Vec<Piece>> {
     ]
 }
 
-type SessionResult = (Vec<H3RecordedEvent>, BTreeMap<H3SendStream, (Vec<u8>, bool)>, Vec<H3StreamAbort>);
+type SessionResult = (Vec<H3RecordedEvent>, BTreeMap<H3SendStream, (Vec<u8>, bool)>, Vec<H3StreamAbortToSend>);
 
 fn session(pieces: &[Piece], size: usize) -> SessionResult {
     let mut conn = asked(H3Config::default(), &get(), 3);

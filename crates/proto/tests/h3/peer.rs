@@ -3,7 +3,7 @@
 
 use haul_proto::h3::{
     BodyFraming, BodyLength, H3Config, H3Error, H3ErrorCode, H3Event, H3Machine, H3ResetReason, H3SendStream,
-    H3StreamAbort, RequestHead, RequestId,
+    H3StreamAbortToSend, RequestHead, RequestId,
 };
 use haul_proto::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
@@ -126,16 +126,16 @@ pub(crate) fn sent_request(conn: &mut H3Machine, id: u64) -> (Vec<u8>, bool) {
     sent(conn).remove(&H3SendStream::Request(RequestId(id))).unwrap_or_default()
 }
 
-pub(crate) fn commands(conn: &mut H3Machine) -> Vec<H3StreamAbort> {
+pub(crate) fn commands(conn: &mut H3Machine) -> Vec<H3StreamAbortToSend> {
     std::iter::from_fn(|| conn.next_command()).collect()
 }
 
-pub(crate) fn reset_stream(id: u64, code: H3ErrorCode) -> H3StreamAbort {
-    H3StreamAbort::ResetStream { id: RequestId(id), code }
+pub(crate) fn reset_stream(id: u64, code: H3ErrorCode) -> H3StreamAbortToSend {
+    H3StreamAbortToSend::ResetStream { id: RequestId(id), code }
 }
 
-pub(crate) fn stop_sending(stream: u64, code: H3ErrorCode) -> H3StreamAbort {
-    H3StreamAbort::StopSending { stream, code }
+pub(crate) fn stop_sending(stream: u64, code: H3ErrorCode) -> H3StreamAbortToSend {
+    H3StreamAbortToSend::StopSending { stream, code }
 }
 
 /// Returns an HTTP/3 connection on which `request` was enqueued and sent `count` times, on the

@@ -11,14 +11,14 @@ use testkit::faulty::FaultPlan;
 /// Compares haul's output, piece by piece, with each content that the source may have had: before
 /// and after a change, and truncated by a wrong length.
 pub(crate) struct ContentChecker {
-    contents: Vec<SourceContent>,
+    contents: Vec<CandidateContent>,
     len: u64,
     digest: Context,
     scratch: Vec<u8>,
 }
 
 /// A content that the source may have had, and the result of comparing it so far.
-struct SourceContent {
+struct CandidateContent {
     pattern: BytePattern,
     size: u64,
     /// True if all bytes of haul's output so far equal the beginning of this content.
@@ -36,7 +36,7 @@ pub(crate) struct ContentCheckResult {
 
 impl ContentChecker {
     pub(crate) fn for_plan(plan: &FaultPlan) -> ContentChecker {
-        let content = |version: u64, size| SourceContent {
+        let content = |version: u64, size| CandidateContent {
             pattern: BytePattern::new(plan.seed.wrapping_add(version)),
             size,
             prefix: true,

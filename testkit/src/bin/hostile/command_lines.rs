@@ -7,7 +7,7 @@ use testkit::hostile::HostileProtocol;
 use testkit::rng::Rng;
 
 /// A command line of haul, and the destination of the reply's body.
-pub(crate) struct HostileCommand {
+pub(crate) struct ClientCommandLine {
     pub(crate) args: Vec<String>,
     pub(crate) place: HostileBodyDestination,
     /// True if haul may send more requests than the server answers, so that it waits until its time
@@ -77,7 +77,7 @@ pub(crate) fn random_command(
     protocol: HostileProtocol,
     url: &str,
     dir: &Path,
-) -> io::Result<HostileCommand> {
+) -> io::Result<ClientCommandLine> {
     std::fs::write(dir.join("partial"), b"a part of something\n")?;
     let mut args: Vec<String> = Vec::new();
     if rng.below(5) == 0 {
@@ -130,5 +130,5 @@ pub(crate) fn random_command(
             may_stall = args.iter().any(|arg| arg == "-T" || arg == "--then" || arg == "--split");
         }
     }
-    Ok(HostileCommand { args, place, may_stall })
+    Ok(ClientCommandLine { args, place, may_stall })
 }

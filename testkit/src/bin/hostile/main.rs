@@ -25,7 +25,7 @@ use testkit::hostile::{AllowedResult, HostileReply, HostileServer};
 use testkit::rng::{Rng, mix};
 use testkit::run_with_time_limit::{self, ChildOutcome};
 
-use command_lines::{HostileBodyDestination, HostileCommand};
+use command_lines::{ClientCommandLine, HostileBodyDestination};
 use options::HostileOptions;
 use verdict_counts::{ReplyTry, ReplyVerdict, VerdictCounts};
 
@@ -113,7 +113,7 @@ fn attempt(options: &HostileOptions, work: &std::path::Path, number: u64) -> Res
 fn judge(
     options: &HostileOptions,
     reply: &HostileReply,
-    line: &HostileCommand,
+    line: &ClientCommandLine,
     outcome: &ChildOutcome,
     printed: &[u8],
 ) -> ReplyVerdict {

@@ -13,7 +13,7 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use super::*;
-use crate::agent::message_encoding::AgentFieldwiseEncode;
+use crate::agent::message_encoding::AgentFieldEncodingForTests;
 use crate::agent::protocol::{CallerMessage, FileIdentity};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -148,7 +148,7 @@ fn request() -> AgentRequest {
 }
 
 /// Panics with the name of the first encoded field that has the same value in `sample` and `other`.
-fn assert_all_differ<T: AgentFieldwiseEncode>(sample: &T, other: &T) {
+fn assert_all_differ<T: AgentFieldEncodingForTests>(sample: &T, other: &T) {
     let fields = sample.encoded_fields().into_iter().zip(other.encoded_fields());
     for ((name, ours), (_, theirs)) in fields {
         assert_ne!(ours, theirs, "the sample does not try {name}");
@@ -156,7 +156,7 @@ fn assert_all_differ<T: AgentFieldwiseEncode>(sample: &T, other: &T) {
 }
 
 /// Panics with the name of the first encoded field that differs between `actual` and `expected`.
-fn assert_same<T: AgentFieldwiseEncode>(actual: &T, expected: &T) {
+fn assert_same<T: AgentFieldEncodingForTests>(actual: &T, expected: &T) {
     for (actual, expected) in actual.encoded_fields().into_iter().zip(expected.encoded_fields()) {
         assert_eq!(actual, expected);
     }

@@ -1,12 +1,12 @@
 use super::*;
-use crate::plan::{ContinueAt, FormArg, FormPartSource, append_query};
+use crate::plan::{ContinueAt, FormArgs, FormPartSource, append_query};
 use haul_policy::multipart::{MultipartBoundary, MultipartLayout, MultipartPiece};
 
 fn query(args: &[&str]) -> Option<String> {
     request(&[args, &["u"]].concat()).query
 }
 
-fn form(args: &[&str]) -> FormArg {
+fn form(args: &[&str]) -> FormArgs {
     match request(&[args, &["u"]].concat()).body {
         Some(BodyArg::Multipart(form)) => form,
         other => panic!("{other:?}"),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::url_counts_by_state::JobCounts;
 use crate::job::convert_job_file_errors::database_error;
-use crate::job::open_and_lock_job_file::{self, JobSettings};
+use crate::job::open_and_lock_job_file::{self, StoredJobSettings};
 use crate::job::url_row::now_ms;
 use crate::job::{refresh, stored_command_line};
 use crate::usage_error::remove_control_characters;
@@ -27,7 +27,7 @@ enum JobState {
 struct JobStatus<'a> {
     path: &'a Path,
     state: JobState,
-    settings: JobSettings,
+    settings: StoredJobSettings,
     counts: JobCounts,
     /// The number of URLs that are not finished. `None` until a run has read all lists to their
     /// ends.

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use haul::Result;
 
 use super::convert_job_file_errors::database_error;
-use super::open_and_lock_job_file::{self, JobSettings};
+use super::open_and_lock_job_file::{self, StoredJobSettings};
 use super::stored_command_line;
 use collect::{ReportFigures, SlowUrl};
 use html::{HtmlPage, TableCell, group_digits, time_text};
@@ -48,7 +48,7 @@ pub(super) fn page(path: &Path) -> Result<String> {
     Ok(page.into_text())
 }
 
-fn head(page: &mut HtmlPage, path: &Path, settings: &JobSettings) {
+fn head(page: &mut HtmlPage, path: &Path, settings: &StoredJobSettings) {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     page.push_html("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_html(format_args!(
@@ -69,7 +69,7 @@ fn head(page: &mut HtmlPage, path: &Path, settings: &JobSettings) {
     page.push_html(".</p>\n");
 }
 
-fn summary(page: &mut HtmlPage, settings: &JobSettings, figures: &ReportFigures) {
+fn summary(page: &mut HtmlPage, settings: &StoredJobSettings, figures: &ReportFigures) {
     let seconds = figures.timeline.length as f64 / 1000.0;
     page.push_html("<div class=\"numbers\">\n");
     page.push_named_number("URLs", &group_digits(figures.urls));

@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::multipart::{MultipartBoundary, MultipartLayout};
 
 use crate::file_and_environment_access::stdin_content;
-use crate::plan::{self, ContinueAt, FormArg, FormPartArg, FormPartArgContent, FormPartSource, RequestArgs};
+use crate::plan::{self, ContinueAt, FormArgs, FormPartArg, FormPartArgContent, FormPartSource, RequestArgs};
 
 /// Sets the request body in the request options, with the header field `Content-Range` for `-r`,
 /// and the `Content-Type` of a form.
@@ -99,7 +99,7 @@ fn file(path: &Path) -> Result<RequestBody> {
     RequestBody::file(path).map_err(|error| unreadable(path, error))
 }
 
-fn multipart(options: &mut RequestOptions, form: &FormArg) -> Result<RequestBody> {
+fn multipart(options: &mut RequestOptions, form: &FormArgs) -> Result<RequestBody> {
     let mut form = Cow::Borrowed(form);
     if form.parts.iter().any(is_encoded) {
         encode(&mut form.to_mut().parts)?;

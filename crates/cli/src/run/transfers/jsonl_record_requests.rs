@@ -15,7 +15,7 @@ use haul_policy::target::Scheme;
 
 use crate::plan::{HeaderArg, RecordInputArgs, RequestArgs, UrlGroup, append_query};
 use crate::record_input::{JsonlRequest, RecordAuth, RecordBody};
-use crate::run::transfers::list_reader::ListPosition;
+use crate::run::transfers::list_reader::ListLineNumber;
 use crate::run::transfers::withhold_credentials_from_other_host::{
     for_other_host, names_other_host, url_without_login,
 };
@@ -103,7 +103,7 @@ impl RecordRequestBase {
     }
 
     /// Returns the request of a record. `place` is the record's position in its list, for messages.
-    pub(crate) fn request(&self, record: JsonlRequest, place: &ListPosition) -> Result<ListedRequest> {
+    pub(crate) fn request(&self, record: JsonlRequest, place: &ListLineNumber) -> Result<ListedRequest> {
         let JsonlRequest { url, method: own_method, headers, query, body, auth, timeout, .. } = record;
         let url = self.url(url, place)?;
         let names_host = names_other_host(&headers, || Target::parse_with(&url, self.default_scheme, false).ok());
@@ -158,7 +158,7 @@ impl RecordRequestBase {
         &self,
         overrides: &mut RequestOverrides,
         body: RecordBody,
-        place: &ListPosition,
+        place: &ListLineNumber,
     ) -> Result<Option<&'static str>> {
         let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"body_file\": {reason}"));
         match body {
@@ -179,7 +179,7 @@ impl RecordRequestBase {
     }
 
     /// Returns the URL of a record, which may be relative to the URL on the command line.
-    fn url(&self, url: Option<String>, place: &ListPosition) -> Result<String> {
+    fn url(&self, url: Option<String>, place: &ListLineNumber) -> Result<String> {
         let wrong = |reason: &str| Error::new(ErrorKind::Read, format!("{place}: key \"url\": {reason}"));
         match (url, &self.base) {
             (Some(url), None) => Ok(url),

@@ -26,18 +26,18 @@ pub(crate) struct ListReader {
 /// A record of a list, with its position in the list. The id of the record is known even if the
 /// record is invalid.
 pub(crate) struct NumberedRecord {
-    pub(crate) place: ListPosition,
+    pub(crate) place: ListLineNumber,
     pub(crate) id: Option<Box<str>>,
     pub(crate) record: Result<JsonlRequest>,
 }
 
 /// The position of a line in a list, for messages.
-pub(crate) struct ListPosition {
+pub(crate) struct ListLineNumber {
     list: Arc<str>,
     line: u64,
 }
 
-impl fmt::Display for ListPosition {
+impl fmt::Display for ListLineNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = if &*self.list == "-" { "standard input" } else { &self.list };
         write!(f, "{list}, line {}", self.line)
@@ -101,8 +101,8 @@ impl ListReader {
     }
 
     /// Returns the position of the line that was read last.
-    fn position(&self) -> ListPosition {
-        ListPosition { list: Arc::clone(&self.name), line: self.line }
+    fn position(&self) -> ListLineNumber {
+        ListLineNumber { list: Arc::clone(&self.name), line: self.line }
     }
 
     fn error(&self, fault: LineFault) -> Error {

@@ -28,7 +28,7 @@ use crate::run::transfers::descriptor_limit;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
 use crate::run::transfers::url_count;
-use crate::run::transfers::url_items::{ItemRequestSettings, RunCountsForList, UrlItems};
+use crate::run::transfers::url_items::{ProgressCountsForList, UrlGroupRequestSettings, UrlItems};
 use crate::run::transfers::urls_of_parallel_groups::UrlsOfGroups;
 
 /// Fetches all URLs of a URL group (the URLs between two `--next`). Returns the exit code.
@@ -61,8 +61,12 @@ pub(crate) fn run(
             records: stage.records.and_then(|_| record_options(&plan.global, operation)),
         });
     }
-    let requests =
-        ItemRequestSettings { options: Arc::clone(&stages[0].options), body: None, is_joined: false, context: None };
+    let requests = UrlGroupRequestSettings {
+        options: Arc::clone(&stages[0].options),
+        body: None,
+        is_joined: false,
+        context: None,
+    };
     let mut options = fleet_options(plan, reporter);
     options.start_rate = options.start_rate.filter(|_| !is_curls_parallel(plan, operation));
     options.slow_input = operation.urls.iter().any(may_wait);
@@ -91,7 +95,7 @@ pub(crate) fn run(
     };
     let shard = ShardFilter::new(plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
     let counts = Some(Arc::clone(reporter.progress().counts()));
-    let counts = RunCountsForList { counts, are_all_urls: url_count::is_number_of_items(plan) };
+    let counts = ProgressCountsForList { counts, are_all_urls: url_count::is_number_of_items(plan) };
     let items =
         UrlItems::new(operation, requests, list, numbers, reporter.output_names().clone(), shard).with_counts(counts);
     let items = Box::new(match reporter.job() {

@@ -10,7 +10,7 @@ use haul_policy::glob::GlobValues;
 use haul_policy::output_name_placeholders::no_columns;
 
 use super::jsonl_record_requests::ListedRequest;
-use super::list_reader::{ListPosition, ListReader, NumberedRecord, OpenCsvList};
+use super::list_reader::{ListLineNumber, ListReader, NumberedRecord, OpenCsvList};
 use super::page_output_files::{self, PageNaming};
 use super::row_requests::RowRequestBuilder;
 use super::url_items::{OpenUrlSource, UrlItems};
@@ -129,7 +129,7 @@ impl UrlItems {
         &mut self,
         source: usize,
         record: JsonlRequest,
-        place: &ListPosition,
+        place: &ListLineNumber,
     ) -> Result<Option<FleetItem>> {
         let Self { records: Some(records), shard, .. } = self else { return Ok(None) };
         let output = record.output.clone();
@@ -174,7 +174,7 @@ impl UrlItems {
 
     /// Returns the destination of the response body for a record that names an output file. Returns
     /// `None` if the file exists and `--skip-existing` is given.
-    fn file_of_record(&self, name: &Path, url: &str, place: &ListPosition) -> Result<Option<BodyDestination>> {
+    fn file_of_record(&self, name: &Path, url: &str, place: &ListLineNumber) -> Result<Option<BodyDestination>> {
         let has_pages = self.operation.stages[0].pagination.is_some();
         let path = page_output_files::file_of_record(&self.operation, name, 1);
         if has_pages && path == in_output_dir(&self.operation, name.as_os_str().to_owned()) {

@@ -47,7 +47,7 @@ pub(crate) struct RowRequestBuilder {
     /// The header fields (`-H`) whose values contain placeholders.
     fields: Vec<FieldTemplate>,
     /// The values of `-A`, `-e` and `-b`, as far as they contain placeholders.
-    own_values: HeaderOptionTemplates,
+    own_values: AgentRefererCookieTemplates,
     body: Option<ValueTemplate>,
     query: Option<ValueTemplate>,
     /// The scheme of URLs without a scheme.
@@ -63,7 +63,7 @@ struct FieldTemplate {
 }
 
 /// The values, with placeholders, of header fields that have a dedicated option.
-struct HeaderOptionTemplates {
+struct AgentRefererCookieTemplates {
     user_agent: Option<ValueTemplate>,
     referer: Option<ValueTemplate>,
     cookie: Option<ValueTemplate>,
@@ -126,7 +126,7 @@ impl RowRequestBuilder {
         let secretless = options.without_secrets();
         Ok(Self {
             fields: fields.collect::<Result<_>>()?,
-            own_values: HeaderOptionTemplates {
+            own_values: AgentRefererCookieTemplates {
                 user_agent: with_columns(own(&request.user_agent)?),
                 referer: with_columns(own(&request.referer)?),
                 cookie: with_columns(own(&request.cookie)?),
@@ -236,7 +236,7 @@ impl RowRequestBuilder {
     /// Inserts the values of a row into the header fields whose values contain placeholders, and
     /// sets these fields in the options.
     fn fill_fields(&self, options: &mut Arc<RequestOptions>, row: &CsvRow) -> Result<()> {
-        let HeaderOptionTemplates { user_agent, referer, cookie } = &self.own_values;
+        let AgentRefererCookieTemplates { user_agent, referer, cookie } = &self.own_values;
         if self.fields.is_empty() && user_agent.is_none() && referer.is_none() && cookie.is_none() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::upload::RequestBody;
-use haul::fleet::{BodyDestination, FleetItem, ItemUserData, PageDestination, PerItemRequestOptions};
+use haul::fleet::{BodyDestination, FleetItem, ItemUserData, PageDestinationChooser, PerItemRequestOptions};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
 use haul::sink::temporary_and_final_names::ClobberMode;
@@ -49,7 +49,7 @@ pub(crate) struct UrlItems {
     upload: UrlUpload,
     /// The uploads that follow `upload`, for the URLs of the same argument or list.
     uploads: VecDeque<UrlUpload>,
-    pub(super) requests: ItemRequestSettings,
+    pub(super) requests: UrlGroupRequestSettings,
     /// The settings for the records in the group's JSON Lines lists; `None` if each line of a list
     /// is a URL.
     pub(super) records: Option<RecordRequestBase>,
@@ -74,12 +74,12 @@ pub(crate) struct UrlItems {
     /// The number of URLs read so far, including the skipped URLs.
     pub(super) position: u64,
     job: Option<ListJob>,
-    counts: RunCountsForList,
+    counts: ProgressCountsForList,
 }
 
 /// The progress counts of a run, to which the iterator over a list of URLs adds its own counts.
 #[derive(Default)]
-pub(crate) struct RunCountsForList {
+pub(crate) struct ProgressCountsForList {
     /// The progress counts of the run; `None` if the run does not need them.
     pub(crate) counts: Option<Arc<RunCounts>>,
     /// True if the run has no URLs besides those of this list.
@@ -94,7 +94,7 @@ struct ListJob {
 }
 
 /// The request settings that all items of a URL group share.
-pub(crate) struct ItemRequestSettings {
+pub(crate) struct UrlGroupRequestSettings {
     /// The request options of the URL group.
     pub(crate) options: Arc<RequestOptions>,
     /// The content of each request; `None` for the content in `options`.
@@ -107,7 +107,7 @@ pub(crate) struct ItemRequestSettings {
     pub(crate) context: Option<ItemUserData>,
 }
 
-impl ItemRequestSettings {
+impl UrlGroupRequestSettings {
     /// Returns the request settings that an item carries; `None` if the item uses the settings of
     /// the fleet's first stage.
     fn request_for_item(&self, upload: Option<(UploadContent, &str)>) -> Option<Box<PerItemRequestOptions>> {
@@ -148,7 +148,7 @@ pub(super) enum OpenUrlSource {
 impl UrlItems {
     pub(crate) fn new(
         operation: &Arc<UrlGroup>,
-        requests: ItemRequestSettings,
+        requests: UrlGroupRequestSettings,
         list: Option<(Arc<ChecksumList>, String)>,
         numbers: UrlNumbers,
         names: ReservedOutputNames,
@@ -174,13 +174,13 @@ impl UrlItems {
             names,
             position: 0,
             job: None,
-            counts: RunCountsForList::default(),
+            counts: ProgressCountsForList::default(),
         }
     }
 
     /// Makes the iterator count the URLs that it skips, and set the number of the run's URLs at its
     /// end.
-    pub(crate) fn with_counts(self, counts: RunCountsForList) -> Self {
+    pub(crate) fn with_counts(self, counts: ProgressCountsForList) -> Self {
         Self { counts, ..self }
     }
 
@@ -328,7 +328,7 @@ impl UrlItems {
         &self,
         source: usize,
         naming: impl FnOnce() -> PageNaming,
-    ) -> Option<Arc<dyn PageDestination>> {
+    ) -> Option<Arc<dyn PageDestinationChooser>> {
         let operation = self.has_listings.then(|| Arc::clone(&self.operation))?;
         Some(Arc::new(ListingPageFiles { operation, source, naming: naming(), names: self.names.clone() }))
     }

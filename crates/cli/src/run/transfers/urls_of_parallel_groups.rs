@@ -14,7 +14,7 @@ use crate::run::report::urlnum_variable::UrlNumbers;
 use crate::run::transfers::parallel::request_of_many;
 use crate::run::transfers::shard_filter::ShardFilter;
 use crate::run::transfers::state_stores::StateStores;
-use crate::run::transfers::url_items::{ItemRequestSettings, UrlItems};
+use crate::run::transfers::url_items::{UrlGroupRequestSettings, UrlItems};
 
 /// Iterates over the URLs of consecutive URL groups, as items for the engine's fleet, which
 /// transfers them in parallel. Each item has the request options and the reporter of its group,
@@ -54,7 +54,7 @@ impl UrlsOfGroups {
         let (options, body) = self.request_options(operation, &reporter)?;
         let names = reporter.output_names().clone();
         let requests =
-            ItemRequestSettings { options, body, is_joined: true, context: Some(ItemUserData::new(reporter)) };
+            UrlGroupRequestSettings { options, body, is_joined: true, context: Some(ItemUserData::new(reporter)) };
         let shard = ShardFilter::new(self.plan.global.shard, operation.stages[0].transfer.redirect.default_scheme);
         let items = UrlItems::new(operation, requests, None, self.numbers.clone(), names, shard);
         Ok(match &self.current {

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use super::HttpConnection;
-use crate::net::pool::PooledConnection;
+use crate::net::pool::PoolableConnection;
 use crate::net::socket::{IdleSocketState, peek_idle};
 use crate::net::stream::ConnectionStream;
 use crate::stats::WireTraffic;
@@ -23,7 +23,7 @@ impl AsFd for HttpConnection {
     }
 }
 
-impl PooledConnection for HttpConnection {
+impl PoolableConnection for HttpConnection {
     fn is_reusable(&mut self, _now: Instant) -> bool {
         match self {
             Self::H1(_) | Self::H2(_) => self.has_received_nothing(),

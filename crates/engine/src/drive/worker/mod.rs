@@ -44,11 +44,11 @@ use mio::{Events, Poll, Token};
 use delayed_transfers::{DelayReason, DelayedTransfers};
 use extra_workers::ExtraWorkers;
 use idle_slots::IdleConnectionSlots;
-use peer_properties::PeerProperties;
+use peer_properties::PeerRecordCache;
 use scheduler_output_flush::OutputFlushState;
 use slot_table::ConnectionSlotTable;
 pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
-pub(crate) use unanswered_connection_attempts::ConnectAttemptLateness;
+pub(crate) use unanswered_connection_attempts::ConnectAttemptState;
 use unanswered_connection_attempts::ConnectionAttempts;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
@@ -133,7 +133,7 @@ struct Worker {
     /// The inbox as a [`TransferWaker`], which sinks and content sources call.
     wake: Arc<dyn TransferWaker>,
     slots: ConnectionSlotTable,
-    peers: PeerProperties,
+    peers: PeerRecordCache,
     idle: IdleConnectionSlots,
     attempts: ConnectionAttempts,
     /// Transfers that need a connection, each with the token of a connection slot to try first.
@@ -193,7 +193,7 @@ impl Worker {
             wake: inbox.clone(),
             inbox,
             slots: ConnectionSlotTable::new(Arc::clone(client.descriptor_budget())),
-            peers: PeerProperties::default(),
+            peers: PeerRecordCache::default(),
             idle: IdleConnectionSlots::new(client.close_idle_calls()),
             attempts: ConnectionAttempts::default(),
             to_place: VecDeque::new(),

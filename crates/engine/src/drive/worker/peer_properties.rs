@@ -39,18 +39,18 @@ pub(super) struct PeerRecord {
 
 /// The records of peers, by a hash of their connection keys. The keys themselves are ten times as
 /// large.
-pub(super) struct PeerProperties {
+pub(super) struct PeerRecordCache {
     hasher: RandomState,
     records: LruMap<u64, PeerRecord>,
 }
 
-impl Default for PeerProperties {
+impl Default for PeerRecordCache {
     fn default() -> Self {
         Self { hasher: RandomState::new(), records: LruMap::new(MAX_REMEMBERED) }
     }
 }
 
-impl PeerProperties {
+impl PeerRecordCache {
     /// Returns the record of a peer.
     pub(super) fn get(&mut self, key: &ConnectionKey) -> PeerRecord {
         if self.records.len() == 0 {
@@ -139,7 +139,7 @@ mod tests {
         let key = |host: usize| {
             ConnectionKey::new(&Target::parse(&format!("http://h{host}/")).unwrap(), &RequestOptions::default())
         };
-        let mut peers = PeerProperties::default();
+        let mut peers = PeerRecordCache::default();
         for host in 0..MAX_REMEMBERED {
             peers.update(&key(host), |record| record.chose_http1 = true);
         }

@@ -43,7 +43,7 @@ const MAX_UNANSWERED_ATTEMPTS: usize = 256;
 /// The state of a connection slot's connection attempt: whether the server has answered, and in
 /// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ConnectAttemptLateness {
+pub(crate) enum ConnectAttemptState {
     /// The attempt has not begun or has failed, or the connection's first response has begun.
     #[default]
     Settled,
@@ -81,17 +81,17 @@ impl ConnectionAttempts {
         [&self.queue, &self.responses].into_iter().filter_map(|queue| queue.front().map(|(at, ..)| *at)).min()
     }
 
-    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptLateness {
+    fn begin_attempt(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
         self.last += 1;
         self.fresh += 1;
         self.queue.push_back((now + LATE_AFTER, token, self.last));
-        ConnectAttemptLateness::Fresh(self.last)
+        ConnectAttemptState::Fresh(self.last)
     }
 
-    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptLateness {
+    fn await_response(&mut self, token: usize, now: Instant) -> ConnectAttemptState {
         self.last += 1;
         self.responses.push_back((now + SILENT_AFTER, token, self.last));
-        ConnectAttemptLateness::AwaitsResponse(self.last)
+        ConnectAttemptState::AwaitsResponse(self.last)
     }
 
     /// Removes the first entry of a queue if its time has come. Returns the token of the connection
@@ -103,8 +103,8 @@ impl ConnectionAttempts {
     }
 
     /// Stops counting a connection attempt as unanswered.
-    pub(super) fn end_attempt(&mut self, state: ConnectAttemptLateness) {
-        self.fresh -= usize::from(matches!(state, ConnectAttemptLateness::Fresh(_)));
+    pub(super) fn end_attempt(&mut self, state: ConnectAttemptState) {
+        self.fresh -= usize::from(matches!(state, ConnectAttemptState::Fresh(_)));
     }
 }
 
@@ -123,7 +123,7 @@ impl Worker {
     pub(super) fn end_attempt_if_accepted(&mut self, token: usize) {
         let now = self.now;
         let Some(slot) = self.slots.get_mut(token).filter(|slot| !slot.is_unanswered()) else { return };
-        if !matches!(slot.attempt, ConnectAttemptLateness::Fresh(_) | ConnectAttemptLateness::Late) {
+        if !matches!(slot.attempt, ConnectAttemptState::Fresh(_) | ConnectAttemptState::Late) {
             return;
         }
         let state = std::mem::replace(&mut slot.attempt, self.attempts.await_response(token, now));
@@ -146,7 +146,7 @@ impl Worker {
     /// during the handshake.
     pub(super) fn on_shared_connection(&mut self, token: usize) {
         if let Some(slot) = self.slots.get_mut(token) {
-            slot.attempt = ConnectAttemptLateness::Settled;
+            slot.attempt = ConnectAttemptState::Settled;
         }
         self.reclaim_lent_slots(token);
     }
@@ -155,13 +155,12 @@ impl Worker {
     /// slot of the waiting transfer if it was lent to another transfer.
     pub(super) fn on_response_begun(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let is_awaited =
-            matches!(slot.attempt, ConnectAttemptLateness::AwaitsResponse(_) | ConnectAttemptLateness::Silent);
+        let is_awaited = matches!(slot.attempt, ConnectAttemptState::AwaitsResponse(_) | ConnectAttemptState::Silent);
         let ConnectionState::Open(connection) = &mut slot.state else { return };
         if !is_awaited || awaits_first_response(connection) {
             return;
         }
-        slot.attempt = ConnectAttemptLateness::Settled;
+        slot.attempt = ConnectAttemptState::Settled;
         // A finished transfer has given its lent slot back already.
         if let Some(transfer) = connection.front_transfer_mut() {
             if let Some(host_slot) = transfer.scheduling.host_slot {
@@ -177,19 +176,15 @@ impl Worker {
     /// transfers that hold them wait for a late connection attempt or for a silent host.
     pub(super) fn lend_late_slots(&mut self) {
         while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
-            if self.lend_slots_of_late_attempt(
-                token,
-                ConnectAttemptLateness::Fresh(number),
-                ConnectAttemptLateness::Late,
-            ) {
-                self.attempts.end_attempt(ConnectAttemptLateness::Fresh(number));
+            if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
+                self.attempts.end_attempt(ConnectAttemptState::Fresh(number));
             }
         }
         while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.responses, self.now) {
             self.lend_slots_of_late_attempt(
                 token,
-                ConnectAttemptLateness::AwaitsResponse(number),
-                ConnectAttemptLateness::Silent,
+                ConnectAttemptState::AwaitsResponse(number),
+                ConnectAttemptState::Silent,
             );
         }
     }
@@ -197,12 +192,7 @@ impl Worker {
     /// Changes the state of a connection attempt from `from` to `to`. Lends the host slots (permits
     /// for one transfer to a host) of its transfers to other transfers. Returns false if the
     /// attempt is no longer in the state `from`.
-    fn lend_slots_of_late_attempt(
-        &mut self,
-        token: usize,
-        from: ConnectAttemptLateness,
-        to: ConnectAttemptLateness,
-    ) -> bool {
+    fn lend_slots_of_late_attempt(&mut self, token: usize, from: ConnectAttemptState, to: ConnectAttemptState) -> bool {
         let Some(slot) = self.slots.get_mut(token).filter(|slot| slot.attempt == from) else { return false };
         slot.attempt = to;
         self.lend_slots_of_waiting(token);
@@ -215,8 +205,8 @@ impl Worker {
     /// during the handshake.
     pub(super) fn lend_slots_of_waiting(&mut self, token: usize) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        let is_silent = slot.attempt == ConnectAttemptLateness::Silent;
-        if !is_silent && slot.attempt != ConnectAttemptLateness::Late
+        let is_silent = slot.attempt == ConnectAttemptState::Silent;
+        if !is_silent && slot.attempt != ConnectAttemptState::Late
             || slot.key.via != ProxyRoute::Direct
             || !self.client.descriptor_budget().is_half_free()
         {

@@ -64,7 +64,7 @@ enum StepCondition {
 /// match inside it. Empty if each selector depends only on the element that it matches.
 #[derive(Default)]
 pub(in crate::extraction) struct SelectorState {
-    stack: Vec<PendingSelectorSteps>,
+    stack: Vec<OpenElementMatchState>,
 }
 
 impl SelectorState {
@@ -86,7 +86,7 @@ impl SelectorState {
 /// The sets of steps that may match at the children and descendants of an open element, and the
 /// number of its children so far.
 #[derive(Default)]
-struct PendingSelectorSteps {
+struct OpenElementMatchState {
     descendants: u64,
     children: u64,
     next_child: u64,
@@ -248,7 +248,7 @@ impl SelectorProgram {
             return if self.first & start.steps == 0 { 0 } else { self.run(self.first, start, place, |_, _| {}) };
         }
         if state.stack.is_empty() {
-            state.stack.push(PendingSelectorSteps::default());
+            state.stack.push(OpenElementMatchState::default());
         }
         let parent = state.stack.last_mut().expect("the document stays open");
         let candidates = self.first | parent.descendants | parent.children | parent.next_child | parent.later_children;
@@ -256,7 +256,7 @@ impl SelectorProgram {
         parent.count += 1;
         let of_type = if self.counts_types { count_type(parent, start.name) } else { 0 };
         let place = SiblingPosition { is_root: start.is_root, child: parent.count, of_type };
-        let mut own = PendingSelectorSteps { descendants: parent.descendants, ..PendingSelectorSteps::default() };
+        let mut own = OpenElementMatchState { descendants: parent.descendants, ..OpenElementMatchState::default() };
         let matches = self.run(candidates, start, place, |combinator, next| match combinator {
             Combinator::Descendant => own.descendants |= next,
             Combinator::Child => own.children |= next,
@@ -298,7 +298,7 @@ impl SelectorProgram {
 
 /// Counts a child of `parent` with this name. Returns the number of children with the name so far,
 /// or 0 if there are too many different names.
-fn count_type(parent: &mut PendingSelectorSteps, name: TagName) -> u32 {
+fn count_type(parent: &mut OpenElementMatchState, name: TagName) -> u32 {
     let counts = parent.counts.get_or_insert_with(Box::default);
     if counts.len() >= MAX_COUNTED_NAMES && !counts.contains_key(&name) {
         return 0;

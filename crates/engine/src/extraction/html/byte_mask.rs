@@ -12,13 +12,13 @@ pub(super) const HIGHEST: u64 = 0x80 * ONES;
 
 /// The first one to eight bytes of a word.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WordStart {
+pub(super) struct WordPrefix {
     bytes: u64,
     /// The number of bits of a word that do not belong to the start.
     unused: u32,
 }
 
-impl WordStart {
+impl WordPrefix {
     /// Makes the start of `word` with `length` bytes.
     pub(super) fn new(word: u64, length: usize) -> Self {
         let unused = 64 - 8 * length as u32;

@@ -8,20 +8,20 @@
 //! collected.
 
 use super::HtmlQueries;
-use super::byte_mask::{HIGHEST, ONES, WordStart, find_near};
+use super::byte_mask::{HIGHEST, ONES, WordPrefix, find_near};
 use super::open_elements::OpenElement;
 use super::page_parser_state::{InsertionMode, TreeBuilder};
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
-use crate::extraction::prefilter::MarkupHitTest;
+use crate::extraction::prefilter::HitAcrossMarkupTest;
 
 /// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
 /// name that it accepts fits, with the byte after it.
 const HEAD_SIZE: usize = 16;
 
 /// A selected element whose text is skipped, because it probably has no match of the filter.
-struct SkippedText {
+struct SkippedTextElement {
     rules: TagNameRules,
     /// The index of the first byte after the element's start tag.
     start: usize,
@@ -35,15 +35,15 @@ const RECENT: usize = 64;
 /// comparison.
 pub(super) struct RecentNames {
     tags: [KnownTag; RECENT],
-    attributes: [WordStart; RECENT],
+    attributes: [WordPrefix; RECENT],
 }
 
 /// The name of a start tag, and what is known of all tags with this name.
 #[derive(Clone, Copy, Default)]
 struct KnownTag {
     /// The name and the byte after it.
-    start: WordStart,
-    end_tag: WordStart,
+    start: WordPrefix,
+    end_tag: WordPrefix,
     name: TagName,
     length: usize,
     rules: TagNameRules,
@@ -55,7 +55,7 @@ struct KnownTag {
 
 impl Default for RecentNames {
     fn default() -> Self {
-        Self { tags: [KnownTag::default(); RECENT], attributes: [WordStart::default(); RECENT] }
+        Self { tags: [KnownTag::default(); RECENT], attributes: [WordPrefix::default(); RECENT] }
     }
 }
 
@@ -89,7 +89,7 @@ impl KnownTag {
             !rules.needs_attributes && rules.properties & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
         let after = 0xff << (8 * length);
         let end = word & !after | u64::from(b'>') << (8 * length);
-        let (start, end_tag) = (WordStart::new(word, length + 1), WordStart::new(end, length + 1));
+        let (start, end_tag) = (WordPrefix::new(word, length + 1), WordPrefix::new(end, length + 1));
         Some(Self { start, end_tag, name, length, rules, is_usual, is_selected })
     }
 }
@@ -132,12 +132,12 @@ impl TreeBuilder<'_, '_> {
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
-        let mut skipped: Option<SkippedText> = None;
+        let mut skipped: Option<SkippedTextElement> = None;
         loop {
             // Most tags follow another tag.
             if bytes.get(at) != Some(&b'<') {
                 let Some(length) = find_near(b'<', &bytes[at..]) else { break };
-                let may_match = |hits: &MarkupHitTest| hits.may_be_in(bytes, at..at + length);
+                let may_match = |hits: &HitAcrossMarkupTest| hits.may_be_in(bytes, at..at + length);
                 if skipped.is_some() && hits.is_none_or(may_match) {
                     break;
                 }
@@ -188,7 +188,7 @@ impl TreeBuilder<'_, '_> {
                 open.push(OpenElement { name, properties: bits, is_preformatted, end_tag, ..OpenElement::default() });
             }
             if is_selected {
-                skipped = Some(SkippedText { rules, start: at, depth: open.depth() });
+                skipped = Some(SkippedTextElement { rules, start: at, depth: open.depth() });
             }
         }
         let Some(text) = skipped else { return at };
@@ -288,7 +288,7 @@ fn has_usual_end_tag(bits: u32) -> bool {
 ///
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
 /// Their names and values are read by words of eight bytes.
-fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordStart; RECENT]) -> Option<usize> {
+fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordPrefix; RECENT]) -> Option<usize> {
     while bytes.get(at) == Some(&b' ') {
         let Some(word) = bytes[at + 1..].first_chunk() else { break };
         let word = u64::from_le_bytes(*word);
@@ -300,7 +300,7 @@ fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordStart; RECENT]
             if !is_usual {
                 break;
             }
-            *entry = WordStart::new(word, length + 2);
+            *entry = WordPrefix::new(word, length + 2);
         }
         let value = at + 1 + entry.length();
         at = value + find_near(b'"', &bytes[value..])? + 1;
@@ -381,13 +381,13 @@ mod tests {
     fn word_start_has_its_first_bytes() {
         let word = u64::from_le_bytes(*b"abcdefgh");
         for length in 1..=8 {
-            let start = WordStart::new(word, length);
+            let start = WordPrefix::new(word, length);
             assert_eq!(start.length(), length);
             for at in 0..8 {
                 assert_eq!(start.begins(word ^ 1 << (8 * at)), at >= length);
             }
         }
-        assert!(!WordStart::default().begins(0));
+        assert!(!WordPrefix::default().begins(0));
     }
 
     #[test]

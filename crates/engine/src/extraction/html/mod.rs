@@ -35,17 +35,17 @@ use haul_policy::page_reference::PageBase;
 
 use super::css::{CssQuery, SelectorProgram};
 use super::page_search::OnFound;
-use super::prefilter::MarkupHitTest;
+use super::prefilter::HitAcrossMarkupTest;
 use crate::{Error, ErrorKind, Result};
 use page_parser_state::{PageParserState, TreeBuilder};
-use tag_name_and_rules::{NameTable, TagName, TagNameRules, names};
+use tag_name_and_rules::{TagName, TagNameRules, TagRulesTable, names};
 use tokenizer::Tokenizer;
 
 /// The compiled CSS queries of a search.
 pub(super) struct HtmlQueries {
     queries: Vec<CssQuery>,
     program: SelectorProgram,
-    names: NameTable,
+    names: TagRulesTable,
 }
 
 impl HtmlQueries {
@@ -53,7 +53,7 @@ impl HtmlQueries {
         let program = SelectorProgram::new(queries)?;
         let takes_attribute = |query: usize| queries[query].attribute().is_some();
         let text_query = |query: usize| u8::try_from(query + 1).unwrap_or(0);
-        let names = NameTable::new(program.names(), |name| {
+        let names = TagRulesTable::new(program.names(), |name| {
             let steps = program.steps_for(name);
             // `<base>` sets the base of references, the slash of `<svg/>` ends SVG, and `<image>`
             // is another element.
@@ -91,7 +91,7 @@ impl HtmlSearch {
         queries: Arc<HtmlQueries>,
         memory: usize,
         keeps_empty: bool,
-        hits: Option<MarkupHitTest>,
+        hits: Option<HitAcrossMarkupTest>,
     ) -> Self {
         let tree = PageParserState::new(memory, keeps_empty, hits);
         Self { queries, tokenizer: Tokenizer::new(memory), tree, start: Some(Vec::new()) }

@@ -1,7 +1,7 @@
 //! The stack of open elements, with the rules of HTML for missing end tags (WHATWG HTML, "Tree
 //! construction", as far as a page without a tree can follow them).
 
-use super::byte_mask::WordStart;
+use super::byte_mask::WordPrefix;
 use super::tag_name_and_rules::{self as properties, TagName, names};
 
 /// The maximum depth of the stack. Elements inside the deepest one become its siblings, as in
@@ -33,7 +33,7 @@ pub(super) struct OpenElement {
     /// True if text inside keeps its blanks.
     pub(super) is_preformatted: bool,
     /// The name and the `>` after it, as they are probably in the end tag.
-    pub(super) end_tag: WordStart,
+    pub(super) end_tag: WordPrefix,
 }
 
 impl OpenElement {

@@ -10,7 +10,7 @@ use haul_policy::page_reference::PageBase;
 use memchr::memchr;
 
 use super::attribute_output::{attribute_values, trimmed};
-use super::byte_mask::WordStart;
+use super::byte_mask::WordPrefix;
 use super::common_markup_fast_path::RecentNames;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
@@ -21,7 +21,7 @@ use super::{HtmlQueries, too_long};
 use crate::Result;
 use crate::extraction::css::{ElementAttributes, ElementStart, SelectorState};
 use crate::extraction::page_search::{FoundValue, OnFound};
-use crate::extraction::prefilter::MarkupHitTest;
+use crate::extraction::prefilter::HitAcrossMarkupTest;
 use crate::extraction::url_query_encoding::with_encoded_query;
 use script_or_style::{OpenScriptOrStyle, ScriptOrStyleRange};
 
@@ -82,14 +82,14 @@ pub(super) struct PageParserState {
     /// True to pass on empty texts and attribute values.
     keeps_empty: bool,
     /// The test for values that the filter drops, if there is a filter with such a test.
-    hits: Option<MarkupHitTest>,
+    hits: Option<HitAcrossMarkupTest>,
     /// True if the page has null bytes, so that `hits` cannot be used.
     has_nulls: bool,
     pub(super) recent: Box<RecentNames>,
 }
 
 impl PageParserState {
-    pub(super) fn new(limit: usize, keeps_empty: bool, hits: Option<MarkupHitTest>) -> Self {
+    pub(super) fn new(limit: usize, keeps_empty: bool, hits: Option<HitAcrossMarkupTest>) -> Self {
         Self {
             keeps_empty,
             hits,
@@ -274,7 +274,7 @@ impl PageParserState {
     }
 
     /// Returns the open elements, the test for values that the filter drops, and the recent names.
-    pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&MarkupHitTest>, &mut RecentNames) {
+    pub(super) fn parts(&mut self) -> (&mut OpenElements, Option<&HitAcrossMarkupTest>, &mut RecentNames) {
         (&mut self.open, self.hits.as_ref().filter(|_| !self.has_nulls), &mut self.recent)
     }
 
@@ -425,7 +425,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             allows_html,
             is_selected,
             is_preformatted,
-            end_tag: WordStart::default(),
+            end_tag: WordPrefix::default(),
         });
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.

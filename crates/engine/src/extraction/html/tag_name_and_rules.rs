@@ -78,7 +78,7 @@ pub(super) struct TagNameRules {
 }
 
 /// A hash table with the [`TagNameRules`] for each element name.
-pub(super) struct NameTable {
+pub(super) struct TagRulesTable {
     /// The rules for the names in [`ELEMENTS`] and in selectors. A slot contains the number of a
     /// name, or 0 if it is empty, and the rules for the name.
     slots: Box<[(u64, TagNameRules); TABLE_SIZE]>,
@@ -86,7 +86,7 @@ pub(super) struct NameTable {
     other: TagNameRules,
 }
 
-impl NameTable {
+impl TagRulesTable {
     /// Makes the table. `names` are the element names in selectors, at most 64. `rules` returns the
     /// rules for one name, or with `None`, the rules for all names that are neither in selectors
     /// nor in [`ELEMENTS`].

@@ -368,7 +368,7 @@ impl Tokenizer {
             let ends = is_end_tag(rest, &self.text_end);
             let begins_comment =
                 kind == TextKind::Script && !ends.is_yes() && b"<!--".starts_with(&rest[..rest.len().min(4)]);
-            if ends == Lookahead::Undecided || begins_comment && rest.len() < 4 {
+            if ends == LookaheadResult::Undecided || begins_comment && rest.len() < 4 {
                 self.pass_text(&bytes[..at], has_references, sink)?;
                 return Ok(at);
             }
@@ -410,7 +410,7 @@ impl Tokenizer {
                     let rest = &bytes[at..];
                     let ends = is_end_tag(rest, &self.text_end);
                     let begins = is_script_tag(rest);
-                    if ends == Lookahead::Undecided || !is_nested && begins == Lookahead::Undecided {
+                    if ends == LookaheadResult::Undecided || !is_nested && begins == LookaheadResult::Undecided {
                         self.pass_text(&bytes[..at], false, sink)?;
                         self.state = TokenizerState::ScriptComment { dashes, is_nested };
                         return Ok(at);
@@ -512,42 +512,42 @@ fn markup_kind(bytes: &[u8]) -> MarkupKind {
 
 /// The result of a test whether the next bytes of the page are a certain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lookahead {
+enum LookaheadResult {
     Yes,
     No,
     /// More bytes are needed to decide.
     Undecided,
 }
 
-impl Lookahead {
+impl LookaheadResult {
     fn is_yes(self) -> bool {
         self == Self::Yes
     }
 }
 
 /// Tests whether `bytes`, which begin with `<`, begin with the end tag of the element `name`.
-fn is_end_tag(bytes: &[u8], name: &[u8]) -> Lookahead {
+fn is_end_tag(bytes: &[u8], name: &[u8]) -> LookaheadResult {
     match bytes.get(1) {
-        None => Lookahead::Undecided,
+        None => LookaheadResult::Undecided,
         Some(b'/') => is_name(&bytes[2..], name),
-        Some(_) => Lookahead::No,
+        Some(_) => LookaheadResult::No,
     }
 }
 
 /// Tests whether `bytes`, which begin with `<`, begin with a `<script>` start tag.
-fn is_script_tag(bytes: &[u8]) -> Lookahead {
+fn is_script_tag(bytes: &[u8]) -> LookaheadResult {
     is_name(&bytes[1..], b"script")
 }
 
 /// Tests whether `bytes` begin with the lower-case name `name` and a byte that ends a name.
-fn is_name(bytes: &[u8], name: &[u8]) -> Lookahead {
+fn is_name(bytes: &[u8], name: &[u8]) -> LookaheadResult {
     let length = bytes.len().min(name.len());
     if !bytes[..length].eq_ignore_ascii_case(&name[..length]) {
-        return Lookahead::No;
+        return LookaheadResult::No;
     }
     match bytes.get(name.len()) {
-        None => Lookahead::Undecided,
-        Some(&byte) if is_space(byte) || byte == b'/' || byte == b'>' => Lookahead::Yes,
-        Some(_) => Lookahead::No,
+        None => LookaheadResult::Undecided,
+        Some(&byte) if is_space(byte) || byte == b'/' || byte == b'>' => LookaheadResult::Yes,
+        Some(_) => LookaheadResult::No,
     }
 }

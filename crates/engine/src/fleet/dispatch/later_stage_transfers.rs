@@ -10,7 +10,7 @@ use super::{
     placeholder_target, url_error,
 };
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
-use crate::fleet::stage_value_store_for_resume::RecalledTransfer;
+use crate::fleet::stage_value_store_for_resume::EarlierQueuedTransfer;
 use crate::request::RequestOverrides;
 use crate::sink::temporary_and_final_names::ClobberMode;
 use crate::{Error, ErrorKind, Result};
@@ -63,14 +63,14 @@ impl Dispatcher {
         &self,
         state: &mut DispatchState,
         stage: usize,
-        transfer: RecalledTransfer,
+        transfer: EarlierQueuedTransfer,
         view: &DispatcherStages<'_>,
     ) {
         let next = std::mem::replace(&mut state.numbers[stage], transfer.number);
         let order = [transfer.number].into();
         let place =
             StageOutputPosition { number: stage, stage: &view.stages[stage], window: &view.windows[stage], order };
-        let RecalledTransfer { value, fields, replaces_file, .. } = transfer;
+        let EarlierQueuedTransfer { value, fields, replaces_file, .. } = transfer;
         self.add_value(state, place, &value, Some(EarlierRunRequest { fields, replaces_file }));
         state.numbers[stage] = next;
     }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::sink::extracted_value_list::{ExtractedValues, ValueInputOrder};
+use crate::sink::extracted_value_list::{ExtractedValues, ValueInputPosition};
 use crate::{Error, ErrorKind, Result};
 
 /// The number of bytes by which the values in memory may exceed the budget of a window before they
@@ -30,7 +30,7 @@ pub(super) struct OverflowFile {
 pub(super) struct StoredValues {
     file: Arc<File>,
     at: u64,
-    position: Option<ValueInputOrder>,
+    position: Option<ValueInputPosition>,
     /// The number of bytes that the stored values take from the window's memory budget: the same
     /// number as in memory. Storing values in a file thus does not allow more bytes to be received.
     cost: usize,

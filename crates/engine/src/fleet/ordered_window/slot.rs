@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use super::super::record_content_sink::RecordPieces;
+use super::super::record_content_sink::RecordTextIterator;
 use super::overflow::{OverflowFile, StoredValues};
 use crate::buffer_pool::Chunk;
 use crate::sink::extracted_value_list::ExtractedValues;
@@ -15,7 +15,7 @@ pub(super) enum OrderedSlotContent {
     Records(ExtractedValues),
     /// Values that are stored in a temporary file.
     Stored(StoredValues),
-    Pieces(RecordPieces),
+    Pieces(RecordTextIterator),
 }
 
 impl OrderedSlotContent {

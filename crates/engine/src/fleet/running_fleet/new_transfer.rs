@@ -11,7 +11,7 @@ use crate::body::delivery::BodyDelivery;
 use crate::extraction::{PageQuery, PageSearch};
 use crate::fleet::dispatch::TransferInputs;
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
-use crate::fleet::ordered_window_sink::{OrderedWindowSink, PageFileSink};
+use crate::fleet::ordered_window_sink::{OrderedWindowSink, PageFileAndValuesSink};
 use crate::fleet::record_content_sink::RecordContentSink;
 use crate::fleet::reported_job_and_destination::BodyDestination;
 use crate::ignore_poison::IgnorePoison;
@@ -50,7 +50,7 @@ impl FleetRun {
                 }
                 match records {
                     Some(records) if stage.extract.is_some() => Box::new(in_record(records, Some(file))),
-                    None if feeds => Box::new(PageFileSink::new(in_window(), file)),
+                    None if feeds => Box::new(PageFileAndValuesSink::new(in_window(), file)),
                     _ => Box::new(file),
                 }
             }

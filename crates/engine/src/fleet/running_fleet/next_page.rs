@@ -6,7 +6,7 @@ use super::FleetRun;
 use crate::Result;
 use crate::fleet::dispatch::FleetListing;
 use crate::fleet::reported_job_and_destination::FleetJob;
-use crate::pagination::{PageFindings, PageObserver, PageStep};
+use crate::pagination::{PageContentObserver, PageFindings, PageStep};
 use crate::transfer::TransferOutcome;
 
 /// The consequence of a finished transfer for its listing.
@@ -39,7 +39,7 @@ impl FleetRun {
         &self,
         job: &FleetJob,
         outcome: &mut TransferOutcome,
-        observer: Option<Box<PageObserver>>,
+        observer: Option<Box<PageContentObserver>>,
     ) -> ListingContinuation {
         let Some(listing) = &job.listing else { return ListingContinuation::Last };
         let mut progress = listing.progress();

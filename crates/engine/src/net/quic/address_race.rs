@@ -22,7 +22,7 @@ use crate::net::happy_eyeballs::{ConnectOptions, connect_error, timeout_error};
 use crate::net::local_address::LocalBinding;
 use crate::net::pool::ConnectionKey;
 use crate::net::receive_memory_budget::SharedRecvMemory;
-use crate::net::tls::{QuicTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
+use crate::net::tls::{QuicAttemptTls, SessionKey, TlsContexts, TlsOptions, TlsVersion};
 use crate::trace::{TraceEvent, TransferObserver, system_error_text};
 use crate::{Error, ErrorKind, Result};
 
@@ -205,7 +205,7 @@ impl QuicAddressRace {
         let budget = resources.recv_memory.reserve();
         let windows = QuicWindows::new(&budget, resources.transfers);
         let context = contexts.context(&self.tls)?.for_server(self.session_key.clone());
-        let tls = QuicTls::new(context, &self.host, windows.first)?;
+        let tls = QuicAttemptTls::new(context, &self.host, windows.first)?;
         let (memory, buffers) = ((budget, windows), resources.buffers);
         let opened = QuicConnection::open(peer, &self.bind, Arc::clone(&tls), memory, buffers, now);
         let mut attempt = opened.map_err(|error| match (error, tls.failure()) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quinn_proto::{EndpointConfig, IdleTimeout, RandomConnectionIdGenerator, TransportConfig, VarInt};
 
-use crate::net::receive_memory_budget::ReceiveMemoryBudget;
+use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 
 /// The largest UDP payload that can be received.
 const MAX_PAYLOAD: u16 = 65_527;
@@ -38,7 +38,7 @@ const MAX_SHARED_STREAM_WINDOW: u32 = 512 << 10;
 impl QuicWindows {
     /// Returns the windows of a connection with this receive budget. `transfers` is the number of
     /// transfers that wait for the connection.
-    pub(crate) fn new(budget: &ReceiveMemoryBudget, transfers: usize) -> Self {
+    pub(crate) fn new(budget: &ConnectionReceiveBudget, transfers: usize) -> Self {
         let connection = budget.connection_window();
         if transfers <= 1 {
             let stream = connection / 3 * 2;

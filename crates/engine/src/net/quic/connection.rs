@@ -21,9 +21,9 @@ use super::config::{self, QuicWindows};
 use super::datagram_receive_buffers::DatagramBufferPool;
 use super::socket::{QuicSocket, QuicSocketError};
 use crate::net::local_address::LocalBinding;
-use crate::net::receive_memory_budget::ReceiveMemoryBudget;
+use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 use crate::net::stream::next_connection_number;
-use crate::net::tls::{NegotiatedSession, QuicTls};
+use crate::net::tls::{NegotiatedSession, QuicAttemptTls};
 use crate::stats::WireTraffic;
 use crate::{Error, ErrorKind, fork};
 
@@ -53,7 +53,7 @@ pub(crate) struct QuicConnection {
     endpoint: Endpoint,
     handle: ConnectionHandle,
     machine: Connection,
-    tls: Arc<QuicTls>,
+    tls: Arc<QuicAttemptTls>,
     buffers: DatagramBufferPool,
     /// The contents of the datagrams to send that the socket has not accepted yet.
     output: Vec<u8>,
@@ -68,7 +68,7 @@ pub(crate) struct QuicConnection {
     last_received: usize,
     session: Option<NegotiatedSession>,
     /// The budget that limits the received bytes waiting for sinks.
-    budget: ReceiveMemoryBudget,
+    budget: ConnectionReceiveBudget,
     windows: QuicWindows,
     /// The local address of the socket.
     pub(crate) local: Option<SocketAddr>,
@@ -85,8 +85,8 @@ impl QuicConnection {
     pub(super) fn open(
         peer: SocketAddr,
         bind: &LocalBinding,
-        tls: Arc<QuicTls>,
-        (budget, windows): (ReceiveMemoryBudget, QuicWindows),
+        tls: Arc<QuicAttemptTls>,
+        (budget, windows): (ConnectionReceiveBudget, QuicWindows),
         buffers: &DatagramBufferPool,
         now: Instant,
     ) -> Result<Self, QuicSocketError> {
@@ -151,7 +151,7 @@ impl QuicConnection {
     }
 
     /// Returns the receive budget of the connection.
-    pub(crate) fn budget(&self) -> &ReceiveMemoryBudget {
+    pub(crate) fn budget(&self) -> &ConnectionReceiveBudget {
         &self.budget
     }
 

@@ -54,19 +54,19 @@ pub(super) struct QuicSocket {
     receive_buffer: usize,
     /// The type of service and the priority of sent packets; `None` if the options set no such
     /// value.
-    marks: Option<PacketMarks>,
+    marks: Option<SentPacketTosAndPriority>,
 }
 
 /// The type of service and the priority of sent packets, as the options set them. Also contains the
 /// ECN codepoint, which is a part of the type of service.
 #[derive(Debug)]
-struct PacketMarks {
+struct SentPacketTosAndPriority {
     type_of_service: u8,
     priority: Option<u8>,
     ecn: Option<EcnCodepoint>,
 }
 
-impl PacketMarks {
+impl SentPacketTosAndPriority {
     /// Returns the marks that these options set, without an ECN codepoint; `None` if they set
     /// neither type of service nor priority.
     fn from_options(bind: &LocalBinding) -> Option<Self> {
@@ -96,7 +96,7 @@ impl QuicSocket {
         // A refusal leaves the system's size.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
-        let marks = PacketMarks::from_options(bind);
+        let marks = SentPacketTosAndPriority::from_options(bind);
         if let Some(marks) = &marks {
             marks.apply(&socket, peer);
         }

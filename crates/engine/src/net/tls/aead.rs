@@ -15,7 +15,7 @@ pub(super) const TAG_LENGTH: usize = 16;
 
 /// The AEAD algorithms of TLS 1.2 and 1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TlsRecordCipher {
+pub(super) enum TlsAeadAlgorithm {
     Aes128Gcm,
     Aes256Gcm,
     ChaCha20Poly1305,
@@ -29,24 +29,24 @@ pub(super) enum TlsRecordAead {
 
 impl TlsRecordAead {
     /// Makes an AEAD with this key. Returns `None` if the key has the wrong length.
-    pub(super) fn new(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
+    pub(super) fn new(cipher: TlsAeadAlgorithm, key: &[u8]) -> Option<Self> {
         if cpu_has_vaes() { Self::aws_lc(cipher, key) } else { Self::ring(cipher, key) }
     }
 
-    fn aws_lc(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
+    fn aws_lc(cipher: TlsAeadAlgorithm, key: &[u8]) -> Option<Self> {
         let algorithm = match cipher {
-            TlsRecordCipher::Aes128Gcm => &aws_lc::AES_128_GCM,
-            TlsRecordCipher::Aes256Gcm => &aws_lc::AES_256_GCM,
-            TlsRecordCipher::ChaCha20Poly1305 => &aws_lc::CHACHA20_POLY1305,
+            TlsAeadAlgorithm::Aes128Gcm => &aws_lc::AES_128_GCM,
+            TlsAeadAlgorithm::Aes256Gcm => &aws_lc::AES_256_GCM,
+            TlsAeadAlgorithm::ChaCha20Poly1305 => &aws_lc::CHACHA20_POLY1305,
         };
         Some(Self::AwsLc(aws_lc::LessSafeKey::new(aws_lc::UnboundKey::new(algorithm, key).ok()?)))
     }
 
-    fn ring(cipher: TlsRecordCipher, key: &[u8]) -> Option<Self> {
+    fn ring(cipher: TlsAeadAlgorithm, key: &[u8]) -> Option<Self> {
         let algorithm = match cipher {
-            TlsRecordCipher::Aes128Gcm => &ring_lib::AES_128_GCM,
-            TlsRecordCipher::Aes256Gcm => &ring_lib::AES_256_GCM,
-            TlsRecordCipher::ChaCha20Poly1305 => &ring_lib::CHACHA20_POLY1305,
+            TlsAeadAlgorithm::Aes128Gcm => &ring_lib::AES_128_GCM,
+            TlsAeadAlgorithm::Aes256Gcm => &ring_lib::AES_256_GCM,
+            TlsAeadAlgorithm::ChaCha20Poly1305 => &ring_lib::CHACHA20_POLY1305,
         };
         Some(Self::Ring(Box::new(ring_lib::LessSafeKey::new(ring_lib::UnboundKey::new(algorithm, key).ok()?))))
     }
@@ -102,8 +102,11 @@ fn cpu_has_vaes() -> bool {
 mod tests {
     use super::*;
 
-    const CIPHERS: [(TlsRecordCipher, usize); 3] =
-        [(TlsRecordCipher::Aes128Gcm, 16), (TlsRecordCipher::Aes256Gcm, 32), (TlsRecordCipher::ChaCha20Poly1305, 32)];
+    const CIPHERS: [(TlsAeadAlgorithm, usize); 3] = [
+        (TlsAeadAlgorithm::Aes128Gcm, 16),
+        (TlsAeadAlgorithm::Aes256Gcm, 32),
+        (TlsAeadAlgorithm::ChaCha20Poly1305, 32),
+    ];
 
     #[test]
     fn aws_lc_and_ring_decrypt_each_others_records() {
@@ -150,8 +153,8 @@ mod tests {
     fn record_key_of_wrong_length_is_refused() {
         for make in [TlsRecordAead::aws_lc, TlsRecordAead::ring] {
             assert!(
-                make(TlsRecordCipher::Aes128Gcm, &[0; 32]).is_none()
-                    && make(TlsRecordCipher::Aes256Gcm, &[0; 16]).is_none()
+                make(TlsAeadAlgorithm::Aes128Gcm, &[0; 32]).is_none()
+                    && make(TlsAeadAlgorithm::Aes256Gcm, &[0; 16]).is_none()
             );
         }
     }

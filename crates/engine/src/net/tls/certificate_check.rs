@@ -1,7 +1,7 @@
 //! The trait of checks of server certificates, and the rustls verifier that applies them.
 //!
 //! ```text
-//!  rustls ──▶ CheckVerifier ──▶ [PinCheck ─▶] [HyphenNameCheck ─▶] ChainCheck, LazyRootsCheck or AcceptAnyCheck
+//!  rustls ──▶ CheckVerifier ──▶ [PinCheck ─▶] [HyphenNameCheck ─▶] ChainCheck, BundleThenSystemRootsCheck or AcceptAnyCheck
 //! ```
 //!
 //! A check examines certificates and names only. [`CheckVerifier`] verifies the handshake's

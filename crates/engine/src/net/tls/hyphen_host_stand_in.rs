@@ -155,7 +155,7 @@ pub(super) fn provider() -> CryptoProvider {
 fn with_real_name_hash(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
-        hash_provider: Box::leak(Box::new(RealNameHash(common.hash_provider))),
+        hash_provider: Box::leak(Box::new(HandshakeHashWithRealName(common.hash_provider))),
         confidentiality_limit: common.confidentiality_limit,
     };
     match suite {
@@ -183,9 +183,9 @@ fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn rustls::qu
 }
 
 /// A handshake hash in which the real host name replaces the stand-in.
-struct RealNameHash(&'static dyn Hash);
+struct HandshakeHashWithRealName(&'static dyn Hash);
 
-impl Hash for RealNameHash {
+impl Hash for HandshakeHashWithRealName {
     fn start(&self) -> Box<dyn Context> {
         Box::new(RealNameHashContext(self.0.start()))
     }
@@ -203,7 +203,7 @@ impl Hash for RealNameHash {
     }
 }
 
-/// A running computation of a [`RealNameHash`].
+/// A running computation of a [`HandshakeHashWithRealName`].
 struct RealNameHashContext(Box<dyn Context>);
 
 impl Context for RealNameHashContext {

@@ -10,7 +10,7 @@ use super::TlsVersion;
 use super::handshake_failure::refusal_reason;
 use super::hyphen_host_stand_in::HyphenHostName;
 use super::verbose_certificate_text;
-use super::verify::CertificateFaultFinder;
+use super::verify::UnverifiedCertFaultFinder;
 use crate::transfer_facts::TlsFacts;
 
 /// The parameters that the handshake negotiated.
@@ -31,9 +31,9 @@ pub(crate) struct NegotiatedSession {
     pub(super) ech: Option<String>,
 }
 
-/// The [`CertificateFaultFinder`] for a certificate that is accepted without verification, and the
-/// server's name.
-pub(super) type FaultFinderAndServerName = (CertificateFaultFinder, ServerName<'static>);
+/// The [`UnverifiedCertFaultFinder`] for a certificate that is accepted without verification, and
+/// the server's name.
+pub(super) type FaultFinderAndServerName = (UnverifiedCertFaultFinder, ServerName<'static>);
 
 impl NegotiatedSession {
     /// Returns the results of a complete handshake, including its cipher suite. Returns `None`

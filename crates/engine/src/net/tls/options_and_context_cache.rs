@@ -23,7 +23,7 @@ use super::public_key_pin::{PinCheck, PublicKeyPin};
 use super::replaced_file_check::{self, FileBacked, FileStamps};
 use super::server_tickets::ServerTickets;
 use super::trust::TrustSource;
-use super::verify::CertificateFaultFinder;
+use super::verify::UnverifiedCertFaultFinder;
 use crate::ignore_poison::IgnorePoison;
 use crate::lru::LruMap;
 use crate::net::dns::AddressFamily;
@@ -157,7 +157,7 @@ pub struct TlsContext {
     /// Copies of this context, one for each server, with the session tickets of that server.
     servers: Mutex<LruMap<Arc<SessionKey>, Arc<TlsContext>>>,
     resumes: bool,
-    pub(super) examiner: Option<CertificateFaultFinder>,
+    pub(super) examiner: Option<UnverifiedCertFaultFinder>,
     pub(super) keeps_certificates: bool,
     pub(super) ech: EchOffer,
 }
@@ -303,7 +303,7 @@ impl ContextCache {
         let (mut check, mut stamps) = self.check(options, &provider)?;
         let examiner = (options.examine && !options.verify).then(|| {
             let strict = TlsOptions { verify: true, ..options.clone() };
-            CertificateFaultFinder::new(self.check(&strict, &provider).ok().map(|(strict, _)| strict))
+            UnverifiedCertFaultFinder::new(self.check(&strict, &provider).ok().map(|(strict, _)| strict))
         });
         if options.verify {
             check = Arc::new(HyphenNameCheck { inner: check });

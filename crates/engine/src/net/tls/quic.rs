@@ -1,7 +1,7 @@
 //! TLS 1.3 in QUIC (RFC 9001): implements quinn-proto's session traits with a rustls session.
 //!
 //! ```text
-//! TlsContext ──▶ QuicTls ──start_session──▶ QuicTlsSession ◀── CRYPTO frames ──▶ quinn-proto
+//! TlsContext ──▶ QuicAttemptTls ──start_session──▶ QuicTlsSession ◀── CRYPTO frames ──▶ quinn-proto
 //!                   └── failure: the rustls error, of which QUIC would keep only the alert
 //! ```
 //!
@@ -39,7 +39,7 @@ const RETRY_KEY: [u8; 16] =
 const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
 
 /// The TLS side of one QUIC connection attempt.
-pub(crate) struct QuicTls {
+pub(crate) struct QuicAttemptTls {
     context: Arc<TlsContext>,
     name: ServerName<'static>,
     odd_name: Option<Arc<HyphenHostName>>,
@@ -49,7 +49,7 @@ pub(crate) struct QuicTls {
     failure: Mutex<Option<rustls::Error>>,
 }
 
-impl QuicTls {
+impl QuicAttemptTls {
     /// Makes the TLS side of a connection to the server with this name or address. The server's
     /// certificate must be valid for it. The server may send `first_window` bytes of each response
     /// before the first update of the response's window.
@@ -74,7 +74,7 @@ impl QuicTls {
     }
 }
 
-impl crypto::ClientConfig for QuicTls {
+impl crypto::ClientConfig for QuicAttemptTls {
     fn start_session(
         self: Arc<Self>,
         _version: u32,
@@ -128,7 +128,7 @@ fn with_first_window(mut encoded: &[u8], window: VarInt) -> Vec<u8> {
 /// The TLS session of a QUIC connection.
 struct QuicTlsSession {
     connection: Connection,
-    tls: Arc<QuicTls>,
+    tls: Arc<QuicAttemptTls>,
     examiner: Option<FaultFinderAndServerName>,
     /// The secrets from which the keys of the next key update are derived.
     next: Option<Secrets>,
@@ -327,7 +327,7 @@ mod tests {
         let payload = b"token\x04\xa2\x65\xba\x2e\xff\x4d\x82\x90\x58\xfb\x3f\x0f\x24\x96\xba";
         let options = TlsOptions { verify: false, alpn: vec![b"h3".to_vec()], ..TlsOptions::default() };
         let context = TlsContexts::default().context(&options).unwrap();
-        let tls = QuicTls::new(context, "example.org", 1 << 16).unwrap();
+        let tls = QuicAttemptTls::new(context, "example.org", 1 << 16).unwrap();
         let parameters = TransportParameters::read(Side::Client, &mut Cursor::new(&[][..])).unwrap();
         let session = tls.start_session(1, "", &parameters).map_err(drop).unwrap();
         assert!(session.is_valid_retry(&original, header, payload));

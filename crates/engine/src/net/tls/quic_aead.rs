@@ -5,7 +5,7 @@ use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuite, Error, Tls13CipherSuite};
 
-use super::aead::{TAG_LENGTH, TlsRecordAead, TlsRecordCipher};
+use super::aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
 
 /// The limits of AES-GCM: the maximum number of packets to encrypt with one key, and the maximum
 /// number of forged packets to reject (RFC 9001 section 6.6).
@@ -16,7 +16,7 @@ const CHACHA20_LIMITS: (u64, u64) = (u64::MAX, 1 << 36);
 
 /// The packet protection of a cipher suite.
 struct QuicCipher {
-    cipher: TlsRecordCipher,
+    cipher: TlsAeadAlgorithm,
     limits: (u64, u64),
     of_rustls: &'static dyn Algorithm,
 }
@@ -26,9 +26,9 @@ struct QuicCipher {
 pub(super) fn packet_protection(suite: &Tls13CipherSuite) -> Option<&'static dyn Algorithm> {
     let of_rustls = suite.quic?;
     let (cipher, limits) = match suite.common.suite {
-        CipherSuite::TLS13_AES_128_GCM_SHA256 => (TlsRecordCipher::Aes128Gcm, AES_LIMITS),
-        CipherSuite::TLS13_AES_256_GCM_SHA384 => (TlsRecordCipher::Aes256Gcm, AES_LIMITS),
-        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => (TlsRecordCipher::ChaCha20Poly1305, CHACHA20_LIMITS),
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => (TlsAeadAlgorithm::Aes128Gcm, AES_LIMITS),
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => (TlsAeadAlgorithm::Aes256Gcm, AES_LIMITS),
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => (TlsAeadAlgorithm::ChaCha20Poly1305, CHACHA20_LIMITS),
         _ => return Some(of_rustls),
     };
     Some(Box::leak(Box::new(QuicCipher { cipher, limits, of_rustls })))

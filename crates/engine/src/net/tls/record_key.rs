@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustls::ConnectionTrafficSecrets;
 
 use super::TlsVersion;
-use super::aead::{TAG_LENGTH, TlsRecordAead, TlsRecordCipher};
+use super::aead::{TAG_LENGTH, TlsAeadAlgorithm, TlsRecordAead};
 
 /// The length of a record's header in bytes: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER_LENGTH: usize = 5;
@@ -70,14 +70,14 @@ impl TlsRecordKey {
     /// Makes a key. Returns `None` for an unknown cipher.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
         let (cipher, key, iv) = match secrets {
-            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (TlsRecordCipher::Aes128Gcm, key, iv),
-            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (TlsRecordCipher::Aes256Gcm, key, iv),
-            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (TlsRecordCipher::ChaCha20Poly1305, key, iv),
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (TlsAeadAlgorithm::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (TlsAeadAlgorithm::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (TlsAeadAlgorithm::ChaCha20Poly1305, key, iv),
             _ => return None,
         };
         let layout = match version {
             TlsVersion::V1_3 => TlsRecordLayout::V13,
-            TlsVersion::V1_2 if cipher == TlsRecordCipher::ChaCha20Poly1305 => TlsRecordLayout::V12ChaCha,
+            TlsVersion::V1_2 if cipher == TlsAeadAlgorithm::ChaCha20Poly1305 => TlsRecordLayout::V12ChaCha,
             TlsVersion::V1_2 => TlsRecordLayout::V12Gcm,
         };
         Some(Self {

@@ -133,25 +133,25 @@ type MakeSystemCheck = dyn Fn() -> Option<Arc<dyn CertificateCheck>> + Send + Sy
 /// A certificate check that first uses only the system's bundle (the file of trusted certificates).
 /// If the bundle does not contain the issuer of a certificate, the check uses all certificates that
 /// the system trusts.
-pub(super) struct LazyRootsCheck {
+pub(super) struct BundleThenSystemRootsCheck {
     bundle: Arc<dyn CertificateCheck>,
     make: Box<MakeSystemCheck>,
     whole: OnceLock<Option<Arc<dyn CertificateCheck>>>,
 }
 
-impl LazyRootsCheck {
+impl BundleThenSystemRootsCheck {
     pub(super) fn new(bundle: Arc<dyn CertificateCheck>, make: Box<MakeSystemCheck>) -> Self {
         Self { bundle, make, whole: OnceLock::new() }
     }
 }
 
-impl std::fmt::Debug for LazyRootsCheck {
+impl std::fmt::Debug for BundleThenSystemRootsCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LazyRootsCheck").finish_non_exhaustive()
+        f.debug_struct("BundleThenSystemRootsCheck").finish_non_exhaustive()
     }
 }
 
-impl CertificateCheck for LazyRootsCheck {
+impl CertificateCheck for BundleThenSystemRootsCheck {
     fn check(&self, chain: &PresentedChain<'_>) -> Result<(), Error> {
         match self.bundle.check(chain) {
             // This also handles a self-signed certificate that is its own CA and is listed in a
@@ -189,9 +189,9 @@ mod tests {
         }
     }
 
-    /// Checks two servers with a [`LazyRootsCheck`]. The parameters are the faults that the check
-    /// with the bundle and the check with all certificates find. Returns true if both servers are
-    /// accepted, and the number of times that all certificates were read.
+    /// Checks two servers with a [`BundleThenSystemRootsCheck`]. The parameters are the faults that
+    /// the check with the bundle and the check with all certificates find. Returns true if both
+    /// servers are accepted, and the number of times that all certificates were read.
     fn judged(by_bundle: Option<CertificateError>, by_rest: Option<Option<CertificateError>>) -> (bool, usize) {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);
@@ -199,7 +199,7 @@ mod tests {
             counted.fetch_add(1, Ordering::Relaxed);
             by_rest.clone().map(|says| Arc::new(FixedResultCheck(says)) as Arc<dyn CertificateCheck>)
         };
-        let lazily = LazyRootsCheck::new(Arc::new(FixedResultCheck(by_bundle)), Box::new(make));
+        let lazily = BundleThenSystemRootsCheck::new(Arc::new(FixedResultCheck(by_bundle)), Box::new(make));
         let verify = || {
             let end_entity = CertificateDer::from(vec![0]);
             let server_name = ServerName::try_from("h").unwrap();

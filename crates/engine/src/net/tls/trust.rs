@@ -11,7 +11,7 @@ use webpki::{CertRevocationList, OwnedCertRevocationList};
 use super::certificate_check::CertificateCheck;
 use super::client_identity::Pem;
 use super::options_and_context_cache::TlsOptions;
-use super::system_roots::{self, LazyRootsCheck};
+use super::system_roots::{self, BundleThenSystemRootsCheck};
 use super::verify::{AcceptAnyCheck, ChainCheck};
 use crate::{Error, ErrorKind, Result};
 
@@ -75,7 +75,7 @@ impl TrustSource {
                 match bundle {
                     Some(bundle) => {
                         let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
-                        Arc::new(LazyRootsCheck::new(
+                        Arc::new(BundleThenSystemRootsCheck::new(
                             Arc::new(bundle),
                             Box::new(move || system_roots_check(&provider, &revoked).ok()),
                         ))

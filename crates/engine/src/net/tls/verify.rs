@@ -239,12 +239,12 @@ pub(super) fn is_name_mismatch(refusal: &CertificateError) -> bool {
 
 /// Finds the fault of a server certificate that is accepted without verification.
 #[derive(Clone, Debug)]
-pub(super) struct CertificateFaultFinder {
+pub(super) struct UnverifiedCertFaultFinder {
     /// The check of the issuer and the validity; `None` if no certificate is trusted.
     check: Option<Arc<dyn CertificateCheck>>,
 }
 
-impl CertificateFaultFinder {
+impl UnverifiedCertFaultFinder {
     pub(super) fn new(check: Option<Arc<dyn CertificateCheck>>) -> Self {
         Self { check }
     }

@@ -22,7 +22,7 @@ const PERCENT: usize = 7;
 pub(crate) struct ProgressBar {
     /// True if the response body itself is printed on the terminal. The bar is not drawn then.
     is_hidden: bool,
-    body: Option<BarFill>,
+    body: Option<BarByteCounts>,
     drawn: Option<Instant>,
     /// True if the transfer ended without drawing its bar: curl then prints an empty line after the
     /// error.
@@ -31,7 +31,7 @@ pub(crate) struct ProgressBar {
 
 /// The number of bytes that the output already has, and the total length of the body.
 #[derive(Clone, Copy, Debug)]
-struct BarFill {
+struct BarByteCounts {
     has: u64,
     total: u64,
 }
@@ -45,7 +45,7 @@ impl ProgressBar {
     /// bytes that the output already contains from an earlier run or try. Returns `false` if
     /// `length` is `None` (unknown), because there is then no bar.
     pub(crate) fn body_begins(&mut self, length: Option<u64>, already: u64) -> bool {
-        self.body = length.map(|length| BarFill { has: already, total: length.saturating_add(already) });
+        self.body = length.map(|length| BarByteCounts { has: already, total: length.saturating_add(already) });
         if self.body.is_none() {
             self.end_line();
         }
@@ -95,7 +95,7 @@ impl ProgressBar {
     }
 }
 
-impl BarFill {
+impl BarByteCounts {
     fn drawn(self, columns: usize) -> String {
         let part = self.has.min(self.total) as f64 / self.total.max(1) as f64;
         let width = columns - PERCENT;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn progress_bar_matches_curl() {
-        let drawn = |has, total, columns| BarFill { has, total }.drawn(columns);
+        let drawn = |has, total, columns| BarByteCounts { has, total }.drawn(columns);
         assert_eq!(drawn(6, 6, 79), format!("{} 100.0%", "#".repeat(72)));
         assert_eq!(drawn(10, 60, 79), format!("{}{}  16.7%", "#".repeat(12), " ".repeat(60)));
         assert_eq!(drawn(1, 2, 40), format!("{}{}  50.0%", "#".repeat(16), " ".repeat(17)));

@@ -11,7 +11,7 @@ use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
 
 use super::page_values_csv::{PageValuesCsv, RowBuffering};
-use super::streamed_jsonl_line::{JsonlLineContent, record_line};
+use super::streamed_jsonl_line::{LastJsonlMember, record_line};
 use crate::extracted_value_name::ValueName;
 use crate::plan::RecordOutputArgs;
 use crate::program_persona::ProgramPersona;
@@ -115,25 +115,25 @@ impl RecordedTransfer<'_> {
 
     /// Returns the last member of the JSON line: the extracted values, or the body. Omits an
     /// incomplete body.
-    fn content(&self, content: RecordContent) -> JsonlLineContent {
+    fn content(&self, content: RecordContent) -> LastJsonlMember {
         if !content.is_complete {
-            return JsonlLineContent::Nothing;
+            return LastJsonlMember::Nothing;
         }
         if self.extracts && self.names.is_empty() {
-            return JsonlLineContent::Values(content.values);
+            return LastJsonlMember::Values(content.values);
         }
         if self.extracts {
             let names = self.names.iter().map(|name| name.as_str().to_owned()).collect();
-            return JsonlLineContent::NamedValues(content.values, names);
+            return LastJsonlMember::NamedValues(content.values, names);
         }
         if !self.records.keeps_bodies || self.report.file.is_some() {
-            return JsonlLineContent::Nothing;
+            return LastJsonlMember::Nothing;
         }
         let head = self.report.outcome.head.as_ref();
         let content_type = head.and_then(|head| head.get_all("content-type").last());
         match BodyText::new(content.body, content_type) {
-            Ok(text) => JsonlLineContent::Text(text),
-            Err(body) => JsonlLineContent::Binary(body),
+            Ok(text) => LastJsonlMember::Text(text),
+            Err(body) => LastJsonlMember::Binary(body),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Converts the extracted values of one page to rows of CSV.
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
-use haul::fleet::{RecordPieces, WholeOrPiecewiseText};
+use haul::fleet::{RecordTextIterator, WholeOrPiecewiseText};
 use haul::sink::extracted_value_list::ExtractedValues;
 use haul::{Error, ErrorKind, Result};
 
@@ -89,7 +89,7 @@ impl PageValuesCsv {
                 Ok(WholeOrPiecewiseText::Whole(self.by_ref().flatten().collect()))
             }
             RowBuffering::AsFound => {
-                Ok(WholeOrPiecewiseText::Pieces(RecordPieces { pieces: Box::new(self), cost: own }))
+                Ok(WholeOrPiecewiseText::Pieces(RecordTextIterator { pieces: Box::new(self), cost: own }))
             }
             RowBuffering::Compared(most) => {
                 let mut rows = ExtractedValues::default();

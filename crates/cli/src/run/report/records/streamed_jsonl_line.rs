@@ -1,7 +1,7 @@
 //! The text of a `--jsonl` line in pieces, so that a large body needs no second copy in memory.
 
 use haul::body::decoded_text::BodyText;
-use haul::fleet::{RecordPieces, WholeOrPiecewiseText};
+use haul::fleet::{RecordTextIterator, WholeOrPiecewiseText};
 use haul::sink::extracted_value_list::ExtractedValues;
 
 use haul_policy::terminal_text::escape_json;
@@ -15,7 +15,7 @@ const VALUES_PER_PIECE: usize = 1024;
 const BINARY_BYTES_PER_PIECE: usize = 48 << 10;
 
 /// The last member of a line, which may be large.
-pub(super) enum JsonlLineContent {
+pub(super) enum LastJsonlMember {
     /// The line has neither values nor a body.
     Nothing,
     /// `body`: the text of a body.
@@ -31,7 +31,7 @@ pub(super) enum JsonlLineContent {
 /// A `--jsonl` line in pieces: the beginning of the object, pieces of the content, and the end.
 struct JsonlLinePieces {
     start: Option<Vec<u8>>,
-    content: JsonlLineContent,
+    content: LastJsonlMember,
     /// The index of the next value, or of the next byte of a binary body.
     at: usize,
     /// The index of the name whose values are written next.
@@ -43,17 +43,17 @@ struct JsonlLinePieces {
 
 /// Returns the line that consists of `start`, a JSON object without its closing brace, and this
 /// content.
-pub(super) fn record_line(start: Vec<u8>, content: JsonlLineContent) -> WholeOrPiecewiseText {
+pub(super) fn record_line(start: Vec<u8>, content: LastJsonlMember) -> WholeOrPiecewiseText {
     let size = match &content {
-        JsonlLineContent::Nothing => 0,
-        JsonlLineContent::Text(text) => text.len(),
-        JsonlLineContent::Binary(body) => body.len(),
-        JsonlLineContent::Values(values) | JsonlLineContent::NamedValues(values, _) => values.memory_size(),
+        LastJsonlMember::Nothing => 0,
+        LastJsonlMember::Text(text) => text.len(),
+        LastJsonlMember::Binary(body) => body.len(),
+        LastJsonlMember::Values(values) | LastJsonlMember::NamedValues(values, _) => values.memory_size(),
     };
     let cost = size + start.len();
     let mut pieces = JsonlLinePieces { start: Some(start), content, at: 0, name: 0, has_value: false, is_over: false };
     if size > MAX_WHOLE_TEXT {
-        return WholeOrPiecewiseText::Pieces(RecordPieces { pieces: Box::new(pieces), cost });
+        return WholeOrPiecewiseText::Pieces(RecordTextIterator { pieces: Box::new(pieces), cost });
     }
     let mut text = pieces.start.take().unwrap_or_default();
     text.reserve(size + size / 8 + 32);
@@ -68,11 +68,11 @@ impl JsonlLinePieces {
     /// value, such as a bracket.
     fn append_opening(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
-            JsonlLineContent::Nothing => b"",
-            JsonlLineContent::Text(_) => b",\"body\":\"",
-            JsonlLineContent::Binary(_) => b",\"body_base64\":\"",
-            JsonlLineContent::Values(_) => b",\"values\":[",
-            JsonlLineContent::NamedValues(..) => b",\"values\":{",
+            LastJsonlMember::Nothing => b"",
+            LastJsonlMember::Text(_) => b",\"body\":\"",
+            LastJsonlMember::Binary(_) => b",\"body_base64\":\"",
+            LastJsonlMember::Values(_) => b",\"values\":[",
+            LastJsonlMember::NamedValues(..) => b",\"values\":{",
         });
     }
 
@@ -80,20 +80,20 @@ impl JsonlLinePieces {
     fn append_content(&mut self, into: &mut Vec<u8>) -> bool {
         let at = self.at;
         match &mut self.content {
-            JsonlLineContent::Nothing => false,
-            JsonlLineContent::Text(text) => match text.next_piece() {
+            LastJsonlMember::Nothing => false,
+            LastJsonlMember::Text(text) => match text.next_piece() {
                 Some(piece) => {
                     append_string_piece(&piece, into);
                     true
                 }
                 None => false,
             },
-            JsonlLineContent::Binary(body) => {
+            LastJsonlMember::Binary(body) => {
                 self.at = body.len().min(at + BINARY_BYTES_PER_PIECE);
                 into.extend_from_slice(base64::encode(&body[at..self.at]).as_bytes());
                 at < self.at
             }
-            JsonlLineContent::Values(values) => {
+            LastJsonlMember::Values(values) => {
                 self.at = values.len().min(at + VALUES_PER_PIECE);
                 for index in at..self.at {
                     into.extend_from_slice(if index == 0 { b"\"" } else { b",\"" });
@@ -102,7 +102,7 @@ impl JsonlLinePieces {
                 }
                 at < self.at
             }
-            JsonlLineContent::NamedValues(values, names) => {
+            LastJsonlMember::NamedValues(values, names) => {
                 let (Some(name), expression) = (names.get(self.name), self.name) else { return false };
                 if at == 0 {
                     into.extend_from_slice(if expression == 0 { b"\"" } else { b",\"" });
@@ -129,10 +129,10 @@ impl JsonlLinePieces {
     /// Appends the closing of the last member's value, such as a bracket, and the end of the line.
     fn append_closing(&self, into: &mut Vec<u8>) {
         into.extend_from_slice(match &self.content {
-            JsonlLineContent::Nothing => b"}\n",
-            JsonlLineContent::Text(_) | JsonlLineContent::Binary(_) => b"\"}\n",
-            JsonlLineContent::Values(_) => b"]}\n",
-            JsonlLineContent::NamedValues(..) => b"}}\n",
+            LastJsonlMember::Nothing => b"}\n",
+            LastJsonlMember::Text(_) | LastJsonlMember::Binary(_) => b"\"}\n",
+            LastJsonlMember::Values(_) => b"]}\n",
+            LastJsonlMember::NamedValues(..) => b"}}\n",
         });
     }
 }
@@ -188,13 +188,13 @@ mod tests {
                 assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
                 serde_json::from_slice::<serde_json::Value>(&line).expect("JSON")
             };
-            assert_eq!(line_of(JsonlLineContent::Text(text))["body"].as_str().expect("text").as_bytes(), body);
-            let encoded = line_of(JsonlLineContent::Binary(body.clone()));
+            assert_eq!(line_of(LastJsonlMember::Text(text))["body"].as_str().expect("text").as_bytes(), body);
+            let encoded = line_of(LastJsonlMember::Binary(body.clone()));
             let encoded = encoded["body_base64"].as_str().expect("Base64").to_owned();
             assert_eq!(base64::decode(&encoded), Some(body));
             let mut values = ExtractedValues::default();
             (0..count).for_each(|value| values.push(value.to_string().as_bytes()));
-            let line = line_of(JsonlLineContent::Values(values));
+            let line = line_of(LastJsonlMember::Values(values));
             let values = line["values"].as_array().expect("a list");
             assert!(values.iter().enumerate().all(|(index, value)| value.as_str() == Some(&*index.to_string())));
             assert_eq!(values.len(), count);
@@ -218,7 +218,7 @@ mod tests {
                 expected[name].push(value);
             }
             let names = ["a", "b", "c"].map(str::to_owned).to_vec();
-            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), JsonlLineContent::NamedValues(values, names)));
+            let line = whole(record_line(b"{\"url\":\"x\"".to_vec(), LastJsonlMember::NamedValues(values, names)));
             let line: serde_json::Value = serde_json::from_slice(&line).expect("JSON");
             let [a, b, c] = expected;
             assert_eq!(line["values"], serde_json::json!({"a": a, "b": b, "c": c}), "{count} {of_name}");

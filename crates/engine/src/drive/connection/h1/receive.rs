@@ -25,7 +25,7 @@ impl H1Connection {
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
         let mut at = 0;
-        let mut gathered = TlsRecordRanges::default();
+        let mut gathered = DecryptedBodyRanges::default();
         loop {
             let opened = self.stream.decrypt_next(buffer, &mut at, filled);
             if let Ok((Some(range), _)) = &opened
@@ -114,19 +114,19 @@ impl H1Connection {
         Ok(())
     }
 
-    /// Passes the ranges of the body that were gathered in [`TlsRecordRanges`] to the transfer in
-    /// progress.
+    /// Passes the ranges of the body that were gathered in [`DecryptedBodyRanges`] to the transfer
+    /// in progress.
     fn deliver(
         &mut self,
         buffer: &[u8],
-        gathered: &mut TlsRecordRanges,
+        gathered: &mut DecryptedBodyRanges,
         now: Instant,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
         if gathered.count == 0 {
             return Ok(());
         }
-        let TlsRecordRanges { ranges, count, bytes } = std::mem::take(gathered);
+        let DecryptedBodyRanges { ranges, count, bytes } = std::mem::take(gathered);
         if let Some(transfer) = self.queue.front_mut() {
             let mut pieces = [IoSlice::new(&[]); MAX_RECORDS_PER_DELIVERY];
             for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
@@ -252,13 +252,13 @@ const MAX_RECORDS_PER_DELIVERY: usize = 16;
 /// The ranges are not adjacent, since each record was decrypted in place, but one call can write
 /// all of them.
 #[derive(Default)]
-struct TlsRecordRanges {
+struct DecryptedBodyRanges {
     ranges: [(usize, usize); MAX_RECORDS_PER_DELIVERY],
     count: usize,
     bytes: u64,
 }
 
-impl TlsRecordRanges {
+impl DecryptedBodyRanges {
     /// Adds a range. Returns false if there is no room for it, or if the ranges would be longer
     /// than the `remaining` bytes of the body.
     fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {

@@ -32,7 +32,7 @@ use crate::buffer_pool::Buffer;
 use crate::drive::rcvlowat;
 use crate::drive::zero_copy_to_sink::{ExtraPollDescriptor, ZeroCopyWaitResult};
 use crate::net::pool::ConnectionKey;
-pub use crate::net::receive_memory_budget::{ReceiveMemoryBudget, SharedRecvMemory};
+pub use crate::net::receive_memory_budget::{ConnectionReceiveBudget, SharedRecvMemory};
 use crate::net::stream::{ConnectionStream, ReceiveOutcome};
 use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
@@ -55,7 +55,7 @@ pub struct H2Connection {
     /// this connection.
     highest_rank: u64,
     /// The budget that limits the received bytes waiting for sinks.
-    recv_budget: ReceiveMemoryBudget,
+    recv_budget: ConnectionReceiveBudget,
     /// The number of responses whose head has arrived.
     answered: usize,
     /// The number of complete responses received on the connection.

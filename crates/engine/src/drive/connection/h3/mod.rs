@@ -46,7 +46,7 @@ use crate::time_conversions;
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferStep};
 use crate::{Error, ErrorKind};
 use flow_control::FullSinkStreams;
-use protocol_machine::H3MachineForStream;
+use protocol_machine::H3MachineForNextStream;
 use receive::{PendingDelivery, QpackBlockedInput};
 use receive_batching_pause::ReceiveBatchingPause;
 use send::ClientUniStreams;
@@ -286,7 +286,7 @@ impl H3Connection {
         }
         self.is_pumped = false;
         let enqueued = match self.next_stream {
-            Some(stream) => transfer.enqueue(&mut H3MachineForStream { machine: &mut self.machine, stream }, now),
+            Some(stream) => transfer.enqueue(&mut H3MachineForNextStream { machine: &mut self.machine, stream }, now),
             None => Err(Error::new(ErrorKind::Http3, "the connection takes no further request")),
         };
         match enqueued {

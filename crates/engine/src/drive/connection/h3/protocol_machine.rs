@@ -12,12 +12,12 @@ use haul_proto::time::Timestamp;
 use super::super::sending::ProtocolMachine;
 
 /// The HTTP/3 machine, with the ID of the stream that the next request will use.
-pub(super) struct H3MachineForStream<'a> {
+pub(super) struct H3MachineForNextStream<'a> {
     pub(super) machine: &'a mut H3Machine,
     pub(super) stream: u64,
 }
 
-impl ProtocolMachine for H3MachineForStream<'_> {
+impl ProtocolMachine for H3MachineForNextStream<'_> {
     fn may_expect_continue(&self) -> bool {
         false
     }

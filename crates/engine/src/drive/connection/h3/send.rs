@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Instant;
 
-use haul_proto::h3::{H3ErrorCode, H3SendStream, H3StreamAbort};
+use haul_proto::h3::{H3ErrorCode, H3SendStream, H3StreamAbortToSend};
 use quinn_proto::{Dir, StreamId, VarInt, WriteError};
 
 use super::super::sending::RESPONSE_CHECK_INTERVAL;
 use super::H3Connection;
-use super::protocol_machine::H3MachineForStream;
+use super::protocol_machine::H3MachineForNextStream;
 
 /// The IDs of the client's unidirectional QUIC streams; `None` before a stream is open.
 #[derive(Default)]
@@ -83,8 +83,10 @@ impl H3Connection {
     /// Reads content of requests into the protocol machine.
     pub(super) fn read_content_into_machine(&mut self) {
         if self.uploads.is_not_empty() {
-            self.uploads
-                .read_into_machine(&mut H3MachineForStream { machine: &mut self.machine, stream: 0 }, &mut self.active);
+            self.uploads.read_into_machine(
+                &mut H3MachineForNextStream { machine: &mut self.machine, stream: 0 },
+                &mut self.active,
+            );
         }
     }
 
@@ -94,10 +96,10 @@ impl H3Connection {
         while let Some(command) = self.machine.next_command() {
             // A stream that QUIC has already closed needs neither.
             let _ = match command {
-                H3StreamAbort::ResetStream { id, code } => {
+                H3StreamAbortToSend::ResetStream { id, code } => {
                     self.quic.machine().send_stream(stream_id(id.0)).reset(var_int(code))
                 }
-                H3StreamAbort::StopSending { stream, code } => {
+                H3StreamAbortToSend::StopSending { stream, code } => {
                     self.quic.machine().recv_stream(stream_id(stream)).stop(var_int(code))
                 }
             };
