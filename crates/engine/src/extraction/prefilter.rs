@@ -24,10 +24,7 @@
 //! and the match found there is the answer.
 
 #[cfg(feature = "select")]
-use std::ops::Range;
-
-#[cfg(feature = "select")]
-use memchr::memchr2_iter;
+use memchr::{memchr, memchr2_iter};
 use regex_syntax::hir::Hir;
 
 use super::pattern_shape::{ByteSet, PatternShape, PatternShapePiece};
@@ -218,49 +215,56 @@ const NEAR: usize = 32;
 
 #[cfg(feature = "select")]
 impl HitAcrossMarkupTest {
-    /// Returns true if a hit may be in the text at `range`. Its neighbours may be in other texts.
-    /// The text is between two tags in `bytes`, and has no null bytes.
-    #[inline(never)]
-    pub(super) fn may_be_in(&self, bytes: &[u8], range: Range<usize>) -> bool {
-        if range.len() > NEAR {
-            let mut places = memchr2_iter(self.here, b'&', &bytes[range.clone()]);
-            return places.any(|place| self.is_hit(bytes, range.start + place));
-        }
-        let mut at = range.start;
-        while at < range.end {
-            let Some(word) = bytes[at..].first_chunk() else {
-                return (at..range.end).any(|at| self.is_hit(bytes, at));
-            };
-            let mut possible = self.possible(u64::from_le_bytes(*word));
-            let left = range.end - at;
-            if left < 8 {
-                possible &= (1 << (8 * left)) - 1;
+    /// Returns the index of the first `<` at `from` or later. Returns `None` if a hit may be in the
+    /// text before it, or if there is none. The text's neighbours may be in other texts. The byte
+    /// before `from` ends a tag, and `bytes` has no null bytes.
+    #[inline]
+    pub(super) fn skip_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let mut at = from;
+        while at - from < NEAR {
+            let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else { break };
+            let word = u64::from_le_bytes(*word);
+            let end = places_of(word, b'<');
+            // The bytes before the first `<`, or all of them.
+            let before = end.wrapping_sub(1) & !end;
+            let possible = (places_of(word, self.here) | places_of(word, b'&')) & before;
+            if possible != 0 && self.has_hit(bytes, at, possible) {
+                return None;
             }
-            while possible != 0 {
-                if self.is_hit(bytes, at + possible.trailing_zeros() as usize / 8) {
-                    return true;
-                }
-                possible &= possible - 1;
+            if end != 0 {
+                return Some(at + end.trailing_zeros() as usize / 8);
             }
             at += 8;
+        }
+        self.skip_long_text(bytes, at)
+    }
+
+    #[inline(never)]
+    fn skip_long_text(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let text = &bytes[from..];
+        let length = memchr(b'<', text)?;
+        let mut places = memchr2_iter(self.here, b'&', &text[..length]);
+        if places.any(|place| self.is_hit(bytes, from + place)) { None } else { Some(from + length) }
+    }
+
+    /// Returns true if one of the possible hits in the word at the index `at` is a hit. `possible`
+    /// has their places, as the highest bits of the word's bytes.
+    #[inline(never)]
+    fn has_hit(&self, bytes: &[u8], at: usize, mut possible: u64) -> bool {
+        while possible != 0 {
+            if self.is_hit(bytes, at + possible.trailing_zeros() as usize / 8) {
+                return true;
+            }
+            possible &= possible - 1;
         }
         false
     }
 
-    /// Returns the places of possible hits in a word, as the highest bits of its bytes.
-    fn possible(&self, word: u64) -> u64 {
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        // Has a wrong bit only after a right one.
-        let equal = |byte: u8| {
-            let differences = word ^ (u64::from(byte) * ONES);
-            differences.wrapping_sub(ONES) & !differences
-        };
-        (equal(self.here) | equal(b'&')) & (0x80 * ONES)
-    }
-
     fn is_hit(&self, bytes: &[u8], at: usize) -> bool {
         let [before, after] = &self.neighbours;
-        let is_hit = bytes[at] == self.here && before[usize::from(bytes[at - 1])] && after[usize::from(bytes[at + 1])];
+        let is_hit = bytes[at] == self.here
+            && before[usize::from(bytes[at - 1])]
+            && bytes.get(at + 1).is_none_or(|byte| after[usize::from(*byte)]);
         is_hit && self.has_run_before(&bytes[..at]) || bytes[at] == b'&'
     }
 
@@ -271,6 +275,15 @@ impl HitAcrossMarkupTest {
         let is_end = |byte: &&u8| matches!(byte, b'<' | b'>') || !set[usize::from(**byte)];
         bytes.iter().rev().take(*count).find(is_end).is_none_or(|byte| set[usize::from(*byte)])
     }
+}
+
+/// Returns the places of `byte` in a word, as the highest bits of its bytes. Only the lowest bit is
+/// certain: there may be a wrong bit after a right one.
+#[cfg(feature = "select")]
+fn places_of(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let differences = word ^ (u64::from(byte) * ONES);
+    differences.wrapping_sub(ONES) & !differences & (0x80 * ONES)
 }
 
 const BLOCK_SIZE: usize = 64;

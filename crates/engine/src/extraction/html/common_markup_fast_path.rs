@@ -9,12 +9,11 @@
 
 use super::HtmlQueries;
 use super::byte_mask::{HIGHEST, ONES, WordPrefix, find_near};
-use super::open_elements::OpenElement;
+use super::open_elements::{OpenElement, StartTagRules};
 use super::page_parser_state::{InsertionMode, TreeBuilder};
-use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
+use super::tag_name_and_rules::{self as properties, TagName, names};
 use super::tag_parser::{Tag, skip_common_attributes};
 use crate::Result;
-use crate::extraction::prefilter::HitAcrossMarkupTest;
 
 /// The number of bytes, from the `<` of a tag on, in which the fast path looks for the name. Each
 /// name that it accepts fits, with the byte after it.
@@ -22,9 +21,9 @@ const HEAD_SIZE: usize = 16;
 
 /// A selected element whose text is skipped, because it probably has no match of the filter.
 struct SkippedTextElement {
-    rules: TagNameRules,
     /// The index of the first byte after the element's start tag.
     start: usize,
+    /// The depth of the element, or 0 if there is no such element.
     depth: usize,
 }
 
@@ -43,12 +42,11 @@ pub(super) struct RecentNames {
 struct KnownTag {
     /// The name and the byte after it.
     start: WordPrefix,
-    end_tag: WordPrefix,
-    name: TagName,
+    /// The element that the tag opens.
+    element: OpenElement,
     length: usize,
-    rules: TagNameRules,
-    /// True if the tag may be read without tokens.
-    is_usual: bool,
+    rules: StartTagRules,
+    is_void: bool,
     /// True if the text of the element is selected.
     is_selected: bool,
 }
@@ -82,15 +80,21 @@ impl KnownTag {
     fn new(head: &[u8; HEAD_SIZE], queries: &HtmlQueries) -> Option<Self> {
         let (name, length) = usual_name(head, 1)?;
         let word = word_at(head, 1);
-        let rules = queries.names.rules(name);
-        let is_selected = queries.program.may_match(rules.steps);
-        let has_text = rules.text_query > 0 && rules.properties & properties::IS_VOID == 0;
-        let is_usual =
-            !rules.needs_attributes && rules.properties & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
+        let known = queries.names.rules(name);
+        let bits = known.properties;
+        let (is_void, is_selected) = (bits & properties::IS_VOID != 0, queries.program.may_match(known.steps));
+        let has_text = known.text_query > 0 && !is_void;
+        let is_usual = !known.needs_attributes && bits & properties::HAS_RAW_TEXT == 0 && (!is_selected || has_text);
+        let rules = if is_usual { StartTagRules::new(name, bits) } else { StartTagRules::Other };
         let after = 0xff << (8 * length);
         let end = word & !after | u64::from(b'>') << (8 * length);
-        let (start, end_tag) = (WordPrefix::new(word, length + 1), WordPrefix::new(end, length + 1));
-        Some(Self { start, end_tag, name, length, rules, is_usual, is_selected })
+        // Another end tag needs the tree builder.
+        let end_tag = if has_usual_end_tag(bits) { WordPrefix::new(end, length + 1) } else { WordPrefix::default() };
+        let is_preformatted = bits & properties::IS_PREFORMATTED != 0;
+        let is_row_in_table = rules == StartTagRules::Row;
+        let element =
+            OpenElement { name, properties: bits, is_preformatted, end_tag, is_row_in_table, ..OpenElement::default() };
+        Some(Self { start: WordPrefix::new(word, length + 1), element, length, rules, is_void, is_selected })
     }
 }
 
@@ -132,72 +136,76 @@ impl TreeBuilder<'_, '_> {
     fn skip_uncollected(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let Self { tree, queries, .. } = self;
         let (open, hits, recent) = tree.parts();
-        let mut skipped: Option<SkippedTextElement> = None;
-        loop {
+        let mut skipped = SkippedTextElement { start: 0, depth: 0 };
+        while open.is_in_html() {
+            let Some(&first) = bytes.get(at) else { break };
             // Most tags follow another tag.
-            if bytes.get(at) != Some(&b'<') {
-                let Some(length) = find_near(b'<', &bytes[at..]) else { break };
-                let may_match = |hits: &HitAcrossMarkupTest| hits.may_be_in(bytes, at..at + length);
-                if skipped.is_some() && hits.is_none_or(may_match) {
-                    break;
-                }
-                at += length;
+            if first != b'<' {
+                let next = match hits {
+                    Some(hits) if skipped.depth > 0 => hits.skip_text(bytes, at),
+                    _ => find_near(b'<', &bytes[at..]).map(|length| at + length),
+                };
+                let Some(next) = next else { break };
+                at = next;
             }
             let rest = &bytes[at..];
             let Some(head) = rest.first_chunk::<HEAD_SIZE>() else { break };
-            let current = open.current();
-            if !open.is_in_html() {
-                break;
-            }
             if head[1] == b'/' {
-                let expected = current.end_tag;
-                let length = if expected.begins(word_at(head, 2)) {
-                    Some(expected.length() + 2)
+                let current = open.current();
+                let length = if current.end_tag.begins(word_at(head, 2)) {
+                    current.end_tag.length() + 2
                 } else {
-                    end_of_end_tag(head, current.name)
+                    match end_of_end_tag(head, current.name) {
+                        Some(length) if has_usual_end_tag(current.properties) => length,
+                        _ => break,
+                    }
                 };
-                let Some(length) = length.filter(|_| has_usual_end_tag(current.properties)) else { break };
-                if skipped.as_ref().is_some_and(|text| text.depth == open.depth()) {
-                    skipped = None;
+                if skipped.depth == open.depth() {
+                    skipped.depth = 0;
                 }
-                open.pop();
+                open.pop_innermost();
                 at += length;
                 continue;
             }
             let Some(found) = recent.name(head, queries) else { break };
-            let KnownTag { name, rules, is_selected, .. } = *found;
-            let bits = rules.properties;
-            // `<a>` in an innermost `<a>` closes it and opens another one like it.
-            let is_reopened = name == names::A && current.name == name && !is_selected;
-            let is_usual = found.is_usual
-                && (open.takes_without_rules(name, bits) || is_reopened)
-                && (!is_selected || hits.is_some() && skipped.is_none());
-            if !is_usual {
+            let KnownTag { length, is_void, is_selected, .. } = *found;
+            if is_selected && (hits.is_none() || skipped.depth > 0) {
                 break;
             }
-            let (end_tag, name_end) = (found.end_tag, 1 + found.length);
+            let name_end = 1 + length;
+            let mut element = found.element;
+            // `<a>` in an innermost `<a>` closes it and opens another one like it.
+            let is_reopened = !open.takes_without_rules(element.name, found.rules);
+            if is_reopened && (found.rules != StartTagRules::Anchor || open.current().name != names::A || is_selected) {
+                break;
+            }
             let end = if head[name_end % HEAD_SIZE] == b'>' {
-                Some(name_end + 1)
+                name_end + 1
             } else {
-                skip_attributes(rest, name_end, &mut recent.attributes)
+                match skip_attributes(rest, name_end, &mut recent.attributes) {
+                    Some(end) => end,
+                    None => break,
+                }
             };
-            let Some(end) = end else { break };
             at += end;
-            if bits & properties::IS_VOID == 0 && !is_reopened {
-                let is_preformatted = bits & properties::IS_PREFORMATTED != 0 || current.is_preformatted;
-                open.push(OpenElement { name, properties: bits, is_preformatted, end_tag, ..OpenElement::default() });
+            if !is_void && !is_reopened {
+                element.is_preformatted |= open.current().is_preformatted;
+                open.push(element);
             }
             if is_selected {
-                skipped = Some(SkippedTextElement { rules, start: at, depth: open.depth() });
+                skipped = SkippedTextElement { start: at, depth: open.depth() };
             }
         }
-        let Some(text) = skipped else { return at };
-        while open.depth() > text.depth {
+        if skipped.depth == 0 {
+            return at;
+        }
+        while open.depth() > skipped.depth {
             open.pop();
         }
         open.select_innermost();
-        tree.begin_only_text(text.rules);
-        text.start
+        let rules = queries.names.rules(open.current().name);
+        tree.begin_only_text(rules);
+        skipped.start
     }
 
     /// Reads text up to a tag.
@@ -248,7 +256,7 @@ impl TreeBuilder<'_, '_> {
         };
         let Some(end) = end else { return Ok(0) };
         self.end_run();
-        let is_plain = self.tree.open.takes_without_rules(name, bits);
+        let is_plain = self.tree.open.takes_without_rules(name, StartTagRules::new(name, bits));
         if is_plain && !self.queries.program.may_match(rules.steps) {
             self.open_plain(name, bits, false);
         } else if is_plain && rules.text_query > 0 && self.tree.begin_only_text(rules) {
@@ -289,9 +297,8 @@ fn has_usual_end_tag(bits: u32) -> bool {
 /// Most attributes have one blank before them, a short name, and a value in double quotation marks.
 /// Their names and values are read by words of eight bytes.
 fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordPrefix; RECENT]) -> Option<usize> {
-    while bytes.get(at) == Some(&b' ') {
-        let Some(word) = bytes[at + 1..].first_chunk() else { break };
-        let word = u64::from_le_bytes(*word);
+    while let Some([b' ', start @ ..]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<9>()) {
+        let word = u64::from_le_bytes(*start);
         let entry = &mut recent[recent_index(word)];
         if !entry.begins(word) {
             let length = length_of_name(word);
@@ -303,7 +310,7 @@ fn skip_attributes(bytes: &[u8], mut at: usize, recent: &mut [WordPrefix; RECENT
             *entry = WordPrefix::new(word, length + 2);
         }
         let value = at + 1 + entry.length();
-        at = value + find_near(b'"', &bytes[value..])? + 1;
+        at = value + find_near(b'"', bytes.get(value..)?)? + 1;
     }
     if bytes.get(at) == Some(&b'>') { Some(at + 1) } else { skip_common_attributes(bytes, at) }
 }

@@ -34,6 +34,53 @@ pub(super) struct OpenElement {
     pub(super) is_preformatted: bool,
     /// The name and the `>` after it, as they are probably in the end tag.
     pub(super) end_tag: WordPrefix,
+    /// True if the element is known to be a table row inside a group of rows inside a table.
+    pub(super) is_row_in_table: bool,
+}
+
+/// The conditions under which a start tag in the body closes and opens no other element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum StartTagRules {
+    /// There are no conditions.
+    None,
+    /// No `<p>` may be open.
+    Block,
+    /// The innermost element must be a row of a table.
+    Cell,
+    /// The innermost element must be a group of rows of a table.
+    Row,
+    /// No `<a>` may be open.
+    Anchor,
+    ListItem,
+    Heading,
+    /// The start tag needs the tree builder.
+    #[default]
+    Other,
+}
+
+impl StartTagRules {
+    /// Returns the rules for the name of an HTML element. `bits` are its properties.
+    #[inline]
+    pub(super) fn new(name: TagName, bits: u32) -> Self {
+        const RULES: u32 = properties::HAS_START_TAG_RULES
+            | properties::HAS_SEPARATE_TEXT
+            | properties::IS_TABLE_PART
+            | properties::IS_RUBY_TEXT
+            | properties::CLOSES_P
+            | properties::IS_HEADING;
+        const ITEM_RULES: u32 = properties::HAS_START_TAG_RULES | properties::CLOSES_P;
+        const HEADING_RULES: u32 = properties::IS_HEADING | properties::CLOSES_P;
+        match (bits & RULES, name) {
+            (0, _) => Self::None,
+            (properties::CLOSES_P, _) => Self::Block,
+            (properties::IS_TABLE_PART, names::TD | names::TH) => Self::Cell,
+            (properties::IS_TABLE_PART, names::TR) => Self::Row,
+            (properties::HAS_START_TAG_RULES, names::A) => Self::Anchor,
+            (ITEM_RULES, names::LI) => Self::ListItem,
+            (HEADING_RULES, _) => Self::Heading,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl OpenElement {
@@ -101,32 +148,26 @@ impl OpenElements {
     }
 
     /// Returns true if the start tag of an HTML element in the body closes and opens no other
-    /// element.
-    #[inline]
-    pub(super) fn takes_without_rules(&self, name: TagName, bits: u32) -> bool {
-        const RULES: u32 = properties::HAS_START_TAG_RULES
-            | properties::HAS_SEPARATE_TEXT
-            | properties::IS_TABLE_PART
-            | properties::IS_RUBY_TEXT
-            | properties::CLOSES_P
-            | properties::IS_HEADING;
-        const ITEM_RULES: u32 = properties::HAS_START_TAG_RULES | properties::CLOSES_P;
-        const HEADING_RULES: u32 = properties::IS_HEADING | properties::CLOSES_P;
-        let has_none = match bits & RULES {
-            0 => true,
-            properties::CLOSES_P => !self.may_be_open(names::P),
-            properties::IS_TABLE_PART => self.is_place_of(name),
-            properties::HAS_START_TAG_RULES => name == names::A && !self.may_be_open(names::A),
-            ITEM_RULES => {
+    /// element. `rules` are those of the element's name.
+    #[inline(always)]
+    pub(super) fn takes_without_rules(&self, name: TagName, rules: StartTagRules) -> bool {
+        let has_none = match rules {
+            StartTagRules::None => true,
+            StartTagRules::Block => !self.may_be_open(names::P),
+            StartTagRules::Cell => self.current().is_row_in_table || self.is_place_of(name),
+            StartTagRules::Row => self.is_place_of(name),
+            StartTagRules::Anchor => !self.may_be_open(names::A),
+            StartTagRules::ListItem => {
                 let is_first = || matches!(self.current().name, names::OL | names::UL) || !self.may_be_open(name);
-                name == names::LI && !self.may_be_open(names::P) && is_first()
+                !self.may_be_open(names::P) && is_first()
             }
-            HEADING_RULES => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
-            _ => false,
+            StartTagRules::Heading => !self.may_be_open(names::P) && !self.current().has(properties::IS_HEADING),
+            StartTagRules::Other => false,
         };
         has_none && self.depth() < MAX_DEPTH
     }
 
+    #[inline(always)]
     pub(super) fn push(&mut self, element: OpenElement) {
         self.counts[element.name.bucket()] += 1;
         self.headings += u16::from(element.has(properties::IS_HEADING));
@@ -138,10 +179,27 @@ impl OpenElements {
         self.remove(self.depth())
     }
 
+    /// Removes the innermost open element, if one is open.
+    #[inline(always)]
+    pub(super) fn pop_innermost(&mut self) {
+        if self.stack.len() > 1
+            && let Some(element) = self.stack.pop()
+        {
+            self.counts[element.name.bucket()] -= 1;
+            self.headings -= u16::from(element.has(properties::IS_HEADING));
+        }
+    }
+
     /// Removes the open element at this depth, from 1.
     pub(super) fn remove(&mut self, depth: usize) -> OpenElement {
         let is_last = depth + 1 == self.stack.len();
-        let element = if is_last { self.stack.pop().expect("an open element") } else { self.stack.remove(depth) };
+        let element = if is_last {
+            self.stack.pop().expect("an open element")
+        } else {
+            // A row inside may have lost its table.
+            self.stack[depth..].iter_mut().for_each(|inside| inside.is_row_in_table = false);
+            self.stack.remove(depth)
+        };
         self.counts[element.name.bucket()] -= 1;
         self.headings -= u16::from(element.has(properties::IS_HEADING));
         element

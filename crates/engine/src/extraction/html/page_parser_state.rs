@@ -426,6 +426,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             is_selected,
             is_preformatted,
             end_tag: WordPrefix::default(),
+            is_row_in_table: false,
         });
         let is_base = name == names::BASE && namespace == Namespace::Html && !tree.has_base_element;
         // The content of a template is not part of the page.
