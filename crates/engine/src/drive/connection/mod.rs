@@ -325,6 +325,17 @@ impl HttpConnection {
         any!(self, connection => connection.send_pending())
     }
 
+    /// Returns true if the last receive left acknowledgements that [`HttpConnection::send_pending`]
+    /// sends: the driver must call it at the end of its turn.
+    #[must_use]
+    pub fn has_deferred_output(&self) -> bool {
+        match self {
+            Self::H1(_) | Self::H2(_) => false,
+            #[cfg(feature = "http3")]
+            Self::H3(connection) => connection.has_deferred_output(),
+        }
+    }
+
     /// Returns true if content of a request is unread, or if more output is unsent than a socket's
     /// send buffer accepts while the peer does not read.
     #[must_use]

@@ -280,6 +280,10 @@ impl Worker {
         if was_held || self.slots.get(token).is_some_and(answers) {
             self.send_pending(token);
         }
+        let defers = |slot: &ConnectionSlot| matches!(&slot.state, ConnectionState::Open(connection) if connection.has_deferred_output());
+        if self.slots.get(token).is_some_and(defers) {
+            self.send(token);
+        }
     }
 
     /// Continues to open the connection of a slot.

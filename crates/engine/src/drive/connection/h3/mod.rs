@@ -72,8 +72,9 @@ pub struct H3Connection {
     stalled: FullSinkStreams,
     gathered: PendingDelivery,
     uploads: Uploads,
-    /// True if no request was queued since the last output was sent.
-    is_pumped: bool,
+    /// True if a request was queued, or datagrams became due that the driver sends later, since the
+    /// last output was sent.
+    has_deferred_output: bool,
     bulk_pause: ReceiveBatchingPause,
     /// The number of transfers with a deadline or a minimum speed.
     time_limited: usize,
@@ -145,7 +146,7 @@ impl H3Connection {
             stalled: FullSinkStreams::default(),
             gathered: PendingDelivery::default(),
             uploads: Uploads::default(),
-            is_pumped: false,
+            has_deferred_output: true,
             bulk_pause: ReceiveBatchingPause::default(),
             time_limited: 0,
             highest_rank: 0,
@@ -284,7 +285,7 @@ impl H3Connection {
         if self.active.is_empty() {
             self.heard_at = now;
         }
-        self.is_pumped = false;
+        self.has_deferred_output = true;
         let enqueued = match self.next_stream {
             Some(stream) => transfer.enqueue(&mut H3MachineForNextStream { machine: &mut self.machine, stream }, now),
             None => Err(Error::new(ErrorKind::Http3, "the connection takes no further request")),
@@ -323,6 +324,12 @@ impl H3Connection {
     #[must_use]
     pub fn has_pending_results(&self) -> bool {
         self.machine.has_pending_event() || !self.readable.is_empty()
+    }
+
+    /// Returns true if the driver must call [`H3Connection::send_pending`] at the end of its turn.
+    #[must_use]
+    pub fn has_deferred_output(&self) -> bool {
+        self.has_deferred_output
     }
 
     /// Returns true if datagrams to send wait for room in the socket. An upload that waits for the
@@ -367,13 +374,32 @@ impl H3Connection {
         }
         self.bulk_pause.on_received(self.quic.last_received(), self.quic.receive_buffer(), now);
         match self.handle_events(now, waker, finished) {
+            Ok(()) if self.defers_output(waker, finished) => self.write_and_finish(status, now, finished),
             Ok(()) => self.send_and_finish(status, now, finished),
             Err(error) => self.abort(error, now, finished),
         }
     }
 
-    /// Sends, and handles the events that sending caused. Returns `Closed` if the connection
-    /// accepts no more requests and has no streams, and `status` otherwise.
+    /// Returns true if the acknowledgements of the last receive are sent together with the requests
+    /// that follow the finished transfers. A driver that never blocks sends both at the end of its
+    /// turn.
+    fn defers_output(&self, waker: ConnectionWaker<'_>, finished: &FinishedTransfers) -> bool {
+        !waker.may_block() && !finished.is_empty() && !self.closing && !self.is_uploading()
+    }
+
+    /// Writes output to the streams without sending it, and handles the events that this caused.
+    fn write_and_finish(
+        &mut self,
+        status: ReceiveStatus,
+        now: Instant,
+        finished: &mut FinishedTransfers,
+    ) -> ReceiveStatus {
+        self.write_streams();
+        self.has_deferred_output = true;
+        self.finish_step(status, now, finished)
+    }
+
+    /// Sends, and handles the events that sending caused ([`H3Connection::finish_step`]).
     fn send_and_finish(
         &mut self,
         status: ReceiveStatus,
@@ -384,6 +410,12 @@ impl H3Connection {
             let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
             return self.abort(error, now, finished);
         }
+        self.finish_step(status, now, finished)
+    }
+
+    /// Handles the events that sending caused. Returns `Closed` if the connection accepts no more
+    /// requests and has no streams, and `status` otherwise.
+    fn finish_step(&mut self, status: ReceiveStatus, now: Instant, finished: &mut FinishedTransfers) -> ReceiveStatus {
         if let Err(error) = self.handle_pending_events(now, finished) {
             return self.abort(error, now, finished);
         }

@@ -56,16 +56,23 @@ impl H3Connection {
     /// # Errors
     /// The error of the socket.
     pub fn send_pending(&mut self) -> io::Result<bool> {
-        // Each receive and each timeout ends by sending.
-        if self.is_pumped && !self.uploads.is_not_empty() && !self.quic.has_output() {
+        // Each timeout ends by sending, and so does each receive that defers nothing.
+        if !self.has_deferred_output && !self.uploads.is_not_empty() && !self.quic.has_output() {
             return Ok(true);
         }
         self.send_pending_at(Instant::now())
     }
 
     pub(super) fn send_pending_at(&mut self, now: Instant) -> io::Result<bool> {
+        self.write_streams();
+        self.has_deferred_output = false;
+        self.quic.transmit(now)
+    }
+
+    /// Writes the output of the protocol machine to the streams of QUIC.
+    pub(super) fn write_streams(&mut self) {
         let next_look = self.uploads.may_block().then(|| Instant::now() + RESPONSE_CHECK_INTERVAL);
-        (self.uploads.is_interrupted, self.is_pumped) = (false, true);
+        self.uploads.is_interrupted = false;
         loop {
             self.read_content_into_machine();
             self.run_machine_commands();
@@ -77,7 +84,6 @@ impl H3Connection {
                 break;
             }
         }
-        self.quic.transmit(now)
     }
 
     /// Reads content of requests into the protocol machine.
