@@ -109,6 +109,19 @@ fn thousand_http3_requests_respect_the_stream_limit() {
 }
 
 #[test]
+fn http3_to_an_ip_address_runs_many_requests_at_once() {
+    let origin = http3_origin(Http3Settings::new());
+    let (options, _ca) = only_http3(&origin);
+    let fleet = FleetOptions { parallel: 50, ..one_thread() };
+    // No transfer waits for a name to be resolved.
+    let urls = (0..200).map(|n| format!("https://{}/delay/20/small/{n}", origin.https_addr()));
+    let run = run(&Client::new(), single_stage(&options), fleet, urls);
+    assert_eq!(run.output, (0..200).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+    assert!(origin.peak_requests() >= 20, "{}", origin.peak_requests());
+    assert_eq!(origin.quic_connections(), 1);
+}
+
+#[test]
 fn many_large_http3_bodies_share_one_connection() {
     let origin = http3_origin(Http3Settings::new());
     let (options, _ca) = only_http3(&origin);
@@ -118,6 +131,23 @@ fn many_large_http3_bodies_share_one_connection() {
     let expected: Vec<u8> = (0..30).flat_map(|n| origin.pattern().slice(0, len(n))).collect();
     assert!(run.output == expected, "{} of {}", run.output.len(), expected.len());
     assert_eq!(origin.quic_connections(), 1);
+}
+
+#[test]
+fn ordered_large_and_small_http3_bodies_end() {
+    let origin = http3_origin(Http3Settings::new());
+    let (options, _ca) = only_http3(&origin);
+    // The large bodies fill the windows of their streams while an earlier one is printed.
+    let len = |n: usize| if n < 12 { 3_000_000 } else { 300 };
+    let expected: Vec<u8> = (0..200).flat_map(|n| origin.pattern().slice(0, len(n))).collect();
+    // The second run starts without a lookup of the name.
+    for host in [origin.https_url(""), format!("https://{}", origin.https_addr())] {
+        let fleet = FleetOptions { parallel: 50, ..one_thread() };
+        let urls = (0..200).map(|n| format!("{host}/bytes/{}", len(n)));
+        let run = run(&Client::new(), single_stage(&options), fleet, urls);
+        assert!(run.output == expected, "{host}: {} of {}", run.output.len(), expected.len());
+    }
+    assert_eq!(origin.quic_connections(), 2);
 }
 
 #[test]

@@ -121,13 +121,20 @@ impl Worker {
         }
         let (target, options) = (transfer.target(), transfer.options());
         http3_discovery_by_dns::begin_lookup(self.client.resolver(), LookupCaller::EventLoop, target, options, &key);
+        let may_use_http3 = cfg!(feature = "http3") && key.http3 != Http3Choice::Off;
         let key = self.slots.intern_key(key);
         let mut slot = ConnectionSlot::new(Arc::clone(&key), transfer, self.options.depth, self.now);
         slot.is_serial = record.is_serial;
         slot.expects_sharing = may_share_connection(&key) && !record.chose_http1 && !self.options.connects_at_once;
         let token = self.slots.insert(slot);
         self.limit_idle();
-        self.on_socket_event(token, false);
+        if may_use_http3 {
+            // QUIC's windows, and with them the number of streams, depend on the number of transfers
+            // that wait for the connection. So the other transfers are assigned first.
+            self.turn.ready_again.push(token);
+        } else {
+            self.on_socket_event(token, false);
+        }
         self.begin_attempt(token);
     }
 

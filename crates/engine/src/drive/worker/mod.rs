@@ -155,11 +155,12 @@ struct Worker {
 /// Work that is deferred to the end of the current round of the event loop, or to the next round.
 #[derive(Default)]
 struct DeferredWork {
-    /// The tokens of shared connections with unsent requests. The requests of one round of the
-    /// event loop are sent in one write.
+    /// The tokens of shared connections with unsent requests or acknowledgements. The output of one
+    /// round of the event loop is sent in one write.
     unsent: Vec<usize>,
     /// The tokens of connection slots that have reached the maximum number of receives in this
-    /// round of the event loop, and may have more to receive.
+    /// round of the event loop, and may have more to receive. Also the tokens of those whose QUIC
+    /// handshake begins in the next round.
     ready_again: Vec<usize>,
     /// The time when [`Scheduler::on_turn_end`] must be called again even without an event.
     end_turn_again_at: Option<Instant>,
