@@ -353,3 +353,152 @@ fn values_stay_in_memory_without_an_overflow_directory() {
     window.finish_slot(1).unwrap();
     assert_eq!(seen.text().len(), 4 * ((1 << 20) + 1));
 }
+
+#[test]
+fn only_the_streaming_slot_is_first() {
+    let woken = Arc::new(WakeRecorder::default());
+    let waker: Arc<dyn TransferWaker> = woken.clone();
+    let (window, _) = window(DeliveryOrder::Input, 10_000, 2);
+    assert!(window.is_first(0, Some(&waker), 10));
+    assert!(!window.is_first(1, Some(&waker), 11));
+    assert!(!window.is_first(1, None, 12));
+    assert_eq!((window.head_slot(), window.awaited_slot()), (Some(0), Some(0)));
+    window.finish_slot(0).unwrap();
+    assert_eq!(*woken.0.lock().unwrap(), [11]);
+    assert!(window.is_first(1, Some(&waker), 13));
+    assert_eq!((window.head_slot(), window.awaited_slot()), (Some(1), Some(1)));
+    assert!(window.pages_share_slot() && !window.is_claimed_by(1));
+}
+
+#[test]
+fn free_order_has_no_first_slot() {
+    let (window, _) = window(DeliveryOrder::Free, 10_000, 1);
+    put(&window, 0, "a");
+    assert!(!window.is_first(0, None, 0));
+    assert_eq!((window.head_slot(), window.awaited_slot()), (None, None));
+    assert!(!window.pages_share_slot() && !window.is_claimed_by(0));
+}
+
+#[test]
+fn output_is_claimed_when_the_budget_is_exactly_used() {
+    let waker: Arc<dyn TransferWaker> = Arc::new(WakeRecorder::default());
+    let (window, _) = window(DeliveryOrder::Whole, 2000, 2);
+    window.count_outside(0, 0, 2000 - SLOT_COST - 1);
+    assert_eq!(window.credit(1, Some(&waker), 0), 1);
+    assert_eq!((window.awaited_slot(), window.has_budget()), (None, true));
+    window.count_outside(0, 2000 - SLOT_COST - 1, 2000 - SLOT_COST);
+    assert!(!window.has_budget());
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX);
+    assert_eq!(window.awaited_slot(), Some(1));
+    assert!(window.is_claimed_by(1) && !window.is_claimed_by(0));
+    assert!(window.is_first(1, None, 0) && !window.is_first(0, None, 0));
+    assert_eq!(window.credit(0, Some(&waker), 0), 0, "the sink has an owner");
+}
+
+#[test]
+fn memory_outside_counts_until_the_page_ends() {
+    let (window, _) = window(DeliveryOrder::Input, 10_000, 2);
+    let free = || window.credit(1, None, 0) as usize;
+    window.count_outside(1, 0, 3000);
+    assert_eq!(free(), 7000 - 2 * SLOT_COST);
+    window.count_outside(1, 3000, 1000);
+    assert_eq!(free(), 9000 - 2 * SLOT_COST);
+    window.end_page(1);
+    assert_eq!(free(), 10_000 - 2 * SLOT_COST);
+    window.count_outside(1, 0, 500);
+    window.finish_slot(1).unwrap();
+    assert_eq!(free(), 10_000 - 2 * SLOT_COST);
+}
+
+#[test]
+fn flush_is_wanted_after_output_and_while_full() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    put(&window, 1, "b");
+    assert!(!window.wants_flush());
+    put(&window, 0, "a");
+    assert!(window.wants_flush() && !window.is_empty());
+    window.flush().unwrap();
+    assert!(!window.wants_flush());
+    seen.fill(true);
+    put(&window, 0, "a");
+    window.flush().unwrap();
+    assert!(window.wants_flush());
+    window.finish_slot(0).unwrap();
+    window.finish_slot(1).unwrap();
+    seen.fill(false);
+    window.flush().unwrap();
+    assert!(window.is_empty());
+    assert_eq!(seen.text(), "aab");
+}
+
+#[test]
+fn window_with_a_full_sink_is_not_empty() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 1);
+    seen.fill(true);
+    put(&window, 0, "a");
+    window.finish_slot(0).unwrap();
+    assert!(!window.is_empty());
+    seen.fill(false);
+    window.flush().unwrap();
+    assert!(window.is_empty());
+}
+
+/// Returns the text of a record that is produced in these pieces, and costs 1,000 bytes.
+fn pieces(texts: &[&str]) -> WholeOrPiecewiseText {
+    let texts: Vec<Vec<u8>> = texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let pieces =
+        crate::fleet::record_content_sink::RecordTextIterator { pieces: Box::new(texts.into_iter()), cost: 1000 };
+    WholeOrPiecewiseText::Pieces(pieces)
+}
+
+#[test]
+fn interrupted_stage_completes_a_partly_written_record() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    seen.fill(true);
+    window.set_record(0, pieces(&["a", "b", "c"])).unwrap();
+    assert_eq!(seen.text(), "a");
+    window.finish_stage().unwrap();
+    assert_eq!(seen.text(), "abc");
+}
+
+#[test]
+fn interrupted_stage_drops_a_record_not_begun() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    seen.fill(true);
+    put(&window, 0, "x");
+    window.finish_slot(0).unwrap();
+    window.set_record(1, pieces(&["a", "b"])).unwrap();
+    assert_eq!(window.credit(2, None, 0), (9000 - SLOT_COST) as u64);
+    window.finish_stage().unwrap();
+    assert_eq!(seen.text(), "x");
+}
+
+#[test]
+fn complete_page_in_pieces_survives_a_restart() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 2);
+    window.set_record(1, pieces(&["p1 ", "p2 "])).unwrap();
+    window.end_page(1);
+    put(&window, 1, "lost");
+    put(&window, 0, "a ");
+    seen.fill(true);
+    window.flush().unwrap();
+    window.finish_slot(0).unwrap();
+    assert_eq!(seen.text(), "a ");
+    assert!(window.restart_slot(1), "the page before it is complete");
+    put(&window, 1, "new");
+    seen.fill(false);
+    window.flush().unwrap();
+    assert_eq!(seen.text(), "a p1 p2 new");
+    window.finish_slot(1).unwrap();
+    assert!(window.is_empty() && window.state.lock().unwrap().held == 0);
+}
+
+#[test]
+fn empty_record_leaves_the_slot_untouched() {
+    let (window, seen) = window(DeliveryOrder::Input, 10_000, 1);
+    window.set_record(0, WholeOrPiecewiseText::Whole(Vec::new())).unwrap();
+    assert!(!window.wants_flush() && window.restart_slot(0));
+    window.set_record(0, WholeOrPiecewiseText::Whole(b"text".to_vec())).unwrap();
+    assert!(!window.restart_slot(0));
+    assert_eq!(seen.text(), "text");
+}
