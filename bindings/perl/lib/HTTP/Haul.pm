@@ -254,8 +254,9 @@ sub _redirect_location {
 sub _fields {
     my ($self, $given) = @_;
     my %fields = %{ $given || {} };
+    return \%fields unless $self->{default_headers};
     my %has = map { lc($_) => 1 } keys %fields;
-    my $default = $self->{default_headers} || {};
+    my $default = $self->{default_headers};
     $has{ lc $_ } or $fields{$_} = $default->{$_} for keys %$default;
     return \%fields;
 }

@@ -101,30 +101,28 @@ sub _request {
 sub add {
     my ($self, $request) = @_;
     my ($method, $url, $args) = _request($request);
-    for my $not (qw(data_callback trailer_callback peer on_step)) {
-        _croak("'$not' cannot be used in a batch\n") if defined $args->{$not};
-    }
-    _croak("content by callback cannot be used in a batch\n") if ref $args->{content} eq 'CODE';
     my $http = $self->{http};
     my $rules = $self->{rules};
-    if (exists $args->{retries}) {
-        $self->{adds_again} or _croak("'retries' of one request cannot be used in input order; give them to the batch\n");
-        $rules = HTTP::Haul::Retry->of($args->{retries});
+    if (%$args) {
+        for my $not (qw(data_callback trailer_callback peer on_step)) {
+            _croak("'$not' cannot be used in a batch\n") if defined $args->{$not};
+        }
+        _croak("content by callback cannot be used in a batch\n") if ref $args->{content} eq 'CODE';
+        if (exists $args->{retries}) {
+            $self->{adds_again}
+                or _croak("'retries' of one request cannot be used in input order; give them to the batch\n");
+            $rules = HTTP::Haul::Retry->of($args->{retries});
+        }
     }
     my $jar = $http->{cookie_jar};
     my $index = $self->{added}++;
-    $self->{states}{$index} = {
-        method    => $method,
-        url       => "$url",
-        args      => $args,
-        fields    => $http->_fields($args->{headers}),
-        content   => $args->{content},
-        foreign   => $jar && !$jar->isa('HTTP::Haul::Jar') ? $jar : undef,
-        request   => $request,
-        retry     => $rules ? $rules->state($http->{_holds} ||= {}) : undef,
-        redirects => [],
-        tainted   => ${^TAINT} && HTTP::Haul::_is_tainted($url),
-    };
+    # Only what the request has: most are a URL.
+    my %state = (method => $method, url => "$url", args => $args, fields => $http->_fields($args->{headers}), request => $request);
+    $state{content} = $args->{content} if defined $args->{content};
+    $state{foreign} = $jar if $jar && !$jar->isa('HTTP::Haul::Jar');
+    $state{retry} = $rules->state($http->{_holds} ||= {}) if $rules;
+    $state{tainted} = 1 if ${^TAINT} && HTTP::Haul::_is_tainted($url);
+    $self->{states}{$index} = \%state;
     $self->_submit($index);
     return $index;
 }
@@ -147,28 +145,36 @@ sub _submit {
 sub _send {
     my ($self, $index, $state) = @_;
     my ($method, $url, $content) = @$state{qw(method url content)};
+    die "Insecure dependency in connect while running with -T switch\n" if $state->{tainted};
+    my $has_content = defined $content && length $content;
+    # Most requests have no fields of their own, and need no work for them.
+    my @list = %{ $state->{fields} } || $state->{foreign} || $has_content ? _field_list($state, $has_content) : ();
+    $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
+    # Perl follows the other redirects: of other methods, with the cookies of a foreign jar, and
+    # after the first that it has followed.
+    my $by_libhaul = !$state->{foreign} && !$state->{redirects} && ($method eq 'GET' || $method eq 'HEAD');
+    $self->{batch}->_add($index, $method, $url, \@list, $content, $by_libhaul ? $self->{http}{max_redirect} || 0 : 0);
+    return;
+}
+
+# Returns the names and values of a request's fields, as a list.
+sub _field_list {
+    my ($state, $has_content) = @_;
     my %fields = %{ $state->{fields} };
     die "The 'Host' header must not be provided as header option\n" if grep { lc $_ eq 'host' } keys %fields;
-    die "Insecure dependency in connect while running with -T switch\n" if $state->{tainted};
     if ($state->{foreign}) {
         require HTTP::Haul::ForeignJar;
-        HTTP::Haul::ForeignJar::put($state->{foreign}, $method, $url, \%fields);
+        HTTP::Haul::ForeignJar::put($state->{foreign}, $state->{method}, $state->{url}, \%fields);
     }
     my %has = map { lc($_) => 1 } keys %fields;
-    $fields{'Content-Type'} = 'application/octet-stream'
-        if defined $content && length $content && !$has{'content-type'};
-    $content = '' if !defined $content && ($method eq 'POST' || $method eq 'PUT');
+    $fields{'Content-Type'} = 'application/octet-stream' if $has_content && !$has{'content-type'};
     my @list;
     for my $name (sort keys %fields) {
         next if lc $name eq 'content-length' || lc $name eq 'transfer-encoding';
         my $value = $fields{$name};
         push @list, map { ($name => $_) } grep { defined } ref $value eq 'ARRAY' ? @$value : $value;
     }
-    # Perl follows the other redirects: of other methods, with the cookies of a foreign jar, and
-    # after the first that it has followed.
-    my $by_libhaul = !$state->{foreign} && !@{ $state->{redirects} } && ($method eq 'GET' || $method eq 'HEAD');
-    $self->{batch}->_add($index, $method, $url, \@list, $content, $by_libhaul ? $self->{http}{max_redirect} || 0 : 0);
-    return;
+    return @list;
 }
 
 sub _wait {
@@ -193,10 +199,14 @@ sub take {
     while (@$waiting && $waiting->[0][0] <= HTTP::Haul::Retry::State::now()) {
         $self->_submit((shift @$waiting)->[1]);
     }
-    my @ready = $self->_ready;
-    return @ready if @ready;
-    my $due = $self->due;
-    $timeout = int(1000 * $due) + 1 if defined $due && 1000 * $due < $timeout;
+    if (%{ $self->{finished} }) {
+        my @ready = $self->_ready;
+        return @ready if @ready;
+    }
+    if (@$waiting) {
+        my $due = $self->due;
+        $timeout = int(1000 * $due) + 1 if 1000 * $due < $timeout;
+    }
     if ($self->{running}) {
         my ($index, $response) = $self->{batch}->_next($timeout);
         $self->_received($index, $response) if defined $index;
@@ -221,7 +231,8 @@ sub _received {
     if ($response->{protocol} && $state->{foreign}) {
         HTTP::Haul::ForeignJar::take($state->{foreign}, $state->{method}, $state->{url}, $response);
     }
-    if (!$response->{redirects} && $response->{status} =~ /\A30[12378]\z/) {
+    my $status = $response->{status};
+    if ($status > 300 && $status < 309 && !$response->{redirects} && $status =~ /\A30[12378]\z/) {
         return $self->_redirect($index, $state, $response) if $self->{adds_again};
         $response = $http->_follow($response, $state->{method}, $state->{url}, $state->{args});
     }
@@ -231,9 +242,11 @@ sub _received {
 sub _redirect {
     my ($self, $index, $state, $response) = @_;
     my $http = $self->{http};
-    my $location = $http->_redirect_location($response, $state->{method}, scalar @{ $state->{redirects} });
+    my $followed = $state->{redirects} || [];
+    my $location = $http->_redirect_location($response, $state->{method}, scalar @$followed);
     return $self->_finish($index, $response) unless $location;
-    push @{ $state->{redirects} }, $response;
+    push @$followed, $response;
+    $state->{redirects} = $followed;
     my $refused = $http->_next_hop($state, $response, $location);
     return $refused ? $self->_finish($index, $refused) : $self->_submit($index);
 }
@@ -241,7 +254,7 @@ sub _redirect {
 sub _finish {
     my ($self, $index, $response) = @_;
     my $redirects = $self->{states}{$index}{redirects};
-    $response->{redirects} = $redirects if @$redirects;
+    $response->{redirects} = $redirects if $redirects;
     $self->{finished}{$index} = $response;
     push @{ $self->{completed} }, $index unless $self->{in_order};
     return;
