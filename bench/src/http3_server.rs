@@ -29,11 +29,11 @@ pub(crate) struct Http3Server {
     pub(crate) addr: String,
     /// The server's name and version, for the report.
     pub(crate) name: String,
-    _running: Http3ServerProcess,
+    _running: Http3ServerBackend,
 }
 
 #[expect(dead_code, reason = "held for their Drop")]
-enum Http3ServerProcess {
+enum Http3ServerBackend {
     QuicGo(QuicGoProcess),
     Embedded(Origin),
 }
@@ -55,7 +55,7 @@ impl Http3Server {
                 Ok(Http3Server {
                     addr: origin.https_addr().to_string(),
                     name: "embedded origin".to_owned(),
-                    _running: Http3ServerProcess::Embedded(origin),
+                    _running: Http3ServerBackend::Embedded(origin),
                 })
             }
         }
@@ -95,7 +95,7 @@ impl Http3Server {
             std::thread::sleep(Duration::from_millis(10));
         };
         let name = installed_programs::version(program, "-version");
-        Ok(Http3Server { addr, name, _running: Http3ServerProcess::QuicGo(running) })
+        Ok(Http3Server { addr, name, _running: Http3ServerBackend::QuicGo(running) })
     }
 }
 

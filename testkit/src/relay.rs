@@ -280,7 +280,7 @@ impl RelayForwarder {
         }
         // At a rate, pieces of 5 ms keep the flow even.
         let piece = self.link.slowest().map_or(PIECE, |rate| (rate / 200).clamp(256, PIECE as u64) as usize);
-        let mut delays = PieceDelays { link: self.link, rng: Rng::new(seed), last: Instant::now() };
+        let mut delays = PieceDelayClock { link: self.link, rng: Rng::new(seed), last: Instant::now() };
         let mut buffer = BytesMut::new();
         loop {
             buffer.reserve(piece);
@@ -318,13 +318,13 @@ impl LinkSettings {
 }
 
 /// Computes the time at which the relay forwards each piece of data of one direction.
-struct PieceDelays {
+struct PieceDelayClock {
     link: LinkSettings,
     rng: Rng,
     last: Instant,
 }
 
-impl PieceDelays {
+impl PieceDelayClock {
     /// Returns the time at which a piece of data that arrives now must be forwarded; `None` if the
     /// direction has no delay.
     fn due(&mut self) -> Option<Instant> {

@@ -125,19 +125,19 @@ struct StreamedBodyReader {
     has_decoded: bool,
     /// The failure that ended the body early; `None` without a failure. Further reads report it
     /// again.
-    failure: Option<RepeatableError>,
+    failure: Option<SavedEngineError>,
     /// The stop flag of the [`StreamedBody`].
     stop: StopFlag,
 }
 
 /// An error of the engine that can be reported more than once.
-struct RepeatableError {
+struct SavedEngineError {
     kind: ErrorKind,
     cause: String,
     url: Option<String>,
 }
 
-impl RepeatableError {
+impl SavedEngineError {
     fn from_error(error: &Error) -> Self {
         Self { kind: error.kind(), cause: error.cause(), url: error.url().map(str::to_owned) }
     }
@@ -533,7 +533,7 @@ impl StreamedBodyReader {
         if let Err(error) = &outcome
             && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>())
         {
-            self.failure = Some(RepeatableError::from_error(error));
+            self.failure = Some(SavedEngineError::from_error(error));
             self.ended = true;
             self.response = None;
         }

@@ -75,12 +75,12 @@ pub fn is_signal_ignored(signal: i32) -> bool {
 /// A timer for the regular calls of the interrupt callback during a wait. It does nothing if there
 /// is no callback.
 #[derive(Debug)]
-pub(crate) struct InterruptTimer {
+pub(crate) struct InterruptCallbackTimer {
     hook: Option<InterruptCallback>,
     last_call: Option<Instant>,
 }
 
-impl InterruptTimer {
+impl InterruptCallbackTimer {
     pub(crate) fn new(hook: Option<&InterruptCallback>) -> Self {
         Self { hook: hook.cloned(), last_call: None }
     }
@@ -117,7 +117,7 @@ impl InterruptTimer {
     /// Calls the callback, if a call of it [is due](Self::is_due).
     ///
     /// # Errors
-    /// The error of [`InterruptTimer::on_signal`].
+    /// The error of [`InterruptCallbackTimer::on_signal`].
     pub(crate) fn call_if_due(&mut self, now: Instant) -> Result<()> {
         if self.is_callback_due(now) { self.on_signal(now) } else { Ok(()) }
     }
@@ -125,7 +125,7 @@ impl InterruptTimer {
     /// Sleeps until the time `until`. Meanwhile, calls the callback at intervals.
     ///
     /// # Errors
-    /// The error of [`InterruptTimer::on_signal`].
+    /// The error of [`InterruptCallbackTimer::on_signal`].
     pub(crate) fn sleep(&mut self, until: Instant) -> Result<()> {
         loop {
             let now = Instant::now();
@@ -150,7 +150,7 @@ mod tests {
         let asked = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&asked);
         let hook = InterruptCallback::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);
-        let mut timer = InterruptTimer::new(Some(&hook));
+        let mut timer = InterruptCallbackTimer::new(Some(&hook));
         let now = Instant::now();
         timer.call_if_due(now).unwrap();
         timer.call_if_due(now + CALLBACK_INTERVAL / 2).unwrap();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(timer.on_signal(now + CALLBACK_INTERVAL).unwrap_err().kind(), ErrorKind::Interrupted);
         assert_eq!(timer.limit_wait(None, now), Some(now + CALLBACK_INTERVAL));
         assert_eq!(timer.limit_wait(Some(now), now), Some(now));
-        let mut no_hook = InterruptTimer::new(None);
+        let mut no_hook = InterruptCallbackTimer::new(None);
         assert_eq!(no_hook.limit_wait(None, now), None);
         no_hook.call_if_due(now + CALLBACK_INTERVAL * 100).unwrap();
     }

@@ -35,7 +35,7 @@ const NEVER_EXPIRES: u64 = u64::MAX;
 
 /// The parsed value of a Strict-Transport-Security field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HstsPolicy {
+pub struct ParsedHstsField {
     /// The lifetime of the HSTS policy in seconds; 0 removes the policy.
     pub max_age: u64,
     /// True if the HSTS policy covers subdomains of the host.
@@ -44,7 +44,7 @@ pub struct HstsPolicy {
 
 /// Parses a field value (§6.1). Returns `None` if it has no `max-age`, repeats a directive, or is
 /// malformed; such a field is ignored (§8.1).
-pub fn parse(field: &[u8]) -> Option<HstsPolicy> {
+pub fn parse(field: &[u8]) -> Option<ParsedHstsField> {
     let text = core::str::from_utf8(field).ok()?;
     let mut seen: Vec<&str> = Vec::new();
     let (mut max_age, mut include_subdomains) = (None, false);
@@ -63,7 +63,7 @@ pub fn parse(field: &[u8]) -> Option<HstsPolicy> {
             include_subdomains = true;
         }
     }
-    Some(HstsPolicy { max_age: max_age?, include_subdomains })
+    Some(ParsedHstsField { max_age: max_age?, include_subdomains })
 }
 
 fn parse_seconds(value: &str) -> Option<u64> {
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn hsts_field_values_are_parsed() {
-        let policy = |max_age, include_subdomains| Some(HstsPolicy { max_age, include_subdomains });
+        let policy = |max_age, include_subdomains| Some(ParsedHstsField { max_age, include_subdomains });
         for (field, expected) in [
             ("max-age=1", policy(1, false)),
             ("MAX-AGE = \"31536000\" ; ; includesubdomains; preload", policy(31_536_000, true)),

@@ -84,7 +84,7 @@ pub struct JobQueue<T, K = Origin> {
     adaptive_max: Option<usize>,
     /// The next time at which to raise the caps of hosts on which jobs wait while no job ends.
     silent_at: Option<MonotonicTime>,
-    hosts: Vec<HostQueueSlot<T, K>>,
+    hosts: Vec<HostTableEntry<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
     /// The index of the host of the last push. The next push is likely to be for the same host.
@@ -113,7 +113,7 @@ pub struct JobQueue<T, K = Origin> {
 
 /// An entry in the table of hosts. Its generation changes when another host reuses the entry.
 #[derive(Debug)]
-struct HostQueueSlot<T, K> {
+struct HostTableEntry<T, K> {
     generation: u32,
     host: Option<QueuedHost<T, K>>,
 }
@@ -467,7 +467,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     fn find_or_add_host(&mut self, key: &K) -> u32 {
-        let is_last = |slot: &HostQueueSlot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
+        let is_last = |slot: &HostTableEntry<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
         if self.hosts.get(self.last as usize).is_some_and(is_last) {
             return self.last;
         }
@@ -494,7 +494,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
                 index
             }
             None => {
-                self.hosts.push(HostQueueSlot { generation: 0, host: Some(host) });
+                self.hosts.push(HostTableEntry { generation: 0, host: Some(host) });
                 u32::try_from(self.hosts.len() - 1).expect("fewer than 2^32 hosts at a time")
             }
         };

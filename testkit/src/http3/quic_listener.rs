@@ -14,7 +14,7 @@ use quinn::{
 
 use super::connection_id_generator::UnmarkedConnectionIdGenerator;
 use super::counting_socket::{CountingSocket, DatagramCounts};
-use super::session_counter::SessionCounter;
+use super::session_counter::ResumptionCountingStore;
 use super::{Http3Fault, Http3Settings};
 use crate::test_certificates::TestCertificates;
 
@@ -32,7 +32,7 @@ const H3_NO_ERROR: u32 = 0x100;
 pub(crate) struct QuicListener {
     socket: QuicOrSilentSocket,
     settings: Http3Settings,
-    sessions: Arc<SessionCounter>,
+    sessions: Arc<ResumptionCountingStore>,
     datagrams: Arc<DatagramCounts>,
     handshakes: AtomicU64,
     retries: AtomicU64,
@@ -53,7 +53,7 @@ impl QuicListener {
         identity: &TestCertificates,
         settings: Http3Settings,
     ) -> io::Result<QuicListener> {
-        let (sessions, datagrams) = (SessionCounter::new(), Arc::<DatagramCounts>::default());
+        let (sessions, datagrams) = (ResumptionCountingStore::new(), Arc::<DatagramCounts>::default());
         let socket = match settings.fault {
             Some(Http3Fault::Silent) => QuicOrSilentSocket::Silent { _unread: socket },
             _ => QuicOrSilentSocket::Quic(endpoint(socket, identity, &settings, sessions.clone(), datagrams.clone())?),
@@ -132,7 +132,7 @@ fn endpoint(
     socket: UdpSocket,
     identity: &TestCertificates,
     settings: &Http3Settings,
-    sessions: Arc<SessionCounter>,
+    sessions: Arc<ResumptionCountingStore>,
     datagrams: Arc<DatagramCounts>,
 ) -> io::Result<Endpoint> {
     let alpn: &[u8] = if settings.fault == Some(Http3Fault::WrongAlpn) { b"hq-interop" } else { b"h3" };

@@ -8,14 +8,14 @@ use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 /// A session store that counts the sessions removed from it. Each TLS 1.3 session is removed once,
 /// when a client resumes it.
 #[derive(Debug)]
-pub(super) struct SessionCounter {
+pub(super) struct ResumptionCountingStore {
     sessions: Arc<ServerSessionMemoryCache>,
     taken: AtomicU64,
 }
 
-impl SessionCounter {
-    pub(super) fn new() -> Arc<SessionCounter> {
-        Arc::new(SessionCounter { sessions: ServerSessionMemoryCache::new(4096), taken: AtomicU64::new(0) })
+impl ResumptionCountingStore {
+    pub(super) fn new() -> Arc<ResumptionCountingStore> {
+        Arc::new(ResumptionCountingStore { sessions: ServerSessionMemoryCache::new(4096), taken: AtomicU64::new(0) })
     }
 
     pub(super) fn resumed_sessions(&self) -> u64 {
@@ -23,7 +23,7 @@ impl SessionCounter {
     }
 }
 
-impl StoresServerSessions for SessionCounter {
+impl StoresServerSessions for ResumptionCountingStore {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
         self.sessions.put(key, value)
     }

@@ -42,7 +42,7 @@ pub use fetch_all::FetchAll;
 
 use crate::fleet::{HostStartRate, StartRate};
 use crate::fork;
-use crate::interrupt::{InterruptCallback, InterruptTimer};
+use crate::interrupt::{InterruptCallback, InterruptCallbackTimer};
 use crate::request::{Request, StallLimit, TotalRateLimit};
 use crate::response::BufferedResponse;
 use crate::sink::Sink;
@@ -273,7 +273,7 @@ impl Batch {
                 "the requests of this batch belong to the parent of this process",
             ));
         }
-        let mut timer = InterruptTimer::new(self.interrupt.as_ref());
+        let mut timer = InterruptCallbackTimer::new(self.interrupt.as_ref());
         let mut state = self.queue.lock();
         state.ahead = ahead;
         loop {

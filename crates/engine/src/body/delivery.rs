@@ -20,7 +20,7 @@ use super::{BodyDecoder, DecodeLimits};
 use crate::Result;
 use crate::buffer_pool::BufferLease;
 use crate::extraction::{OnValue, PageInfo, PageSearch};
-use crate::fleet::RecordContent;
+use crate::fleet::FinishedTransferContent;
 use crate::pagination::PageContentObserver;
 use crate::sink::extracted_value_list::ExtractedValues;
 use crate::sink::partial::PartialFile;
@@ -120,7 +120,7 @@ impl BodyDelivery {
 
     /// Removes and returns the content that a sink keeps for a record
     /// ([`RecordContentSink`](crate::fleet::RecordContentSink)). Returns `None` for other sinks.
-    pub fn take_record(&mut self) -> Option<RecordContent> {
+    pub fn take_record(&mut self) -> Option<FinishedTransferContent> {
         self.sink.take_record()
     }
 

@@ -28,7 +28,7 @@ use crate::buffer_pool::Buffer;
 use crate::client::Client;
 use crate::drive::connection::{ConnectionWaker, FinishedTransfers, HttpConnection, PipeWriteMode, ReceiveStatus};
 use crate::drive::zero_copy_to_sink::{ZeroCopyMover, ZeroCopyWaitResult};
-use crate::interrupt::InterruptTimer;
+use crate::interrupt::InterruptCallbackTimer;
 use crate::request::SplitDownloadOptions;
 use crate::split::{self, SplitOutcome, SplitRateMonitor};
 use crate::transfer::{ExchangeFailurePoint, Transfer, TransferOutcome, TransferStep};
@@ -61,7 +61,7 @@ pub(crate) fn run_transfer(client: &Client, transfer: Box<Transfer>) -> Finished
 pub(crate) struct BlockingTransfer {
     state: BlockingState,
     split: SplitDownloadOptions,
-    timer: InterruptTimer,
+    timer: InterruptCallbackTimer,
     /// The current time, if the clock has just been read; `None` if it must be read again.
     now: Option<Instant>,
 }
@@ -142,7 +142,7 @@ impl BlockingTransfer {
     /// Makes the driver's state for a new transfer. `split` limits the number of parts into which
     /// the body may be split.
     pub(crate) fn new(transfer: Box<Transfer>, split: SplitDownloadOptions) -> Self {
-        let timer = InterruptTimer::new(transfer.options().interrupt.as_ref());
+        let timer = InterruptCallbackTimer::new(transfer.options().interrupt.as_ref());
         let now = Some(transfer.facts.started);
         Self { state: BlockingState::Next(transfer, ConnectionSource::Pool, None), split, timer, now }
     }
@@ -274,7 +274,7 @@ fn begin_exchange(
     mut transfer: Box<Transfer>,
     from: ConnectionSource,
     split: SplitDownloadOptions,
-    timer: &mut InterruptTimer,
+    timer: &mut InterruptCallbackTimer,
     now: Instant,
 ) -> Result<ActiveExchange, (Box<Transfer>, TransferStep)> {
     let warm = match from {
@@ -362,7 +362,7 @@ impl ActiveExchange {
     fn drive(
         &mut self,
         client: &Client,
-        timer: &mut InterruptTimer,
+        timer: &mut InterruptCallbackTimer,
         finished: &mut FinishedTransfers,
         is_enough: &mut impl FnMut() -> bool,
     ) -> ExchangeStop {
@@ -492,7 +492,7 @@ impl ActiveExchange {
     fn handle_status(
         &mut self,
         progress: ReceiveStatus,
-        timer: &mut InterruptTimer,
+        timer: &mut InterruptCallbackTimer,
         finished: &mut FinishedTransfers,
     ) -> Result<()> {
         match progress {

@@ -56,7 +56,7 @@ pub use item_source::FleetItems;
 pub use output_progress_observer::OutputObserver;
 pub use page_destination::PageDestinationChooser;
 pub use record_content_sink::{
-    RecordContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
+    FinishedTransferContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
 };
 pub use reported_job_and_destination::{BodyDestination, FleetJob};
 pub use stage_value_store_for_resume::{
@@ -216,7 +216,12 @@ pub trait TransferReporter: Send + Sync {
     /// returns the record. If no record can be made from the content, the method replaces the
     /// result in `_outcome` by an error, so that the transfer counts as failed. Default: an empty
     /// text.
-    fn record(&self, _job: &FleetJob, _outcome: &mut TransferOutcome, _content: RecordContent) -> WholeOrPiecewiseText {
+    fn record(
+        &self,
+        _job: &FleetJob,
+        _outcome: &mut TransferOutcome,
+        _content: FinishedTransferContent,
+    ) -> WholeOrPiecewiseText {
         WholeOrPiecewiseText::Whole(Vec::new())
     }
     /// Reports that a listing has ended after this page. `_url` is the final URL of the page.

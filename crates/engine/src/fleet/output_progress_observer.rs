@@ -32,12 +32,12 @@ impl fmt::Debug for dyn OutputObserver {
 
 /// The progress of the output of a fleet. The output windows of all stages share this value.
 #[derive(Debug, Default)]
-pub(super) struct OutputProgress {
+pub(super) struct FleetOutputProgress {
     passed: AtomicU64,
     written: AtomicU64,
 }
 
-impl OutputProgress {
+impl FleetOutputProgress {
     /// Sets the number of bytes that were passed to the output, and the number of bytes that were
     /// written to its descriptor.
     pub(super) fn set(&self, passed: u64, written: u64) {

@@ -2,7 +2,7 @@
 //! can make one text from the content and the facts about the transfer.
 //!
 //! ```text
-//!  body ─▶ RecordContentSink ─▶ RecordContent ─▶ TransferReporter::record ─▶ WholeOrPiecewiseText ─▶ window ─▶ output
+//!  body ─▶ RecordContentSink ─▶ FinishedTransferContent ─▶ TransferReporter::record ─▶ WholeOrPiecewiseText ─▶ window ─▶ output
 //!            │ counts in the window's memory                             a record leaves as a whole
 //! ```
 //!
@@ -39,13 +39,13 @@ pub struct RecordOptions {
     /// transfer and the extracted values.
     pub keeps_body: bool,
     /// The algorithm for the checksum of a file to which a body is written
-    /// ([`RecordContent::file_checksum`]); `None` for no checksum.
+    /// ([`FinishedTransferContent::file_checksum`]); `None` for no checksum.
     pub file_checksum: Option<HashAlgorithm>,
 }
 
 /// The content of a finished transfer.
 #[derive(Debug, Default)]
-pub struct RecordContent {
+pub struct FinishedTransferContent {
     /// The received bytes of the body. Empty if the body was discarded, written to a file, or
     /// searched for values.
     pub body: Vec<u8>,
@@ -224,12 +224,12 @@ impl Sink for RecordContentSink {
         Ok(())
     }
 
-    fn take_record(&mut self) -> Option<RecordContent> {
+    fn take_record(&mut self) -> Option<FinishedTransferContent> {
         let body = std::mem::take(&mut self.body).into_bytes();
         let values = std::mem::take(&mut self.values);
         let file = self.file.as_mut().and_then(Sink::take_record);
         let file_checksum = file.and_then(|content| content.file_checksum);
-        Some(RecordContent { body, values, file_checksum, is_complete: self.is_complete })
+        Some(FinishedTransferContent { body, values, file_checksum, is_complete: self.is_complete })
     }
 
     fn file_name(&self) -> Option<&Path> {

@@ -2,8 +2,8 @@
 //! it, filters it, or makes requests of the next stage from it.
 //!
 //! ```text
-//!  last stage:    window ─▶ [UniqueSortSink] ─▶ FleetOutputSink ─▶ standard output or a file
-//!  other stages:  window ─▶ UniqueSortSink ─▶ NextStageSink ─▶ the next stage's queue
+//!  last stage:    window ─▶ [UniqueOrSortSink] ─▶ FleetOutputSink ─▶ standard output or a file
+//!  other stages:  window ─▶ UniqueOrSortSink ─▶ NextStageSink ─▶ the next stage's queue
 //! ```
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use haul_policy::terminal_text::escape_for_terminal;
 use super::dispatch::Dispatcher;
 use super::known_urls::KnownUrls;
 use super::ordered_window::{DeliveryOrder, OrderedWindow, StageSink};
-use super::output_progress_observer::OutputProgress;
+use super::output_progress_observer::FleetOutputProgress;
 use super::repeated_stage_sink::LevelSink;
 use super::stage_value_store_for_resume::{StageValueStatus, StageValueStore};
 use super::{FleetOptions, FleetStage};
@@ -35,7 +35,7 @@ pub(super) fn new_windows(
     decoders: &Arc<DecoderMemory>,
     known_urls: Option<&KnownUrls>,
 ) -> Result<Vec<Arc<OrderedWindow>>> {
-    let progress = Arc::<OutputProgress>::default();
+    let progress = Arc::<FleetOutputProgress>::default();
     let share = options.max_memory / stages.len() as u64;
     let mut windows: Vec<Arc<OrderedWindow>> = Vec::new();
     let mut output = Some(output);
@@ -59,7 +59,7 @@ pub(super) fn new_windows(
             Box::new(LevelSink::new(known, stage.sort, share / 2, &options.temporary, &windows, sink))
         } else if sifts {
             let unique = feeds || known.is_some() || stage.unique;
-            let sifter = UniqueSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
+            let sifter = UniqueOrSortSink::new(unique, stage.sort, share / 2, &options.temporary, sink);
             let sifter = match known {
                 Some(known) => sifter.with_known_urls(known),
                 None => sifter,
@@ -96,11 +96,11 @@ pub(super) struct FleetOutputSink {
     is_terminal: bool,
     /// The number of bytes that the output has received.
     passed: u64,
-    progress: Arc<OutputProgress>,
+    progress: Arc<FleetOutputProgress>,
 }
 
 impl FleetOutputSink {
-    pub(super) fn new(output: DescriptorWriter, progress: Arc<OutputProgress>) -> Self {
+    pub(super) fn new(output: DescriptorWriter, progress: Arc<FleetOutputProgress>) -> Self {
         Self { is_terminal: output.is_terminal(), output, passed: 0, progress }
     }
 
@@ -155,7 +155,7 @@ impl StageSink for FleetOutputSink {
 }
 
 /// A sink that drops repeated values, or keeps all values until the end to sort them.
-pub(super) struct UniqueSortSink {
+pub(super) struct UniqueOrSortSink {
     distinct: Option<Distinct>,
     /// The URLs of all repetitions of a stage; used instead of `distinct`.
     known_urls: Option<KnownUrls>,
@@ -167,7 +167,7 @@ pub(super) struct UniqueSortSink {
     memory: Option<(Arc<dyn StageValueStore>, usize, bool)>,
 }
 
-impl UniqueSortSink {
+impl UniqueOrSortSink {
     /// Makes a sink for the options `unique` and `sort` of a stage. It uses about `memory` bytes of
     /// memory, writes temporary files to the directory `dir`, and passes values on to the sink
     /// `next`.
@@ -224,7 +224,7 @@ impl UniqueSortSink {
     }
 }
 
-impl StageSink for UniqueSortSink {
+impl StageSink for UniqueOrSortSink {
     fn write_bytes(&mut self, bytes: &[u8]) -> Result<OutputReadiness> {
         self.next.write_bytes(bytes)
     }

@@ -148,20 +148,20 @@ fn text_at<'c>(page: &Value, value: &Value, content: &'c [u8]) -> Option<&'c str
 
 /// Finds the path from `page` to `value`, and appends its steps to `steps`, the last step first.
 /// Returns false if `value` is not in `page`.
-fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonStep<'v>>) -> bool {
+fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonPathStep<'v>>) -> bool {
     if std::ptr::eq(page, value) {
         return true;
     }
     let step = match page {
         Value::Array(list) => {
             let index = list.iter().position(|element| find(element, value, steps));
-            index.map(JsonStep::Index)
+            index.map(JsonPathStep::Index)
         }
         Value::Object(members) => {
             let mut found = None;
             for (name, member) in members {
                 if find(member, value, steps) {
-                    found = Some(JsonStep::Name(name));
+                    found = Some(JsonPathStep::Name(name));
                     break;
                 }
             }
@@ -177,12 +177,12 @@ fn find<'v>(page: &'v Value, value: &Value, steps: &mut Vec<JsonStep<'v>>) -> bo
 /// A step of the path from a JSON value to a value inside it: an array index or an object key. As a
 /// [`DeserializeSeed`], a step returns the part of the JSON text that belongs to the inner value.
 #[derive(Clone, Copy, Debug)]
-enum JsonStep<'v> {
+enum JsonPathStep<'v> {
     Index(usize),
     Name(&'v str),
 }
 
-impl<'de> DeserializeSeed<'de> for JsonStep<'_> {
+impl<'de> DeserializeSeed<'de> for JsonPathStep<'_> {
     type Value = Option<&'de RawValue>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -190,7 +190,7 @@ impl<'de> DeserializeSeed<'de> for JsonStep<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for JsonStep<'_> {
+impl<'de> Visitor<'de> for JsonPathStep<'_> {
     type Value = Option<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -198,7 +198,7 @@ impl<'de> Visitor<'de> for JsonStep<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
-        let JsonStep::Index(index) = self else { return Ok(None) };
+        let JsonPathStep::Index(index) = self else { return Ok(None) };
         for _ in 0..index {
             elements.next_element::<IgnoredAny>()?;
         }
@@ -212,7 +212,7 @@ impl<'de> Visitor<'de> for JsonStep<'_> {
         while let Some(name) = members.next_key::<String>()? {
             let text = members.next_value()?;
             // The last of several members with one name counts.
-            if matches!(self, JsonStep::Name(wanted) if wanted == name) {
+            if matches!(self, JsonPathStep::Name(wanted) if wanted == name) {
                 found = Some(text);
             }
         }

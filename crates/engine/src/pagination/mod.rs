@@ -32,7 +32,7 @@ mod tests;
 use buffered_json_page::JsonPageQuery;
 pub use haul_policy::pagination::{DEFAULT_MAX_PAGES, ListingEnd, PageStep, PaginationError};
 use haul_policy::pagination::{
-    FinishedPage, ListingHistory, NextLink, NextPageSource, PaginationRules, QueryParameter, QueryParameterError,
+    FinishedPage, ListingHistory, NextLink, NextPageSource, PaginationRules, ParseQueryParameterError, QueryParameter,
 };
 use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Target};
@@ -166,7 +166,7 @@ impl Pagination {
 
 fn query_parameter(text: &str) -> Result<QueryParameter> {
     let invalid =
-        |error: QueryParameterError| Error::with_source(ErrorKind::Setup, "the pages cannot be counted", error);
+        |error: ParseQueryParameterError| Error::with_source(ErrorKind::Setup, "the pages cannot be counted", error);
     QueryParameter::parse(text).map_err(invalid)
 }
 

@@ -15,7 +15,7 @@ use haul_policy::target::Target;
 
 use super::{ResponseForSink, Sink, TransferWaker};
 use crate::buffer_pool::BufferLease;
-use crate::fleet::RecordContent;
+use crate::fleet::FinishedTransferContent;
 use crate::{Error, ErrorKind, Result};
 
 /// The hash algorithm of a checksum.
@@ -231,7 +231,7 @@ impl<S: Sink> Sink for ChecksumSink<S> {
         self.sink.finish()
     }
 
-    fn take_record(&mut self) -> Option<RecordContent> {
+    fn take_record(&mut self) -> Option<FinishedTransferContent> {
         self.sink.take_record()
     }
 

@@ -38,7 +38,7 @@ use haul_policy::target::Target;
 use haul_proto::response_head::ResponseHead;
 
 use crate::buffer_pool::BufferLease;
-use crate::fleet::RecordContent;
+use crate::fleet::FinishedTransferContent;
 use crate::transfer_facts::TransferFacts;
 use crate::transfer_outcome::FollowedRedirect;
 use crate::{Error, ErrorKind, Result};
@@ -243,7 +243,7 @@ pub trait Sink: Any + Send {
 
     /// Removes and returns the content that the sink keeps for a record. Returns `None`, the
     /// default, if the sink keeps no content for a record.
-    fn take_record(&mut self) -> Option<RecordContent> {
+    fn take_record(&mut self) -> Option<FinishedTransferContent> {
         None
     }
 

@@ -9,7 +9,7 @@ use haul_policy::range::split_connection_count::SplitPlanner;
 
 use super::SplitOutcome;
 use crate::Result;
-use crate::transfer::{SplitTotalSpeedLimit, Transfer};
+use crate::transfer::{SplitMinSpeedCheck, Transfer};
 
 /// The number of bytes that parts must receive after a failure before the earlier failures stop
 /// counting.
@@ -24,7 +24,7 @@ pub(super) struct SplitState {
     /// The assignment of ranges to transfers, and the ranges that are still missing.
     pub(super) window: PartTracker,
     pub(super) splitter: SplitPlanner,
-    pub(super) speed: SplitTotalSpeedLimit,
+    pub(super) speed: SplitMinSpeedCheck,
     pub(super) first: FirstStream,
     /// A transfer that is never sent. The transfers for parts are made from it.
     pub(super) template: Box<Transfer>,

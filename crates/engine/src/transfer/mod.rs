@@ -76,11 +76,11 @@ use next_target_and_secrets::TargetState;
 use proxy_or_alt_svc_route::ConnectionRoute;
 use rate_speed_and_stall_limits::RateSpeedAndStallLimits;
 use resettable_state::{
-    AttemptCountsAndDeadline, EarlierResponses, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldSetter,
-    RangeState, ResponseDecisions, ResumeState,
+    AttemptCountsAndDeadline, EarlierResponses, ExchangeConnectionState, ForwardProxyAuthState, RangeFieldOwner,
+    RangeRequestSettings, ResponseDecisions, ResumeState,
 };
 use split_part::SplitRole;
-use wire_record::WireRecord;
+use wire_record::ExchangeWireRecord;
 
 pub use crate::transfer_outcome::{FollowedRedirect, TransferOutcome};
 pub use end_of_exchange::{ExchangeFailurePoint, TransferStep};
@@ -88,7 +88,7 @@ pub use rate_speed_and_stall_limits::{ReceiveCredit, TotalRateLimit};
 pub use resettable_state::SchedulingKey;
 pub(crate) use response::bad_status;
 pub(crate) use split_download_first_part_end::FirstStreamEnd;
-pub(crate) use split_part::{SplitTotalSpeedLimit, SplittableBody};
+pub(crate) use split_part::{SplitMinSpeedCheck, SplittableBody};
 
 /// The maximum number of times that a transfer starts from the beginning because the content
 /// changed, or because the server does not support ranges correctly.
@@ -111,7 +111,7 @@ pub struct Transfer {
     pub(crate) attempt: AttemptCountsAndDeadline,
     response: ResponseDecisions,
     resume: ResumeState,
-    ranges: RangeState,
+    ranges: RangeRequestSettings,
     speed: RateSpeedAndStallLimits,
     split: SplitRole,
     body: BodyDelivery,
@@ -125,7 +125,7 @@ pub struct Transfer {
     proxy_auth: ForwardProxyAuthState,
     history: EarlierResponses,
     /// The record of the exchange in progress; `None` without a recorder.
-    record: Option<Box<WireRecord>>,
+    record: Option<Box<ExchangeWireRecord>>,
     /// The sizes, times and addresses of the transfer so far.
     pub facts: Box<TransferFacts>,
     /// The data with which the caller's queue identifies the transfer and orders it among others.
@@ -167,12 +167,12 @@ impl Transfer {
             attempt: AttemptCountsAndDeadline::new(now),
             response: ResponseDecisions::default(),
             resume: ResumeState::new(DeliveryRange::from_options(&options)),
-            ranges: RangeState {
+            ranges: RangeRequestSettings {
                 mode: match (may_range, is_ranged || options.resume_from.is_some()) {
-                    (false, false) => RangeFieldSetter::None,
-                    (false, true) => RangeFieldSetter::Caller,
-                    (true, false) => RangeFieldSetter::Engine,
-                    (true, true) => RangeFieldSetter::EngineFromOffset,
+                    (false, false) => RangeFieldOwner::None,
+                    (false, true) => RangeFieldOwner::Caller,
+                    (true, false) => RangeFieldOwner::Engine,
+                    (true, true) => RangeFieldOwner::EngineFromOffset,
                 },
                 start: options.resume_from.unwrap_or(0),
                 must_continue: options.resume_from.is_some()

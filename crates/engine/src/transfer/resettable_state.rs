@@ -46,8 +46,8 @@ impl ResumeState {
 
 /// The settings of a transfer's range requests: who sets the Range field, and whether existing
 /// content is extended.
-pub(super) struct RangeState {
-    pub(super) mode: RangeFieldSetter,
+pub(super) struct RangeRequestSettings {
+    pub(super) mode: RangeFieldOwner,
     /// The offset of the first byte to fetch: 0, or the length of an existing file that the
     /// transfer extends. It does not change when the transfer starts from the beginning.
     pub(super) start: u64,
@@ -60,7 +60,7 @@ pub(super) struct RangeState {
 
 /// The party that may set the Range field of a transfer's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RangeFieldSetter {
+pub(super) enum RangeFieldOwner {
     /// Neither haul nor the user may set the Range field, because the content of the response
     /// cannot be requested in parts.
     None,
@@ -73,17 +73,17 @@ pub(super) enum RangeFieldSetter {
     EngineFromOffset,
 }
 
-impl RangeState {
+impl RangeRequestSettings {
     /// Returns true if the engine may set the Range field: the method is GET, and the caller does
     /// not set that field.
     pub(super) fn may_request_ranges(&self) -> bool {
-        matches!(self.mode, RangeFieldSetter::Engine | RangeFieldSetter::EngineFromOffset)
+        matches!(self.mode, RangeFieldOwner::Engine | RangeFieldOwner::EngineFromOffset)
     }
 
     /// Returns true if the caller wants only a part of the content and selects it with a Range
     /// field or an offset.
     pub(super) fn should_request_ranges(&self) -> bool {
-        matches!(self.mode, RangeFieldSetter::Caller | RangeFieldSetter::EngineFromOffset)
+        matches!(self.mode, RangeFieldOwner::Caller | RangeFieldOwner::EngineFromOffset)
     }
 }
 

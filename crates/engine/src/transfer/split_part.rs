@@ -100,12 +100,12 @@ impl Transfer {
 
     /// Makes the transfer the first stream of a split download. The transfer then stops at the
     /// offset `end`. Returns the speed check for all transfers of the split download together.
-    pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitTotalSpeedLimit {
+    pub(crate) fn begin_split(&mut self, end: &Arc<FirstStreamEnd>, now: Instant) -> SplitMinSpeedCheck {
         self.split = SplitRole::First(Arc::clone(end));
         end.set_position(self.resume.range.at);
         let mut rest = self.speed.sharing_rate();
         rest.set_min_speed(STALLED_PART_SPEED, now);
-        SplitTotalSpeedLimit(std::mem::replace(&mut self.speed, rest))
+        SplitMinSpeedCheck(std::mem::replace(&mut self.speed, rest))
     }
 
     /// Makes the transfer continue alone after a split download. It continues at its current offset
@@ -253,10 +253,10 @@ impl Transfer {
 }
 
 /// The speed check for all transfers of a split download together.
-pub(crate) struct SplitTotalSpeedLimit(RateSpeedAndStallLimits);
+pub(crate) struct SplitMinSpeedCheck(RateSpeedAndStallLimits);
 
-impl SplitTotalSpeedLimit {
-    /// Returns the time at which [`SplitTotalSpeedLimit::check`] must be called next. Returns
+impl SplitMinSpeedCheck {
+    /// Returns the time at which [`SplitMinSpeedCheck::check`] must be called next. Returns
     /// `None` if there is no limit to check.
     pub(crate) fn next_check(&self) -> Option<Instant> {
         self.0.next_check()

@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// The record of the exchange in progress, for a recorder such as the WARC archive. The record
 /// contains the messages in their wire format.
-pub(super) struct WireRecord {
+pub(super) struct ExchangeWireRecord {
     record: Box<dyn ExchangeRecord>,
     /// True for HTTP/1: the connection adds the sent and received bytes of the messages to the
     /// record. False for HTTP/2 and HTTP/3: the transfer adds their content.
@@ -35,7 +35,7 @@ impl Transfer {
         request: &RequestHead<'_>,
         text: Option<&[u8]>,
         version: ProtocolVersion,
-    ) -> Option<Box<WireRecord>> {
+    ) -> Option<Box<ExchangeWireRecord>> {
         let recorder = self.options.recorder.as_ref()?;
         let converted = match text {
             Some(_) => Vec::new(),
@@ -49,7 +49,7 @@ impl Transfer {
             server: self.facts.peer.filter(|_| is_direct).map(|peer| peer.ip()),
             tls: self.facts.tls.as_deref(),
         });
-        Some(Box::new(WireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
+        Some(Box::new(ExchangeWireRecord { record, is_text: text.is_some(), has_head: false, is_complete: false }))
     }
 
     /// Adds content of the request, with its HTTP/1 framing, to the record.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{following, one_thread, start_origin, with_time_limit};
 use haul::Client;
 use haul::fleet::{
-    BodyDestination, Fleet, FleetItem, FleetJob, FleetStage, RecordContent, RecordOptions, TransferReporter,
+    BodyDestination, FinishedTransferContent, Fleet, FleetItem, FleetJob, FleetStage, RecordOptions, TransferReporter,
     WholeOrPiecewiseText,
 };
 use haul::sink::checksum::HashAlgorithm;
@@ -37,7 +37,12 @@ impl TransferReporter for ChecksumReporter {
         None
     }
 
-    fn record(&self, job: &FleetJob, outcome: &mut TransferOutcome, content: RecordContent) -> WholeOrPiecewiseText {
+    fn record(
+        &self,
+        job: &FleetJob,
+        outcome: &mut TransferOutcome,
+        content: FinishedTransferContent,
+    ) -> WholeOrPiecewiseText {
         assert!(outcome.result.is_ok(), "{}: {:?}", job.url, outcome.result);
         if let Some((path, _)) = self.truncates.as_ref().filter(|(_, url)| *url == job.url) {
             OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(0)).unwrap();

@@ -29,7 +29,7 @@ use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 pub use error::PaginationError;
-pub use query_parameter::{QueryParameter, QueryParameterError};
+pub use query_parameter::{ParseQueryParameterError, QueryParameter};
 
 use crate::redirect::location_text;
 use crate::target::{Origin, Target};

@@ -31,16 +31,16 @@ impl QueryParameter {
     ///
     /// # Errors
     /// The name is empty, or the step is 0 or too large.
-    pub fn parse(text: &str) -> Result<Self, QueryParameterError> {
+    pub fn parse(text: &str) -> Result<Self, ParseQueryParameterError> {
         let (name, step) = match text.rsplit_once(':') {
             Some((name, step)) if !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()) => {
-                let step = step.parse().ok().filter(|step| *step > 0).ok_or(QueryParameterError::Step)?;
+                let step = step.parse().ok().filter(|step| *step > 0).ok_or(ParseQueryParameterError::Step)?;
                 (name, Some(step))
             }
             _ => (text, None),
         };
         if name.is_empty() {
-            return Err(QueryParameterError::NoName);
+            return Err(ParseQueryParameterError::NoName);
         }
         Ok(Self { name: name.to_owned(), step })
     }
@@ -121,14 +121,14 @@ impl QueryParameter {
 
 /// The reason why a text is not a [`QueryParameter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueryParameterError {
+pub enum ParseQueryParameterError {
     /// The name is empty.
     NoName,
     /// The step is 0, or too large.
     Step,
 }
 
-impl fmt::Display for QueryParameterError {
+impl fmt::Display for ParseQueryParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoName => "the name of the query parameter is empty",
@@ -137,4 +137,4 @@ impl fmt::Display for QueryParameterError {
     }
 }
 
-impl std::error::Error for QueryParameterError {}
+impl std::error::Error for ParseQueryParameterError {}

@@ -214,10 +214,10 @@ fn query_parameter_has_a_name_and_a_step() {
     assert_eq!(parse("a:b"), Ok(("a:b".into(), None)));
     assert_eq!(parse("a:b:2"), Ok(("a:b".into(), Some(2))));
     assert_eq!(parse("a:"), Ok(("a:".into(), None)));
-    assert_eq!(parse(""), Err(QueryParameterError::NoName));
-    assert_eq!(parse(":1"), Err(QueryParameterError::NoName));
-    assert_eq!(parse("a:0"), Err(QueryParameterError::Step));
-    assert_eq!(parse("a:99999999999999999999"), Err(QueryParameterError::Step));
+    assert_eq!(parse(""), Err(ParseQueryParameterError::NoName));
+    assert_eq!(parse(":1"), Err(ParseQueryParameterError::NoName));
+    assert_eq!(parse("a:0"), Err(ParseQueryParameterError::Step));
+    assert_eq!(parse("a:99999999999999999999"), Err(ParseQueryParameterError::Step));
 }
 
 #[test]

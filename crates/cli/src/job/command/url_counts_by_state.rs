@@ -21,7 +21,7 @@ pub(super) struct JobCounts {
     pub(super) bytes: u64,
     /// The counts of the failed URLs, one for each pair of exit code and status.
     pub(super) causes: Vec<FailureGroup>,
-    pub(super) last_run: Option<LastRun>,
+    pub(super) last_run: Option<LatestJobRun>,
 }
 
 /// The failed URLs that have the same exit code and status.
@@ -36,7 +36,7 @@ pub(super) struct FailureGroup {
 
 /// The latest run of a job.
 #[derive(Debug)]
-pub(super) struct LastRun {
+pub(super) struct LatestJobRun {
     pub(super) process: i64,
     pub(super) started: u64,
     pub(super) ended: Option<u64>,
@@ -89,12 +89,12 @@ impl JobCounts {
         Ok(counts)
     }
 
-    fn last_run(connection: &Connection) -> DatabaseResult<Option<LastRun>> {
+    fn last_run(connection: &Connection) -> DatabaseResult<Option<LatestJobRun>> {
         let last = connection.query_row(
             "SELECT process, started, ended, exit_code FROM run ORDER BY id DESC LIMIT 1",
             [],
             |row| {
-                Ok(LastRun {
+                Ok(LatestJobRun {
                     process: row.get(0)?,
                     started: row.get::<_, i64>(1)? as u64,
                     ended: row.get::<_, Option<i64>>(2)?.map(|ended| ended as u64),
@@ -108,7 +108,7 @@ impl JobCounts {
         let finished = "SELECT count(*), max(ended) FROM url WHERE ended >= ?1";
         connection.query_row(finished, [last.started as i64], |row| {
             let ended = row.get::<_, Option<i64>>(1)?.map(|ended| ended as u64);
-            Ok(Some(LastRun { finished: row.get::<_, i64>(0)? as u64, last: ended, ..last }))
+            Ok(Some(LatestJobRun { finished: row.get::<_, i64>(0)? as u64, last: ended, ..last }))
         })
     }
 

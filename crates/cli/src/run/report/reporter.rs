@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use haul::exchange_record::ExchangeRecorder;
-use haul::fleet::{HostStartRate, RecordContent, StartRate, WholeOrPiecewiseText};
+use haul::fleet::{FinishedTransferContent, HostStartRate, StartRate, WholeOrPiecewiseText};
 use haul::interrupt::InterruptCallback;
 use haul::net::local_address::UnixSocketAddress;
 use haul::request::{RetryObserver, RetryPause, TotalRateLimit};
@@ -279,7 +279,7 @@ impl UrlGroupReporter {
         &self,
         report: &TransferReport<'_>,
         id: Option<&str>,
-        content: RecordContent,
+        content: FinishedTransferContent,
     ) -> Option<(WholeOrPiecewiseText, Option<String>)> {
         let checksum = content.file_checksum.as_deref();
         let transfer = RecordedTransfer { id, ..self.recorded(report, checksum)? };
@@ -295,7 +295,7 @@ impl UrlGroupReporter {
     fn csv_rows(
         &self,
         report: &TransferReport<'_>,
-        content: &mut RecordContent,
+        content: &mut FinishedTransferContent,
     ) -> Option<Result<WholeOrPiecewiseText>> {
         let is_csv = self.operation.record_output().is_some_and(|records| records.format == RecordOutputFormat::Csv);
         let transfer = is_csv.then(|| self.recorded(report, None))??;
@@ -321,7 +321,7 @@ impl UrlGroupReporter {
 
     /// Prints the record of a transfer that does not run in the engine's fleet, which runs
     /// transfers in parallel. Does nothing if the group prints no records.
-    pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: RecordContent) -> Result<()> {
+    pub(crate) fn print_record(&self, report: &TransferReport<'_>, content: FinishedTransferContent) -> Result<()> {
         match self.json_line(report, None, content).map(|(text, _)| text) {
             Some(WholeOrPiecewiseText::Whole(text)) => self.print(Some(text)),
             Some(WholeOrPiecewiseText::Pieces(text)) => {
@@ -350,7 +350,7 @@ impl UrlGroupReporter {
             self.progress.counts().add(0, true);
             events.write_ended(&report, self.persona, None);
         }
-        self.print_record(&report, RecordContent::default())
+        self.print_record(&report, FinishedTransferContent::default())
     }
 
     /// Formats `-w` for a transfer, and prints the parts for standard error and files. Returns the

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer_pool::BufferLease;
-use haul::fleet::{RecordContent, RecordContentSink};
+use haul::fleet::{FinishedTransferContent, RecordContentSink};
 use haul::sink::checksum::{ChecksumSink, ExpectedChecksum};
 use haul::sink::descriptor_writer::BlockingOutputSink;
 use haul::sink::file::{FileOptions, FileSink};
@@ -112,7 +112,7 @@ pub(crate) fn run(
         && let Some(outcome) = eligibility::fetch(client, global, operation, url, &request, to_file)?
     {
         reporter.count_retries(&host, outcome.facts.retries);
-        let body = DeliveredBody { file: file.as_deref(), content: RecordContent::default() };
+        let body = DeliveredBody { file: file.as_deref(), content: FinishedTransferContent::default() };
         return report_outcome(operation, &outcome, url, job.index, &request.method, body, reporter);
     }
     let checksum = stores.checksums.expected_checksum(client, &request, operation, &target, file.as_deref())?;
@@ -129,7 +129,7 @@ pub(crate) fn run(
         },
     };
     let named = Arc::new(Mutex::new(file));
-    let content = Arc::new(Mutex::new(RecordContent::default()));
+    let content = Arc::new(Mutex::new(FinishedTransferContent::default()));
     let progress = Arc::clone(reporter.progress());
     let sink = Box::new(ProgressSink { sink, progress, named: Arc::clone(&named), content: Arc::clone(&content) });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
@@ -162,7 +162,7 @@ fn with_checksum(sink: impl Sink, checksum: Option<ExpectedChecksum>) -> Box<dyn
 /// `--jsonl` record.
 struct DeliveredBody<'a> {
     file: Option<&'a Path>,
-    content: RecordContent,
+    content: FinishedTransferContent,
 }
 
 /// Reports the outcome of the transfer of one URL. Returns the exit code.
@@ -209,7 +209,7 @@ struct ProgressSink {
     progress: Arc<ProgressReporter>,
     named: Arc<Mutex<Option<PathBuf>>>,
     /// The content of the response for its `--jsonl` record, once it is complete.
-    content: Arc<Mutex<RecordContent>>,
+    content: Arc<Mutex<FinishedTransferContent>>,
 }
 
 impl ProgressSink {
@@ -268,7 +268,7 @@ impl Sink for ProgressSink {
     }
 
     fn counter(&mut self) -> Option<Arc<dyn DirectWriteCounter>> {
-        Some(Arc::new(ProgressCounter(Arc::clone(&self.progress))))
+        Some(Arc::new(SplitProgressCounter(Arc::clone(&self.progress))))
     }
 
     fn keeps(&mut self) -> bool {
@@ -295,9 +295,9 @@ impl Sink for ProgressSink {
 
 /// Counts the received bytes of a split download, whose parts are written to the file without a
 /// [`ProgressSink`].
-struct ProgressCounter(Arc<ProgressReporter>);
+struct SplitProgressCounter(Arc<ProgressReporter>);
 
-impl DirectWriteCounter for ProgressCounter {
+impl DirectWriteCounter for SplitProgressCounter {
     fn count(&self, bytes: u64) {
         self.0.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
     }

@@ -56,7 +56,7 @@ enum OneShotInput {
     /// A file. The `bool` is true if reads may wait, because the file is a pipe, a terminal or a
     /// socket.
     File(File, bool),
-    Stream(Mutex<Box<dyn PollRead>>),
+    Stream(Mutex<Box<dyn PollableByteSource>>),
 }
 
 impl OneShotSource {
@@ -328,7 +328,7 @@ impl Drop for ReaderThreadSender {
 }
 
 /// A source of content bytes that can be polled: a [`Stream`] of pieces, seen as a stream of bytes.
-trait PollRead: Send {
+trait PollableByteSource: Send {
     /// Polls for the next bytes and copies them to `buffer`. Returns their number; 0 at the end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 }
@@ -341,7 +341,7 @@ struct PieceStreamReader<S, B> {
     at: usize,
 }
 
-impl<S, B, E> PollRead for PieceStreamReader<S, B>
+impl<S, B, E> PollableByteSource for PieceStreamReader<S, B>
 where
     S: Stream<Item = Result<B, E>> + Send,
     B: AsRef<[u8]> + Send,
@@ -376,6 +376,6 @@ fn stream_error(error: Box<dyn Error + Send + Sync>) -> io::Error {
 
 /// Reads the next bytes of `stream` into `buffer`, and returns their number; 0 means the end.
 /// Blocks the current thread until there are bytes.
-fn read_blocking(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_blocking(stream: &mut dyn PollableByteSource, buffer: &mut [u8]) -> io::Result<usize> {
     pollster::block_on(poll_fn(|context| stream.poll_read(context, buffer)))
 }

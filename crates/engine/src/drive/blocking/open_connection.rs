@@ -15,7 +15,7 @@ use haul_policy::dns::https_record::HttpsRecord;
 
 use crate::client::Client;
 use crate::drive::connection::HttpConnection;
-use crate::interrupt::InterruptTimer;
+use crate::interrupt::InterruptCallbackTimer;
 use crate::net::connecting::{ConnectContext, ConnectProgress, Connecting};
 use crate::net::dns::{AddressFamily, HttpsLookupStatus, LookupCaller};
 use crate::net::http3_discovery_by_dns;
@@ -28,7 +28,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) fn open_connection_for(
     client: &Client,
     transfer: &mut Transfer,
-    timer: &mut InterruptTimer,
+    timer: &mut InterruptCallbackTimer,
 ) -> Result<HttpConnection> {
     let key = Arc::new(ConnectionKey::new(transfer.target(), transfer.options()));
     transfer.set_route(&key);
@@ -53,7 +53,7 @@ fn open_connection(
     client: &Client,
     key: &Arc<ConnectionKey>,
     transfer: &mut Transfer,
-    timer: &mut InterruptTimer,
+    timer: &mut InterruptCallbackTimer,
 ) -> Result<HttpConnection> {
     let options = Arc::clone(transfer.options());
     let now = Instant::now();
@@ -115,7 +115,7 @@ fn resolve(
     port: u16,
     family: AddressFamily,
     deadline: Instant,
-    timer: &mut InterruptTimer,
+    timer: &mut InterruptCallbackTimer,
 ) -> Result<Arc<[IpAddr]>> {
     loop {
         let now = Instant::now();
@@ -136,7 +136,7 @@ fn https_records(
     host: &str,
     port: u16,
     deadline: Instant,
-    timer: &mut InterruptTimer,
+    timer: &mut InterruptCallbackTimer,
 ) -> Result<Arc<[HttpsRecord]>> {
     let (sender, receiver) = mpsc::channel();
     let notify = move || {

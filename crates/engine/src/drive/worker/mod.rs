@@ -49,7 +49,7 @@ use scheduler_output_flush::OutputFlushState;
 use slot_table::ConnectionSlotTable;
 pub use transfer_source_trait::{FreeHostSlotUse, Scheduler};
 pub(crate) use unanswered_connection_attempts::ConnectAttemptState;
-use unanswered_connection_attempts::ConnectionAttempts;
+use unanswered_connection_attempts::UnansweredConnectAttempts;
 
 use super::connection::{FinishedTransfers, HttpConnection, ReceiveStatus};
 use super::connection_and_waiting_transfers::{ConnectionSlot, ConnectionState};
@@ -135,7 +135,7 @@ struct Worker {
     slots: ConnectionSlotTable,
     peers: PeerRecordCache,
     idle: IdleConnectionSlots,
-    attempts: ConnectionAttempts,
+    attempts: UnansweredConnectAttempts,
     /// Transfers that need a connection, each with the token of a connection slot to try first.
     /// The queue avoids recursion: a transfer that fails immediately starts the next transfer, and a
     /// million such failures must not become a million nested calls.
@@ -196,7 +196,7 @@ impl Worker {
             slots: ConnectionSlotTable::new(Arc::clone(client.descriptor_budget())),
             peers: PeerRecordCache::default(),
             idle: IdleConnectionSlots::new(client.close_idle_calls()),
-            attempts: ConnectionAttempts::default(),
+            attempts: UnansweredConnectAttempts::default(),
             to_place: VecDeque::new(),
             delayed: DelayedTransfers::default(),
             turn: DeferredWork::default(),

@@ -59,7 +59,7 @@ pub(crate) enum ConnectAttemptState {
 
 /// The connection attempts of a worker that have no answer yet.
 #[derive(Default)]
-pub(super) struct ConnectionAttempts {
+pub(super) struct UnansweredConnectAttempts {
     /// The times when connection attempts become late, each with the token of its slot and the ID
     /// of the attempt. An answered attempt stays in the queue until its time has come.
     queue: VecDeque<(Instant, usize, u64)>,
@@ -70,7 +70,7 @@ pub(super) struct ConnectionAttempts {
     last: u64,
 }
 
-impl ConnectionAttempts {
+impl UnansweredConnectAttempts {
     /// Returns true if the worker may begin another connection attempt.
     pub(super) fn has_room(&self) -> bool {
         self.fresh < MAX_UNANSWERED_ATTEMPTS
@@ -175,12 +175,12 @@ impl Worker {
     /// Lends host slots (permits for one transfer to a host) to other transfers, as long as the
     /// transfers that hold them wait for a late connection attempt or for a silent host.
     pub(super) fn lend_late_slots(&mut self) {
-        while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.queue, self.now) {
+        while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.queue, self.now) {
             if self.lend_slots_of_late_attempt(token, ConnectAttemptState::Fresh(number), ConnectAttemptState::Late) {
                 self.attempts.end_attempt(ConnectAttemptState::Fresh(number));
             }
         }
-        while let Some((token, number)) = ConnectionAttempts::take_due(&mut self.attempts.responses, self.now) {
+        while let Some((token, number)) = UnansweredConnectAttempts::take_due(&mut self.attempts.responses, self.now) {
             self.lend_slots_of_late_attempt(
                 token,
                 ConnectAttemptState::AwaitsResponse(number),

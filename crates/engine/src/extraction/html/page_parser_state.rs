@@ -14,7 +14,7 @@ use super::byte_mask::WordPrefix;
 use super::common_markup_fast_path::RecentNames;
 use super::open_elements::{MAX_DEPTH, Namespace, OpenElement, OpenElements};
 use super::tag_name_and_rules::{self as properties, TagName, TagNameRules, names};
-use super::tag_parser::{AttributeValue, ElementWithoutStartTag, Tag, is_space};
+use super::tag_parser::{AttributeValue, NoAttributes, Tag, is_space};
 use super::text::ElementText;
 use super::tokenizer::{TextKind, TokenSink};
 use super::{HtmlQueries, too_long};
@@ -387,7 +387,7 @@ impl<'a, 'f> TreeBuilder<'a, 'f> {
             full_name: tag.map(|tag| if is_image { &b"img"[..] } else { tag.name() }),
             steps: rules.steps,
             is_root: tree.open.depth() == 0,
-            element: tag.map_or(&ElementWithoutStartTag as &dyn ElementAttributes, |tag| tag),
+            element: tag.map_or(&NoAttributes as &dyn ElementAttributes, |tag| tag),
         };
         let matches = self.queries.program.start_element(&mut tree.selectors, &start);
         let first_value = tree.waiting.len();

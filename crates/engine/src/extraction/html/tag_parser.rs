@@ -80,9 +80,9 @@ impl ElementAttributes for Tag<'_> {
 }
 
 /// The attributes of an element whose start tag is missing: none.
-pub(super) struct ElementWithoutStartTag;
+pub(super) struct NoAttributes;
 
-impl ElementAttributes for ElementWithoutStartTag {
+impl ElementAttributes for NoAttributes {
     fn attribute(&self, _name: &str) -> Option<Cow<'_, [u8]>> {
         None
     }

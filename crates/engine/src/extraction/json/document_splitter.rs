@@ -9,14 +9,14 @@ const RECORD_SEPARATOR: u8 = 0x1e;
 
 /// The position at which a document begins in its body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct DocumentPosition {
+pub(super) struct DocumentStart {
     /// The number of line feeds before the document.
     lines: u64,
     /// The number of bytes between the last line feed and the document.
     columns: u64,
 }
 
-impl DocumentPosition {
+impl DocumentStart {
     /// Converts a line and column in the document into a line and column in the body. All of them
     /// count from 1.
     pub(super) fn in_body(self, line: usize, column: usize) -> (u64, u64) {
@@ -53,7 +53,7 @@ enum SplitterState {
 }
 
 /// The callback that receives a document and its position in the body.
-type OnDocument<'f> = dyn FnMut(&[u8], DocumentPosition) -> Result<()> + 'f;
+type OnDocument<'f> = dyn FnMut(&[u8], DocumentStart) -> Result<()> + 'f;
 
 /// A splitter for one body.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ pub(super) struct DocumentSplitter {
     /// The beginning of a document that continues in the next piece.
     held: Vec<u8>,
     /// The position of the document in `held`. If `held` is empty, the position of the next byte.
-    position: DocumentPosition,
+    position: DocumentStart,
 }
 
 impl DocumentSplitter {
@@ -71,7 +71,7 @@ impl DocumentSplitter {
     }
 
     /// Returns the position of the incomplete document.
-    pub(super) fn position(&self) -> DocumentPosition {
+    pub(super) fn position(&self) -> DocumentStart {
         self.position
     }
 

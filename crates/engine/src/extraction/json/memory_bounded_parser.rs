@@ -22,12 +22,12 @@ pub(super) struct BoundedDocument {
     // Dropped before the budget, which may lock other threads out.
     pub(super) value: Value,
     pub(super) budget: ValueBudget,
-    pub(super) shape: DocumentValuesAndDepth,
+    pub(super) shape: DocumentValueCountAndDepth,
 }
 
 /// The number of values in a document, its nesting depth, and whether names are repeated in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DocumentValuesAndDepth {
+pub(super) struct DocumentValueCountAndDepth {
     /// The number of values in the document, including the document itself.
     pub(super) values: usize,
     /// The nesting depth: the number of objects and arrays around the innermost value.
@@ -38,7 +38,7 @@ pub(super) struct DocumentValuesAndDepth {
 
 /// Parses a JSON text whose values take at most `memory` bytes.
 pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, ParseFailure> {
-    let mut parser = ValueParser { budget: ValueBudget::new(memory), shape: DocumentValuesAndDepth::default() };
+    let mut parser = ValueParser { budget: ValueBudget::new(memory), shape: DocumentValueCountAndDepth::default() };
     parser.budget.reserve_parser_copy(longest_number(text)).map_err(|_| ParseFailure::TooLarge)?;
     let mut deserializer = Deserializer::from_slice(text);
     let value = BoundedValueSeed { parser: &mut parser, depth: 0 }.deserialize(&mut deserializer);
@@ -61,7 +61,7 @@ pub(super) fn parse(text: &[u8], memory: usize) -> Result<BoundedDocument, Parse
 /// The state of the parser of one document.
 struct ValueParser {
     budget: ValueBudget,
-    shape: DocumentValuesAndDepth,
+    shape: DocumentValueCountAndDepth,
 }
 
 fn too_large<E: Error>(_: OutOfBudget) -> E {

@@ -23,8 +23,8 @@ use serde_json_path::JsonPath;
 
 use super::page_search::{FoundValue, OnFound};
 use crate::{Error, ErrorKind, Result};
-use document_splitter::{DocumentPosition, DocumentSplitter};
-use memory_bounded_parser::DocumentValuesAndDepth;
+use document_splitter::{DocumentSplitter, DocumentStart};
+use memory_bounded_parser::DocumentValueCountAndDepth;
 pub(crate) use memory_bounded_parser::ParseFailure;
 use original_number_texts::NumberTexts;
 
@@ -76,7 +76,7 @@ impl JsonPathQuery {
     /// Returns an upper limit, in bytes, on the memory for the nodes that the query selects in a
     /// document with this number of values and this depth. With several `..`, a node may be
     /// selected once for each object and array around it.
-    fn node_memory(&self, document: DocumentValuesAndDepth) -> usize {
+    fn node_memory(&self, document: DocumentValueCountAndDepth) -> usize {
         if !self.selects_many {
             return 0;
         }
@@ -203,7 +203,7 @@ pub(crate) fn with_first<T>(
 /// The text of a document, its position in the body, and its memory limit.
 struct DocumentText<'d> {
     bytes: &'d [u8],
-    position: DocumentPosition,
+    position: DocumentStart,
     memory: usize,
 }
 
@@ -266,7 +266,7 @@ fn pass_values(
     Ok(())
 }
 
-fn too_many_nodes(position: DocumentPosition, query: &JsonPathQuery) -> Error {
+fn too_many_nodes(position: DocumentStart, query: &JsonPathQuery) -> Error {
     let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the nodes that {} may select in the JSON document at line {line} column {column} take too much memory; use \
@@ -276,7 +276,7 @@ fn too_many_nodes(position: DocumentPosition, query: &JsonPathQuery) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_many_values(position: DocumentPosition, most: usize) -> Error {
+fn too_many_values(position: DocumentStart, most: usize) -> Error {
     let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the values selected from the JSON document at line {line} column {column} take more than {} MiB; select fewer \
@@ -286,7 +286,7 @@ fn too_many_values(position: DocumentPosition, most: usize) -> Error {
     Error::new(ErrorKind::TooLarge, message)
 }
 
-fn too_long(position: DocumentPosition, memory: usize) -> Error {
+fn too_long(position: DocumentStart, memory: usize) -> Error {
     let (line, column) = position.in_body(1, 1);
     let message = format!(
         "the JSON document at line {line} column {column} takes more than {} MiB; raise --max-memory to four times \

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::{OrderedWindow, OrderedWindowState};
-use crate::fleet::output_progress_observer::{OutputObserver, OutputProgress};
+use crate::fleet::output_progress_observer::{FleetOutputProgress, OutputObserver};
 
 /// Reports to an observer when all content of a transfer has been passed to the sink.
 pub(super) struct DeliveryReporter {
     observer: Arc<dyn OutputObserver>,
-    output: Arc<OutputProgress>,
+    output: Arc<FleetOutputProgress>,
     stage: usize,
 }
 
@@ -20,7 +20,7 @@ impl OrderedWindow {
     pub(in crate::fleet) fn observed_by(
         mut self,
         observer: Option<&Arc<dyn OutputObserver>>,
-        output: &Arc<OutputProgress>,
+        output: &Arc<FleetOutputProgress>,
         stage: usize,
     ) -> Self {
         self.departures = observer.map(|observer| DeliveryReporter {

@@ -9,7 +9,7 @@ use super::FleetRun;
 use super::next_page::ListingContinuation;
 use crate::fleet::FleetSummary;
 use crate::fleet::dispatch::{DispatchedJob, InvalidJob};
-use crate::fleet::record_content_sink::{RecordContent, WholeOrPiecewiseText};
+use crate::fleet::record_content_sink::{FinishedTransferContent, WholeOrPiecewiseText};
 use crate::fleet::reported_job_and_destination::FleetJob;
 use crate::transfer::TransferOutcome;
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ pub(super) struct FleetTally {
 pub(super) struct FinishedJob {
     pub(super) dispatched: Box<DispatchedJob>,
     pub(super) outcome: TransferOutcome,
-    pub(super) content: RecordContent,
+    pub(super) content: FinishedTransferContent,
     pub(super) end: ListingContinuation,
 }
 
@@ -107,7 +107,7 @@ impl FleetRun {
         &self,
         job: &FleetJob,
         outcome: &mut TransferOutcome,
-        content: RecordContent,
+        content: FinishedTransferContent,
     ) -> WholeOrPiecewiseText {
         match self.stages[job.stage].records {
             Some(_) => self.report.record(job, outcome, content),
@@ -121,7 +121,7 @@ impl FleetRun {
         while let Some(InvalidJob { job, target, error }) = self.dispatch.take_invalid() {
             any = true;
             let mut outcome = TransferOutcome::unsent(target, error, Instant::now());
-            let text = self.report_finished(&job, &mut outcome, RecordContent::default());
+            let text = self.report_finished(&job, &mut outcome, FinishedTransferContent::default());
             self.finish_job(&job, &outcome, text, ListingContinuation::Last);
         }
         any

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::NameServer;
 
-use super::system_files::ResolverConfig;
+use super::system_files::ParsedResolverFiles;
 use crate::{Error, ErrorKind, Result};
 
 /// The name servers to ask instead of the system's resolver, and the local address and interface
@@ -59,7 +59,7 @@ impl ChosenDnsServers {
 
     /// Returns `config`, the system's configuration, with its servers replaced by these servers, if
     /// there are any.
-    pub(super) fn applied_to(&self, mut config: ResolverConfig) -> ResolverConfig {
+    pub(super) fn applied_to(&self, mut config: ParsedResolverFiles) -> ParsedResolverFiles {
         if self.is_set() {
             config.sources = HostLookupSources::FilesThenDns;
         }

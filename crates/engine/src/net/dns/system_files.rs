@@ -39,7 +39,7 @@ impl Default for ResolverFilePaths {
 
 /// The parsed content of the system's resolver configuration files.
 #[derive(Clone, Debug)]
-pub(super) struct ResolverConfig {
+pub(super) struct ParsedResolverFiles {
     pub(super) resolv_conf: Arc<ResolvConf>,
     pub(super) hosts: Arc<HostsFile>,
     pub(super) sources: HostLookupSources,
@@ -55,7 +55,7 @@ pub(super) struct ResolverFiles {
     paths: ResolverFilePaths,
     checked: Instant,
     versions: [ResolverFileStamp; 3],
-    config: ResolverConfig,
+    config: ParsedResolverFiles,
 }
 
 impl ResolverFiles {
@@ -68,7 +68,7 @@ impl ResolverFiles {
 
     /// Returns the system's resolver configuration. Reads its files again if they have changed
     /// since the last check.
-    pub(super) fn config(&mut self, now: Instant) -> &ResolverConfig {
+    pub(super) fn config(&mut self, now: Instant) -> &ParsedResolverFiles {
         if now.saturating_duration_since(self.checked) >= CHECK_INTERVAL {
             self.checked = now;
             let versions = versions(&self.paths);
@@ -92,7 +92,7 @@ fn environment_text(name: &str) -> Option<String> {
     crate::trusted_environment_variables::variable(name)?.into_string().ok()
 }
 
-fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ResolverConfig {
+fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> ParsedResolverFiles {
     let mut resolv_conf = ResolvConf::parse(&read_text_or_empty(&paths.resolv_conf));
     if resolv_conf.search.is_empty() {
         let node = rustix::system::uname();
@@ -111,7 +111,7 @@ fn read(paths: &ResolverFilePaths, hosts_version: ResolverFileStamp) -> Resolver
     } else {
         (HostsFile::parse(&read_text_or_empty(&paths.hosts)), parse_host_sources(&read_text_or_empty(&paths.nsswitch)))
     };
-    ResolverConfig { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
+    ParsedResolverFiles { resolv_conf: Arc::new(resolv_conf), hosts: Arc::new(hosts), sources }
 }
 
 /// Returns the text of a file. Returns an empty text if the file cannot be read: the system's

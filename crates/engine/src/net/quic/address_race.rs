@@ -16,7 +16,7 @@ use quinn_proto::Event;
 use super::config::QuicWindows;
 use super::connection::{QuicConnection, QuicReceiveResult};
 use super::datagram_receive_buffers::DatagramBufferPool;
-use super::socket::QuicSocketError;
+use super::socket::QuicSocketOpenError;
 use crate::net::attempt_order::AttemptOrder;
 use crate::net::happy_eyeballs::{ConnectOptions, connect_error, timeout_error};
 use crate::net::local_address::LocalBinding;
@@ -210,8 +210,8 @@ impl QuicAddressRace {
         let opened = QuicConnection::open(peer, &self.bind, Arc::clone(&tls), memory, buffers, now);
         let mut attempt = opened.map_err(|error| match (error, tls.failure()) {
             (_, Some(error)) => error,
-            (QuicSocketError::Bind(error), _) => self.bind.bind_error(peer, error),
-            (QuicSocketError::Connect(error), _) => connect_error(&self.host, peer.port(), error),
+            (QuicSocketOpenError::Bind(error), _) => self.bind.bind_error(peer, error),
+            (QuicSocketOpenError::Connect(error), _) => connect_error(&self.host, peer.port(), error),
         })?;
         let watched = watch(attempt.as_fd());
         watched.map_err(|error| Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error))?;

@@ -19,7 +19,7 @@ use quinn_proto::{
 
 use super::config::{self, QuicWindows};
 use super::datagram_receive_buffers::DatagramBufferPool;
-use super::socket::{QuicSocket, QuicSocketError};
+use super::socket::{QuicSocket, QuicSocketOpenError};
 use crate::net::local_address::LocalBinding;
 use crate::net::receive_memory_budget::ConnectionReceiveBudget;
 use crate::net::stream::next_connection_number;
@@ -89,13 +89,13 @@ impl QuicConnection {
         (budget, windows): (ConnectionReceiveBudget, QuicWindows),
         buffers: &DatagramBufferPool,
         now: Instant,
-    ) -> Result<Self, QuicSocketError> {
+    ) -> Result<Self, QuicSocketOpenError> {
         let socket = QuicSocket::open(peer, bind)?;
         let mut endpoint = Endpoint::new(config::endpoint(), None, !socket.may_fragment(), None);
         let mut client = ClientConfig::new(Arc::clone(&tls) as _);
         client.transport_config(config::transport(windows));
         let started = endpoint.connect(now, client, peer, "");
-        let (handle, machine) = started.map_err(|error| QuicSocketError::Connect(io::Error::other(error)))?;
+        let (handle, machine) = started.map_err(|error| QuicSocketOpenError::Connect(io::Error::other(error)))?;
         let local = socket.local();
         Ok(Self {
             socket,

@@ -151,14 +151,15 @@ fn ecn(meta: &RecvMeta) -> Option<EcnCodepoint> {
 mod tests {
     use std::net::UdpSocket;
 
-    use super::super::socket::QuicSocketError;
+    use super::super::socket::QuicSocketOpenError;
     use super::*;
     use crate::net::local_address::LocalBinding;
 
     fn pair() -> (QuicSocket, UdpSocket) {
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         let ours = QuicSocket::open(peer.local_addr().unwrap(), &LocalBinding::default());
-        let ours = ours.map_err(|(QuicSocketError::Bind(error) | QuicSocketError::Connect(error))| error).unwrap();
+        let ours =
+            ours.map_err(|(QuicSocketOpenError::Bind(error) | QuicSocketOpenError::Connect(error))| error).unwrap();
         peer.connect(ours.local().unwrap()).unwrap();
         (ours, peer)
     }

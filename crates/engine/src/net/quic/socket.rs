@@ -37,7 +37,7 @@ const SEND_BUFFER: usize = 1 << 20;
 const ECN_BITS: u8 = 0b11;
 
 /// The reason why a socket could not be opened, bound or connected.
-pub(super) enum QuicSocketError {
+pub(super) enum QuicSocketOpenError {
     /// The socket cannot be bound to the requested interface, address or port.
     Bind(io::Error),
     /// The socket cannot be opened or connected.
@@ -86,13 +86,13 @@ impl SentPacketTosAndPriority {
 
 impl QuicSocket {
     /// Opens a socket, binds it to the local address, and connects it to the peer.
-    pub(super) fn open(peer: SocketAddr, bind: &LocalBinding) -> Result<Self, QuicSocketError> {
+    pub(super) fn open(peer: SocketAddr, bind: &LocalBinding) -> Result<Self, QuicSocketOpenError> {
         let domain = if peer.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
         let socket =
-            socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(QuicSocketError::Connect)?;
-        bind.apply(&socket, &peer).map_err(QuicSocketError::Bind)?;
-        socket.connect(&SockAddr::from(peer)).map_err(QuicSocketError::Connect)?;
-        let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(QuicSocketError::Connect)?;
+            socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(QuicSocketOpenError::Connect)?;
+        bind.apply(&socket, &peer).map_err(QuicSocketOpenError::Bind)?;
+        socket.connect(&SockAddr::from(peer)).map_err(QuicSocketOpenError::Connect)?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(QuicSocketOpenError::Connect)?;
         // A refusal leaves the system's size.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
@@ -218,7 +218,7 @@ mod tests {
         };
         for (bind, expected) in [(of(None, None), 0), (of(Some(0xbb), Some(5)), 0xb8), (of(None, Some(5)), 0)] {
             let open = QuicSocket::open(peer, &bind);
-            let open = open.map_err(|(QuicSocketError::Bind(error) | QuicSocketError::Connect(error))| error);
+            let open = open.map_err(|(QuicSocketOpenError::Bind(error) | QuicSocketOpenError::Connect(error))| error);
             let mut socket = open.unwrap();
             for ecn in [Some(EcnCodepoint::Ect0), None] {
                 let transmit = Transmit { destination: peer, ecn, size: 2, segment_size: None, src_ip: None };

@@ -44,7 +44,7 @@ use super::partial::{self, PartialFile};
 use super::temporary_and_final_names::{self, ClobberMode};
 use super::{ExistingPartialContent, ResponseForSink, Sink};
 use crate::buffer_pool::BufferLease;
-use crate::fleet::RecordContent;
+use crate::fleet::FinishedTransferContent;
 use crate::{Error, ErrorKind, Result};
 use checksum_while_writing::WrittenFileChecksum;
 use disk_space_reservation::{DiskSpaceReservation, check_length_fits};
@@ -130,9 +130,9 @@ impl FileSink {
     }
 
     /// Makes this sink compute the checksum of the file while it is written, for the content of a
-    /// record ([`RecordContent::file_checksum`]). No checksum is computed for a file that is not
-    /// written from its first byte to its last, or that is not a regular file. `None` turns the
-    /// checksum off.
+    /// record ([`FinishedTransferContent::file_checksum`]). No checksum is computed for a file that
+    /// is not written from its first byte to its last, or that is not a regular file. `None` turns
+    /// the checksum off.
     #[must_use]
     pub fn with_record_checksum(mut self, algorithm: Option<HashAlgorithm>) -> Self {
         self.record = algorithm.map(|algorithm| Box::new(WrittenFileChecksum::new(algorithm)));
@@ -460,9 +460,13 @@ impl Sink for FileSink {
         Ok(())
     }
 
-    fn take_record(&mut self) -> Option<RecordContent> {
+    fn take_record(&mut self) -> Option<FinishedTransferContent> {
         let file_checksum = self.record.as_mut()?.take_checksum();
-        Some(RecordContent { is_complete: file_checksum.is_some(), file_checksum, ..RecordContent::default() })
+        Some(FinishedTransferContent {
+            is_complete: file_checksum.is_some(),
+            file_checksum,
+            ..FinishedTransferContent::default()
+        })
     }
 
     fn file_name(&self) -> Option<&Path> {

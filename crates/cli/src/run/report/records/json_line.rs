@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haul::Result;
 use haul::body::decoded_text::BodyText;
-use haul::fleet::{RecordContent, WholeOrPiecewiseText};
+use haul::fleet::{FinishedTransferContent, WholeOrPiecewiseText};
 use haul::sink::checksum::{HashAlgorithm, hex};
 use haul::transfer_record::TransferRecord;
 use haul_policy::terminal_text::escape_json;
@@ -68,7 +68,7 @@ impl RecordedTransfer<'_> {
     /// `--unique` may use.
     pub(crate) fn rows(
         &self,
-        content: RecordContent,
+        content: FinishedTransferContent,
         with_url: bool,
         order: RowBuffering,
     ) -> Result<WholeOrPiecewiseText> {
@@ -83,7 +83,7 @@ impl RecordedTransfer<'_> {
     }
 
     /// Returns the JSON line of the transfer.
-    pub(crate) fn json_line(&self, content: RecordContent) -> WholeOrPiecewiseText {
+    pub(crate) fn json_line(&self, content: FinishedTransferContent) -> WholeOrPiecewiseText {
         let outcome = self.report.outcome;
         let url = self.report.shown_url(self.persona);
         let effective = (outcome.facts.requests > 0).then(|| self.report.effective_scheme_and_url(self.persona).1);
@@ -115,7 +115,7 @@ impl RecordedTransfer<'_> {
 
     /// Returns the last member of the JSON line: the extracted values, or the body. Omits an
     /// incomplete body.
-    fn content(&self, content: RecordContent) -> LastJsonlMember {
+    fn content(&self, content: FinishedTransferContent) -> LastJsonlMember {
         if !content.is_complete {
             return LastJsonlMember::Nothing;
         }

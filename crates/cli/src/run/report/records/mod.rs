@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! TransferReport ─┬▶ json_line ─▶ TransferRecord (facts) + line_pieces (body, values) ─┬▶ WholeOrPiecewiseText
-//! RecordContent ──┴▶ csv_rows ─────────────────────────────────────────────────────┘
+//! FinishedTransferContent ──┴▶ csv_rows ─────────────────────────────────────────────────────┘
 //! ```
 //!
 //! `docs/records.schema.json` describes the lines.

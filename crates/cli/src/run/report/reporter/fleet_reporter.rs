@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haul::Target;
-use haul::fleet::{BodyDestination, FleetJob, RecordContent, TransferReporter, WholeOrPiecewiseText};
+use haul::fleet::{BodyDestination, FinishedTransferContent, FleetJob, TransferReporter, WholeOrPiecewiseText};
 use haul::pagination::ListingEnd;
 use haul::transfer::TransferOutcome;
 
@@ -105,7 +105,7 @@ impl TransferReporter for FleetReporter {
         &self,
         job: &FleetJob,
         outcome: &mut TransferOutcome,
-        mut content: RecordContent,
+        mut content: FinishedTransferContent,
     ) -> WholeOrPiecewiseText {
         let reporter = self.reporter_of(job);
         let rows = reporter.csv_rows(&self.report_of(job, outcome), &mut content);

@@ -8,7 +8,7 @@ use haul_policy::dns::lookup::{DnsLookupState, NameLookup, OutgoingQuery, Reques
 use haul_policy::dns::nsswitch::HostLookupSources;
 use haul_policy::dns::resolv_conf::NameServer;
 
-use super::super::system_files::ResolverConfig;
+use super::super::system_files::ParsedResolverFiles;
 use super::socket::{DnsReceived, DnsSocket};
 use super::{BURST_WINDOW, CHANNEL_KEY, DnsAnswer, DnsClient, DnsQuestion, MAX_BURST, sort_addresses};
 use crate::time_conversions;
@@ -29,7 +29,7 @@ const CHANNEL_ID: u16 = 0;
 pub(super) struct ActiveLookup {
     pub(super) question: DnsQuestion,
     pub(super) machine: NameLookup,
-    pub(super) config: ResolverConfig,
+    pub(super) config: ParsedResolverFiles,
     serial: u64,
     /// The keys of the lookup's sent queries in [`DnsClient::pending`].
     pub(super) queries: Vec<(usize, u64)>,

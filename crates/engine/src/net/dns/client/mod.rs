@@ -39,7 +39,7 @@ use self::active_lookups::{ActiveLookup, LookupTimeout, PendingDnsQuery};
 use self::socket::DnsSocket;
 use super::ChosenDnsServers;
 use super::custom_transport::DnsChannel;
-use super::system_files::{ResolverConfig, ResolverFiles};
+use super::system_files::{ParsedResolverFiles, ResolverFiles};
 use crate::ignore_poison::IgnorePoison;
 
 /// The time that an idle thread waits for another name before it ends.
@@ -297,12 +297,12 @@ impl<'a> DnsClient<'a> {
 
     /// Returns the configuration for a new lookup. The configuration is read from the system's
     /// files. If the user chose name servers, these replace the system's servers.
-    fn config(&mut self, now: Instant) -> ResolverConfig {
+    fn config(&mut self, now: Instant) -> ParsedResolverFiles {
         let config = self.files.config(now).clone();
         if self.channel.is_some() {
             // The search list is for the network's own names, which are not the server's business.
             let resolv_conf = Arc::clone(&self.channel_conf);
-            return ResolverConfig { resolv_conf, sources: HostLookupSources::FilesThenDns, ..config };
+            return ParsedResolverFiles { resolv_conf, sources: HostLookupSources::FilesThenDns, ..config };
         }
         self.servers.applied_to(config)
     }
