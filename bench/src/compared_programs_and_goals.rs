@@ -25,8 +25,8 @@ pub(crate) struct JobPart {
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<PartGoal>,
     pub(crate) rounds: usize,
-    /// True if the first round is a warm-up of all programs, which is not measured. If false, only
-    /// the first program runs once before the rounds.
+    /// True if all programs run once before the first measured round. If false, only the first
+    /// program does, so that the server has its files in memory.
     pub(crate) warm_up: bool,
     /// True if the clients and the server share one processor
     /// ([`SingleCoreGuard`](crate::one_core::SingleCoreGuard)).

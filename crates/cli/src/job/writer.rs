@@ -310,8 +310,7 @@ impl UncommittedJobEvents {
         None
     }
 
-    /// Removes the rows whose output is now written from `passed`, and adds them to the batch for
-    /// the next commit.
+    /// Moves the rows whose output has been written from `passed` to the batch for the next commit.
     fn take_written(&mut self) {
         while self.passed.front().is_some_and(|passed| passed.end <= self.written) {
             let Some(RowAwaitingOutput { row, values, end }) = self.passed.pop_front() else { return };

@@ -161,7 +161,8 @@ impl TransferEventQueue {
 /// there is no driver to wake.
 type DriverToken = Option<(Arc<dyn TransferWaker>, usize)>;
 
-/// Wakes the engine's driver, so that it asks again how many bytes it may receive.
+/// Wakes the thread that runs a transfer, so that it asks the transfer's sink again how many bytes
+/// of the body it may receive.
 fn wake(driver: DriverToken) {
     if let Some((driver, token)) = driver {
         driver.wake(token);

@@ -40,7 +40,7 @@ pub(crate) mod debug_kind {
 /// The outcome of passing bytes to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeliveryResult {
-    /// The program accepted the bytes.
+    /// The write callback of the program accepted all bytes.
     Taken,
     /// The program did not accept the bytes, and paused the transfer.
     Paused,

@@ -28,8 +28,8 @@ pub(super) struct MemoryBudget {
     head: AtomicU64,
     /// True if the program can take no result at present.
     nothing_ready: AtomicBool,
-    /// The wakers of the drivers whose sinks wait until the budget has room, each with the token of
-    /// the connection.
+    /// The transfers that wait until the budget has room: for each, what wakes its driver, and the
+    /// token of its connection.
     waiting: Mutex<Vec<(Arc<dyn TransferWaker>, usize)>>,
 }
 
@@ -107,9 +107,9 @@ impl MemoryBudget {
         self.nothing_ready.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
     }
 
-    /// Returns the number of body bytes that the request `id` may receive now, at most `own`, the
-    /// number that its sink accepts. If the result is 0, `waker` is woken with `token` once the
-    /// number may have changed.
+    /// Returns the number of body bytes that the request with the number `id` may receive now. It is
+    /// at most `own`, the number of bytes that the request's sink accepts. If the result is 0,
+    /// `waker` is called with `token` (the connection's) as soon as the number may have changed.
     pub(super) fn credit(&self, own: u64, id: u64, waker: Option<&Arc<dyn TransferWaker>>, token: usize) -> u64 {
         if own == 0 || self.is_preferred(id) {
             return own;

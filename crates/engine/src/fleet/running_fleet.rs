@@ -45,7 +45,8 @@ use crate::{Error, ErrorKind, Result};
 /// own buffers.
 const MAX_SPARE_SEARCHES: usize = 64;
 
-/// A running fleet. It is the [`Scheduler`] of its workers.
+/// A run of many transfers on worker threads. Workers ask it for their next transfer, as their
+/// [`Scheduler`].
 pub(super) struct FleetRun {
     stages: Vec<FleetStage>,
     /// The options of each stage without credentials. They are used for URLs that come from pages,

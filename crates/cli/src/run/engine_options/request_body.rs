@@ -63,8 +63,9 @@ impl UploadContent {
     /// whole file is sent.
     ///
     /// # Errors
-    /// The file cannot be read, or ends before the offset of `-C`. In the latter case the upload is
-    /// already complete, and the error has the exit code of curl.
+    /// * The file cannot be read.
+    /// * The file ends before the offset of `-C`: the upload is already complete. The error has the
+    ///   exit code that curl has for it.
     pub(crate) fn from_file(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = BodyPiece::file(path).map_err(|error| unreadable(path, error))?;
         let BodyPiece::File { offset, length, .. } = &mut piece else {

@@ -62,7 +62,7 @@ struct FieldTemplate {
     template: ValueTemplate,
 }
 
-/// The values, with placeholders, of header fields that have a dedicated option.
+/// The values of `-A`, `-e` and `-b`, in which the columns of a row replace placeholders.
 struct AgentRefererCookieTemplates {
     user_agent: Option<ValueTemplate>,
     referer: Option<ValueTemplate>,

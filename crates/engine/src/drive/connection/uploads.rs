@@ -79,8 +79,8 @@ impl Uploads {
         self.is_starved
     }
 
-    /// Returns the time of the next timeout: call [`Uploads::read_into_machine`] then, even without
-    /// an event.
+    /// Returns the time at which [`Uploads::read_into_machine`] must be called even if no event has
+    /// occurred until then; `None` if there is no such time.
     pub(super) fn resumes_at(&self) -> Option<Instant> {
         self.resumes_at
     }

@@ -125,7 +125,8 @@ impl TreeBuilder<'_, '_> {
         self.tree.part == InsertionMode::Body && self.tree.open.is_in_html()
     }
 
-    /// Returns true if text is not needed, and selectors keep no state for open elements.
+    /// Returns true if no selected element is open whose text is a value, and whether a selector
+    /// matches depends on the start tag alone.
     fn collects_nothing(&self) -> bool {
         self.tree.collects_nothing() && self.queries.program.is_stateless()
     }
