@@ -100,7 +100,7 @@ sub _request {
 # Adds a request and returns its number. A request that cannot be sent gets its 599 at once.
 sub add {
     my ($self, $request) = @_;
-    my ($method, $url, $args) = _request($request);
+    my ($method, $url, $args) = defined $request && !ref $request ? ('GET', $request, {}) : _request($request);
     my $http = $self->{http};
     my $rules = $self->{rules};
     if (%$args) {
@@ -117,7 +117,8 @@ sub add {
     my $jar = $http->{cookie_jar};
     my $index = $self->{added}++;
     # Only what the request has: most are a URL.
-    my %state = (method => $method, url => "$url", args => $args, fields => $http->_fields($args->{headers}), request => $request);
+    my $fields = $args->{headers} || $http->{default_headers} ? $http->_fields($args->{headers}) : {};
+    my %state = (method => $method, url => "$url", args => $args, fields => $fields, request => $request);
     $state{content} = $args->{content} if defined $args->{content};
     $state{foreign} = $jar if $jar && !$jar->isa('HTTP::Haul::Jar');
     $state{retry} = $rules->state($http->{_holds} ||= {}) if $rules;
