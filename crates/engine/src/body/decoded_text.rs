@@ -23,12 +23,12 @@ const TEXT_PIECE: usize = 64 << 10;
 
 /// The text of a body, as an iterator over pieces.
 pub struct BodyText {
-    content: BodyTextContent,
+    content: TextOrUndecodedBytes,
     /// The index of the next byte of the content to convert.
     at: usize,
 }
 
-enum BodyTextContent {
+enum TextOrUndecodedBytes {
     Utf8(String),
     Other(Vec<u8>, Box<Decoder>),
 }
@@ -53,7 +53,7 @@ impl BodyText {
             _ => match String::from_utf8(body) {
                 Ok(text) => {
                     let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-                    Ok(Self { content: BodyTextContent::Utf8(text), at })
+                    Ok(Self { content: TextOrUndecodedBytes::Utf8(text), at })
                 }
                 Err(error) => {
                     let is_markup = declares != CharsetDeclarationRule::Nowhere;
@@ -80,15 +80,15 @@ impl BodyText {
                 DecoderResult::Malformed(..) => return Err(body),
             }
         }
-        Ok(Self { content: BodyTextContent::Other(body, Box::new(encoding.new_decoder())), at: 0 })
+        Ok(Self { content: TextOrUndecodedBytes::Other(body, Box::new(encoding.new_decoder())), at: 0 })
     }
 
     /// Returns the number of bytes of the body.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.content {
-            BodyTextContent::Utf8(text) => text.len(),
-            BodyTextContent::Other(body, _) => body.len(),
+            TextOrUndecodedBytes::Utf8(text) => text.len(),
+            TextOrUndecodedBytes::Other(body, _) => body.len(),
         }
     }
 
@@ -105,7 +105,7 @@ impl BodyText {
             return None;
         }
         match &mut self.content {
-            BodyTextContent::Utf8(text) => {
+            TextOrUndecodedBytes::Utf8(text) => {
                 let mut end = text.len().min(at + TEXT_PIECE);
                 while !text.is_char_boundary(end) {
                     end -= 1;
@@ -113,7 +113,7 @@ impl BodyText {
                 self.at = end;
                 Some(text[at..end].into())
             }
-            BodyTextContent::Other(body, decoder) => {
+            TextOrUndecodedBytes::Other(body, decoder) => {
                 let end = body.len().min(at + TEXT_PIECE);
                 let most = decoder.max_utf8_buffer_length(end - at).unwrap_or(TEXT_PIECE * 3);
                 let mut piece = String::with_capacity(most);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use haul_policy::redirect::SecretHandling;
 use haul_policy::secrets::may_send;
 
-use super::page_destination::PageDestinationChooser;
+use super::page_destination::ListingPageDestination;
 use super::reported_job_and_destination::BodyDestination;
 use crate::Error;
 use crate::request::{RequestOptions, RequestOverrides};
@@ -50,7 +50,7 @@ pub struct FleetItem {
     /// The destinations of the pages after the first page, if the first stage has listings
     /// ([`FleetStage::pagination`](super::FleetStage::pagination)). Default: the output of the
     /// fleet.
-    pub later_pages: Option<Arc<dyn PageDestinationChooser>>,
+    pub later_pages: Option<Arc<dyn ListingPageDestination>>,
 }
 
 impl FleetItem {

@@ -54,7 +54,7 @@ use haul_policy::url_template::UrlTemplate;
 pub use fleet_input_item::{FleetItem, ItemUserData, PerItemRequestOptions};
 pub use item_source::FleetItems;
 pub use output_progress_observer::OutputObserver;
-pub use page_destination::PageDestinationChooser;
+pub use page_destination::ListingPageDestination;
 pub use record_content_sink::{
     FinishedTransferContent, RecordContentSink, RecordOptions, RecordTextIterator, WholeOrPiecewiseText,
 };

@@ -9,7 +9,7 @@ use crate::Result;
 
 /// Chooses the destinations for the pages of one listing
 /// ([`FleetStage::pagination`](super::FleetStage::pagination)), except for the first page.
-pub trait PageDestinationChooser: Send + Sync {
+pub trait ListingPageDestination: Send + Sync {
     /// Returns the destination of a page. `page` is its number, from 2, and `target` its URL. The
     /// method is called once for each page, in page order.
     ///
@@ -18,8 +18,8 @@ pub trait PageDestinationChooser: Send + Sync {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination>;
 }
 
-impl fmt::Debug for dyn PageDestinationChooser {
+impl fmt::Debug for dyn ListingPageDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PageDestinationChooser(..)")
+        f.write_str("ListingPageDestination(..)")
     }
 }

@@ -202,7 +202,7 @@ impl DnsQuery<'_> {
     fn records(&self, message: &Message<&[u8]>, name: &Name<Vec<u8>>) -> DnsResponse {
         let malformed = DnsResponse::ServerFailure("a malformed answer".into());
         let Ok(answer) = message.answer() else { return malformed };
-        let mut owner = DnsNameRef::Own(name);
+        let mut owner = QueriedOrParsedDnsName::Own(name);
         let mut ttl = MAX_TTL;
         for _ in 0..=MAX_ALIASES {
             let (mut found, mut alias) = (FoundRecords::default(), None);
@@ -220,7 +220,7 @@ impl DnsQuery<'_> {
                 ttl = ttl.min(capped_ttl(record.ttl()));
             }
             match alias {
-                Some(next) if found.is_empty() => owner = DnsNameRef::Parsed(next),
+                Some(next) if found.is_empty() => owner = QueriedOrParsedDnsName::Parsed(next),
                 None if found.is_empty() => {
                     return found.into_response(self.record_type, ttl.min(negative_ttl(message)));
                 }
@@ -274,12 +274,12 @@ impl FoundRecords {
 }
 
 /// A reference to a DNS name: the queried name, or a name that was parsed from a response.
-enum DnsNameRef<'a> {
+enum QueriedOrParsedDnsName<'a> {
     Own(&'a Name<Vec<u8>>),
     Parsed(ParsedName<&'a [u8]>),
 }
 
-impl DnsNameRef<'_> {
+impl QueriedOrParsedDnsName<'_> {
     fn matches(&self, other: &impl ToName) -> bool {
         match self {
             Self::Own(name) => name.name_eq(other),

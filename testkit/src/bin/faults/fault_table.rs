@@ -18,7 +18,7 @@ pub(crate) struct FaultCase {
     /// The `--max-time` of haul, for a fault that only a time limit ends. `None` means two thirds
     /// of the limit after which the runner kills haul.
     pub(crate) max_time: Option<Duration>,
-    pub(crate) over: FaultVersions,
+    pub(crate) over: FaultHttpVersions,
     pub(crate) make: fn(&mut FaultRandomChoices, &mut FaultPlan),
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum TestedVersion {
 
 /// The versions of HTTP over which a fault of the table can happen.
 #[derive(Clone, Copy)]
-pub(crate) enum FaultVersions {
+pub(crate) enum FaultHttpVersions {
     All,
     Http1,
     /// HTTP/2 and HTTP/3, which have multiple streams in a connection.
@@ -42,13 +42,13 @@ pub(crate) enum FaultVersions {
     Http2,
 }
 
-impl FaultVersions {
+impl FaultHttpVersions {
     pub(crate) fn contain(self, version: TestedVersion) -> bool {
         match self {
-            FaultVersions::All => true,
-            FaultVersions::Http1 => version == TestedVersion::Http1,
-            FaultVersions::Streams => version != TestedVersion::Http1,
-            FaultVersions::Http2 => version == TestedVersion::Http2,
+            FaultHttpVersions::All => true,
+            FaultHttpVersions::Http1 => version == TestedVersion::Http1,
+            FaultHttpVersions::Streams => version != TestedVersion::Http1,
+            FaultHttpVersions::Http2 => version == TestedVersion::Http2,
         }
     }
 }
@@ -127,14 +127,14 @@ const fn fault(
     codes: &'static [i32],
     make: fn(&mut FaultRandomChoices, &mut FaultPlan),
 ) -> FaultCase {
-    FaultCase { name, about, codes, max_time: None, over: FaultVersions::All, make }
+    FaultCase { name, about, codes, max_time: None, over: FaultHttpVersions::All, make }
 }
 
 const fn with_short_timeout(fault: FaultCase) -> FaultCase {
     FaultCase { max_time: Some(SHORT_TIME), ..fault }
 }
 
-const fn with_versions(over: FaultVersions, fault: FaultCase) -> FaultCase {
+const fn with_versions(over: FaultHttpVersions, fault: FaultCase) -> FaultCase {
     FaultCase { over, ..fault }
 }
 
@@ -265,11 +265,11 @@ pub(crate) const FAULTS: &[FaultCase] = &[
         p.connections = Some(2)
     }),
     with_versions(
-        FaultVersions::Http1,
+        FaultHttpVersions::Http1,
         fault("garbage", "bytes of no reply after each whole", NO_ERROR_CODES, |c, p| p.garbage = c.random_up_to(100)),
     ),
     with_versions(
-        FaultVersions::Http1,
+        FaultHttpVersions::Http1,
         fault("garbage-parts", "the same, after a cut", RANGE_CODES, |c, p| {
             c.add_close(p);
             p.garbage = c.random_up_to(100);
@@ -334,44 +334,44 @@ pub(crate) const FAULTS: &[FaultCase] = &[
     fault("refused-always", "every request is refused", &[52, 55, 56], |_, p| p.refuse = u64::MAX),
     // Faults of streams.
     with_versions(
-        FaultVersions::Streams,
+        FaultHttpVersions::Streams,
         fault("rst-once", "the stream is reset at the offset, once", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset).times(1));
         }),
     ),
     with_versions(
-        FaultVersions::Streams,
+        FaultHttpVersions::Streams,
         fault("rst-twice", "the stream is reset at the offset, twice", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset).times(2));
         }),
     ),
     with_versions(
-        FaultVersions::Streams,
+        FaultHttpVersions::Streams,
         fault("rst-always", "the stream is reset whenever the offset is reached", BROKEN_CODES, |c, p| {
             p.breaks.push(BodyBreak::rst_at(c.offset));
         }),
     ),
     with_versions(
-        FaultVersions::Streams,
+        FaultHttpVersions::Streams,
         fault("goaway", "GOAWAY at the offset; what is under way goes on", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) });
         }),
     ),
     with_versions(
-        FaultVersions::Streams,
+        FaultHttpVersions::Streams,
         fault("goaway-rst", "GOAWAY at the offset, the stream is reset at another", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAway, ..BodyBreak::rst_at(c.offset) }.times(1));
             p.breaks.push(BodyBreak::rst_at(c.rng.below(p.size)).times(1));
         }),
     ),
     with_versions(
-        FaultVersions::Http2,
+        FaultHttpVersions::Http2,
         fault("goaway-cut-once", "GOAWAY and the connection's end at the offset, once", NO_ERROR_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) }.times(1));
         }),
     ),
     with_versions(
-        FaultVersions::Http2,
+        FaultHttpVersions::Http2,
         fault("goaway-cut-always", "the same whenever the offset is reached", BROKEN_CODES, |c, p| {
             p.breaks.push(BodyBreak { how: BreakKind::GoAwayCut, ..BodyBreak::rst_at(c.offset) });
         }),

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haul::fleet::{BodyDestination, PageDestinationChooser};
+use haul::fleet::{BodyDestination, ListingPageDestination};
 use haul::sink::file::FileOptions;
 use haul::{Result, Target};
 use haul_policy::glob::GlobValues;
@@ -73,7 +73,7 @@ pub(crate) fn options_of_record(operation: &UrlGroup, options: FileOptions) -> F
     FileOptions { beneath: Some(in_output_dir(operation, OsString::new())), ..options }
 }
 
-impl PageDestinationChooser for ListingPageFiles {
+impl ListingPageDestination for ListingPageFiles {
     fn destination(&self, page: u64, target: &Target) -> Result<BodyDestination> {
         let Self { operation, source, naming, names } = self;
         refuse_protocol(&operation.stages[0], target)?;

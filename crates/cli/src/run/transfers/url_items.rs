@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haul::body::upload::RequestBody;
-use haul::fleet::{BodyDestination, FleetItem, ItemUserData, PageDestinationChooser, PerItemRequestOptions};
+use haul::fleet::{BodyDestination, FleetItem, ItemUserData, ListingPageDestination, PerItemRequestOptions};
 use haul::request::{RequestOverrides, method};
 use haul::sink::file::FileOptions;
 use haul::sink::temporary_and_final_names::ClobberMode;
@@ -328,7 +328,7 @@ impl UrlItems {
         &self,
         source: usize,
         naming: impl FnOnce() -> PageNaming,
-    ) -> Option<Arc<dyn PageDestinationChooser>> {
+    ) -> Option<Arc<dyn ListingPageDestination>> {
         let operation = self.has_listings.then(|| Arc::clone(&self.operation))?;
         Some(Arc::new(ListingPageFiles { operation, source, naming: naming(), names: self.names.clone() }))
     }

@@ -9,7 +9,7 @@ use haul_policy::target::{Origin, Target};
 
 use super::{BodyDestination, DispatchedJob, Dispatcher, FleetJob, InvalidJob, placeholder_target};
 use crate::fleet::fleet_input_item::PerItemRequestOptions;
-use crate::fleet::{FleetStage, PageDestinationChooser};
+use crate::fleet::{FleetStage, ListingPageDestination};
 use crate::ignore_poison::IgnorePoison;
 use crate::pagination::Listing;
 use crate::{Error, ErrorKind, Result};
@@ -27,7 +27,7 @@ pub(in crate::fleet) struct FleetListing {
     request: Option<Box<PerItemRequestOptions>>,
     /// The destinations of the bodies of the pages after the first. `None` if a value mapper
     /// chooses these destinations, or if all pages are written to the fleet's output.
-    destinations: Option<Arc<dyn PageDestinationChooser>>,
+    destinations: Option<Arc<dyn ListingPageDestination>>,
 }
 
 impl fmt::Debug for FleetListing {
@@ -68,7 +68,7 @@ impl DispatchedJob {
     pub(super) fn in_listing(
         mut self: Box<Self>,
         stage: &FleetStage,
-        destinations: Option<Arc<dyn PageDestinationChooser>>,
+        destinations: Option<Arc<dyn ListingPageDestination>>,
     ) -> Result<Box<Self>, Box<InvalidJob>> {
         let Some(pagination) = &stage.pagination else { return Ok(self) };
         self.job.order = self.job.order.iter().copied().chain([0]).collect();
