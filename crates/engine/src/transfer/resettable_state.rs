@@ -165,8 +165,8 @@ pub(super) enum BodyDisposition {
     Fail(Error),
 }
 
-/// What a transfer knows of the connection of its current exchange (whether it is reused, whether
-/// the request is pipelined), and what it demands of the next one (for example, that it is new).
+/// The facts about the connection of a transfer's current exchange (whether it is reused, whether
+/// the request is pipelined), and the demands on the next one (for example, that it is new).
 #[derive(Default)]
 pub(crate) struct ExchangeConnectionState {
     /// True if the next exchange needs a new connection, not one from the pool.
