@@ -54,6 +54,7 @@
 
 pub mod alt_svc;
 pub mod auth;
+mod byte_order_mark;
 mod calendar;
 pub mod concurrency;
 pub mod cookie;

@@ -32,6 +32,7 @@
 //! not match `www.example.com`, nor `example.com.` with a dot. A value that an entry lacks is not
 //! taken from another entry (CVE-2024-11053, CVE-2025-0167).
 
+use crate::byte_order_mark::without_byte_order_mark;
 use core::fmt;
 
 /// The largest length of a word of a netrc file in bytes, like curl's limit.
@@ -132,12 +133,6 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Netr
         }
     }
     Ok(current.filter(fits))
-}
-
-/// Returns the text without the byte order mark that some editors write before it. With the mark,
-/// the first word is no keyword, and its entry is lost.
-fn without_byte_order_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
 /// Checks the syntax of a whole netrc file, including the entries after one that matches.

@@ -23,6 +23,7 @@
 //! SameSite has no column and is lost.
 
 use super::{Cookie, CookieError, CookieFileConventions, CookieParts, CookieStore, scope, store};
+use crate::byte_order_mark::without_byte_order_mark;
 
 /// The result of parsing a cookie file.
 #[derive(Clone, Debug, Default)]
@@ -62,8 +63,7 @@ pub fn read(text: &[u8], now: u64) -> CookieFile {
 /// ```
 pub fn read_for_host(text: &[u8], now: u64, host: Option<&str>) -> CookieFile {
     let mut found = CookieFile::default();
-    // Some editors write a byte order mark, which would make the first line malformed.
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let text = without_byte_order_mark(text);
     for line in text.split(|b| *b == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let is_comment = line.first() == Some(&b'#') && !line.starts_with(HTTP_ONLY_PREFIX);

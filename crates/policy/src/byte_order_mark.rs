@@ -1,0 +1,11 @@
+//! The byte order mark of UTF-8, which some editors write before the first line of a file.
+//!
+//! ```text
+//! EF BB BF "machine h ..."  ──▶  "machine h ..."
+//! ```
+
+/// Returns the text without a byte order mark at its beginning. A reader that keeps the mark takes
+/// it for a part of the first word, and the first entry is lost.
+pub(crate) fn without_byte_order_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
