@@ -115,7 +115,9 @@ impl<R: Read> ConfigFileReader<R> {
             if line.contains(&0) {
                 return Err(ConfigFileError::Nul(self.line));
             }
-            let blank = leading_blanks(line);
+            // Some editors write a byte order mark, which would belong to the first option's name.
+            let mark = if self.line == 1 && line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+            let blank = mark + leading_blanks(&line[mark..]);
             // curl skips `/` and `*` as well, for comments in the manner of C.
             if !matches!(line.get(blank), None | Some(b'#' | b'/' | b'*')) {
                 break (from + blank, to);
@@ -305,6 +307,12 @@ mod tests {
     fn line_numbers_count_comments_and_empty_lines() {
         let all = entries(&b"\n# x\n   # y\n/* c */\n\r\nsilent\n\n"[..]).expect("readable");
         assert_eq!(all, [(b"silent".to_vec(), None, 6, None)]);
+    }
+
+    #[test]
+    fn config_byte_order_mark_is_skipped_at_the_start_only() {
+        assert_eq!(pairs("\u{feff}url = a\n".as_bytes()), [pair("url", "a")]);
+        assert_eq!(pairs("\u{feff}# x\n\u{feff}url = a\n".as_bytes()), [pair("\u{feff}url", "a")]);
     }
 
     #[test]

@@ -442,7 +442,8 @@ impl CommandLineParser<'_> {
                     return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
                 }
                 Err(ConfigFileError::Nul(line)) => {
-                    let reason = UsageErrorReason::bad_use("the line holds a NUL byte");
+                    let reason =
+                        UsageErrorReason::bad_use("the line holds a NUL byte; if the file is UTF-16, save it as UTF-8");
                     return Err(OptionError::Deeper(UsageError::new(place(line, b""), reason)));
                 }
             };

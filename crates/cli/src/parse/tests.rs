@@ -300,7 +300,7 @@ fn config_errors_name_file_and_line() {
         ("max-time = soon\n", "haul: c:1: option max-time: the value is not a number"),
         ("proxy-http3\n", "haul: c:1: option proxy-http3: is not supported by haul"),
         ("a\x1b[31m\n", "haul: c:1: there is no option a?[31m"),
-        ("url = a\0b\n", "haul: c:1: the line holds a NUL byte"),
+        ("url = a\0b\n", "haul: c:1: the line holds a NUL byte; if the file is UTF-16, save it as UTF-8"),
     ];
     for (text, expected) in cases {
         let error = read(&["-K", "c"], MemoryFileAccess::default().with("c", text)).expect_err(text);
