@@ -22,6 +22,7 @@ mod job_restrictions;
 mod jsonl_and_csv_input;
 mod own_file_conflicts;
 mod pagination;
+mod unfilled_placeholders;
 mod upload;
 
 use std::ffi::OsString;
@@ -244,6 +245,10 @@ impl PlanBuilder<'_> {
     ) -> Result<StageArgs, UsageError> {
         conflicts::check_values(&stage)?;
         conflicts::check_depth(&stage, last)?;
+        let placeholders = if stage.template.is_some() { Some(PlaceholderSyntax::Value) } else { placeholders };
+        if let Some(syntax) = placeholders {
+            unfilled_placeholders::check(&stage, syntax)?;
+        }
         let pagination = pagination::pagination(&stage)?;
         if !last && stage.sort {
             // Stages overlap: a sorted feed would have to wait for the last match.
@@ -277,7 +282,6 @@ impl PlanBuilder<'_> {
             }
             None => None,
         };
-        let placeholders = if stage.template.is_some() { Some(PlaceholderSyntax::Value) } else { placeholders };
         let scheme = stage.transfer.redirect.default_scheme;
         Ok(StageArgs {
             template: stage.template.map(|template| template.with_default_scheme(scheme)),

@@ -260,6 +260,33 @@ fn values_of_later_stage_are_saved_per_page() {
     }
 }
 
+/// A placeholder is refused where no value is filled in, since the server or the file system would
+/// get the placeholder itself.
+#[test]
+fn placeholders_in_options_without_values_are_refused() {
+    let pages = origin(1);
+    let (index, template) = (pages.url("/1"), pages.url("/{}"));
+    let cases = [
+        ("-F", "--form", "v={}"),
+        ("-F", "--form", "{}=v"),
+        ("-F", "--form", "v=@{}"),
+        ("-F", "--form", "v=x;filename={}"),
+        ("-D", "--dump-header", "{}.head"),
+        ("--etag-save", "--etag-save", "{}.tag"),
+        ("--etag-compare", "--etag-compare", "{}.tag"),
+        ("--request-target", "--request-target", "/{}"),
+    ];
+    for (option, name, value) in cases {
+        let ran = run_haul([&*index, "--extract", NAMES, "--then", &*template, option, value]);
+        assert!(ran.stderr.contains(&format!("option {name}: values are")), "{value}: {}", ran.stderr);
+        assert_eq!(ran.code, 2);
+    }
+    let ran = run_haul(["--csv-in", "--input-file", "/dev/null", &pages.url("/{id}"), "-F", "v={id}"]);
+    assert!(ran.stderr.contains("option --form: values are not filled in forms"), "{}", ran.stderr);
+    assert_eq!(ran.code, 2);
+    assert_eq!(pages.requests(), 0);
+}
+
 #[test]
 fn output_name_with_unknown_capture_is_refused() {
     for output in ["#2", "#<other>"] {
