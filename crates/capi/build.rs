@@ -7,7 +7,7 @@
 use std::env;
 use std::process::Command;
 
-/// The first glibc that reads packed relocations.
+/// The first glibc version whose dynamic linker reads packed relocations (DT_RELR).
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
 fn main() {
@@ -26,7 +26,7 @@ fn main() {
     }
 }
 
-/// Returns the version of this system's glibc.
+/// Returns the version of this system's glibc, as major and minor number; `None` if it is unknown.
 fn glibc_version() -> Option<(u32, u32)> {
     let answer = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(answer.stdout).ok()?;

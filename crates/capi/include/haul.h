@@ -92,7 +92,7 @@ typedef enum {
   HAUL_STATUS_RESOLVE = 6,
   // No address of the host accepted the connection, or a proxy refused the tunnel.
   HAUL_STATUS_CONNECT = 7,
-  // The head of the reply violates HTTP.
+  // The head of the reply violates the syntax of HTTP.
   HAUL_STATUS_PROTOCOL = 8,
   // The peer violated HTTP/2.
   HAUL_STATUS_HTTP2 = 16,
@@ -100,15 +100,15 @@ typedef enum {
   HAUL_STATUS_PARTIAL_BODY = 18,
   // The status was 400 or above, if the caller treats that as a failure.
   HAUL_STATUS_HTTP_STATUS = 22,
-  // A callback that receives the body reported a failure.
+  // A callback that receives the reply's head or body reported a failure.
   HAUL_STATUS_WRITE = 23,
   // The length of the request's body is unknown, but HTTP/1.0 requires it.
   HAUL_STATUS_UPLOAD = 25,
-  // The request's body, or a file, could not be read.
+  // The request's body, or a file that it consists of, could not be read.
   HAUL_STATUS_READ = 26,
   // A time limit was reached.
   HAUL_STATUS_TIMEOUT = 28,
-  // The server does not support ranges correctly.
+  // The server does not support range requests correctly.
   HAUL_STATUS_RANGE = 33,
   // The TLS handshake failed.
   HAUL_STATUS_TLS_HANDSHAKE = 35,
@@ -116,7 +116,7 @@ typedef enum {
   HAUL_STATUS_CHANGED = 36,
   // The interface or local address cannot be used.
   HAUL_STATUS_INTERFACE = 45,
-  // More redirects than allowed.
+  // There were more redirects than allowed.
   HAUL_STATUS_TOO_MANY_REDIRECTS = 47,
   // The connection closed before the first line of a reply was complete.
   HAUL_STATUS_EMPTY_REPLY = 52,
@@ -154,12 +154,13 @@ typedef enum {
   HAUL_STATUS_INTERNAL = 255,
 } haul_status;
 
-// A step of a request. The steps of an exchange are reported in this order. The first three are
-// left out on a connection that was already open. Later versions may add steps.
+// A step of a request. The steps are reported in this order for each exchange (a request and its
+// reply); redirects and retries begin another. The first three are left out on a connection that
+// was already open. Later versions may add steps.
 typedef enum {
-  // The name was resolved.
+  // The address of the host was found.
   HAUL_STEP_RESOLVED = 1,
-  // The connection was made.
+  // The connection (TCP or QUIC) was made.
   HAUL_STEP_CONNECTED = 2,
   // The TLS handshake is complete.
   HAUL_STEP_SECURED = 3,
@@ -175,7 +176,8 @@ typedef enum {
   HAUL_STEP_DONE = 8,
 } haul_step;
 
-// The method of authentication (RFC 9110 section 11).
+// The method of authentication (RFC 9110 section 11), for haul_client_set_auth and
+// haul_request_set_auth.
 typedef enum {
   // No authentication.
   HAUL_AUTH_NONE = 0,
@@ -200,7 +202,8 @@ typedef enum {
   HAUL_HTTP_2 = 20,
   // HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
   HAUL_HTTP_2_PRIOR = 21,
-  // HTTP/3 for https if a QUIC connection opens before one over TCP, else like HAUL_HTTP_2.
+  // HTTP/3 for https, if a QUIC connection opens sooner than a TCP connection; otherwise like
+  // HAUL_HTTP_2.
   HAUL_HTTP_3 = 30,
   // HTTP/3 only. Needs https, and no proxy.
   HAUL_HTTP_3_ONLY = 31,
@@ -214,51 +217,52 @@ typedef enum {
   HAUL_JAR_FORMAT_LWP = 1,
 } haul_jar_format;
 
-// The order in which replies are returned.
+// The order in which a batch returns its replies.
 typedef enum {
   // In the order in which the requests were added, the default.
   HAUL_ORDER_INPUT = 0,
-  // In the order in which the replies complete.
+  // In the order in which the replies are complete.
   HAUL_ORDER_COMPLETION = 1,
 } haul_order;
 
-// A set of requests that are sent concurrently. It belongs to one thread at a time.
+// A set of requests that are sent concurrently. Only one thread may use it at a time.
 typedef struct haul_batch haul_batch;
 
-// State that requests share: settings, connections, and a cookie jar.
+// State that requests share: settings, connections, and a cookie jar. Any number of threads may
+// use it at once.
 typedef struct haul_client haul_client;
 
-// The reason for a failure.
+// The reason for a failure: a haul_status, a text, and details.
 typedef struct haul_error haul_error;
 
-// A store of cookies, for any number of clients and threads.
+// A store of cookies, for any number of clients and threads. A haul_jar is a handle of the store.
 typedef struct haul_jar haul_jar;
 
-// A request. It belongs to one thread at a time.
+// A request to be sent. Only one thread may use it at a time.
 typedef struct haul_request haul_request;
 
-// A reply. It belongs to one thread at a time.
+// A reply. Only one thread may use it at a time.
 typedef struct haul_response haul_response;
 
 // Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You
 // have to free `response`; haul_response_error says whether the request failed. The function may
 // add requests. If it returns a value other than 0, haul_batch_run stops with
-// HAUL_STATUS_INTERRUPTED; haul_batch_next returns the remaining requests.
+// HAUL_STATUS_INTERRUPTED, and haul_batch_next can return the remaining requests.
 typedef int (*haul_done_fn)(void *context, void *user, haul_response *response);
 
-// Bytes owned by someone else; not terminated by NUL.
+// Bytes in memory that belongs to someone else. They are not terminated by NUL.
 typedef struct {
-  // The first byte; NULL if there is no value.
+  // The first byte; NULL means that there is no value.
   const char *data;
-  // Number of bytes.
+  // The number of bytes.
   size_t len;
 } haul_slice;
 
-// A header field.
+// A header field or trailer field.
 typedef struct {
-  // Name of the field.
+  // The name of the field.
   haul_slice name;
-  // Value of the field: any bytes except CR, LF and NUL.
+  // The value of the field: any bytes except CR, LF and NUL.
   haul_slice value;
 } haul_header;
 
@@ -266,8 +270,8 @@ typedef struct {
 // their number, 0 at the end, or HAUL_READ_ERROR.
 typedef size_t (*haul_read_fn)(void *user, char *buffer, size_t len);
 
-// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 on
-// success.
+// Called when a request's body has to be sent again: the next call of haul_read_fn must supply its
+// first bytes. Returns 0 on success.
 typedef int (*haul_rewind_fn)(void *user);
 
 // A reply as a plain struct: status, header fields, body. All pointers point into the
@@ -278,7 +282,7 @@ typedef struct {
   uint16_t status;
   // The HTTP version: 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 or 3.
   uint16_t version;
-  // Number of redirects followed.
+  // The number of redirects that were followed.
   uint32_t redirects;
   // The reason phrase; empty in HTTP/2.
   haul_slice reason;
@@ -286,11 +290,12 @@ typedef struct {
   haul_slice url;
   // Header fields in order, with names as they were sent (lower case in HTTP/2).
   const haul_header *headers;
-  // Number of header fields.
+  // The number of elements in `headers`.
   size_t header_count;
-  // The whole body; NULL if a haul_body_fn received it, or if it has not been read yet.
+  // The whole body; NULL if a haul_body_fn received it, or if it has not been read yet
+  // (haul_client_open).
   const char *body;
-  // Length of the body, after decoding.
+  // The length of the body in bytes, after decoding.
   size_t body_len;
   // True if haul has decoded the body, although Content-Encoding is among the headers.
   bool decoded;
@@ -301,18 +306,19 @@ typedef struct {
 // HAUL_STATUS_WRITE.
 typedef int (*haul_head_fn)(void *user, const haul_reply *head);
 
-// Supplies memory for a body. Returns the start of a block of `size` bytes. The block must contain
-// what was written to the blocks returned by earlier calls for this body (like realloc). The
-// memory may move. NULL stops the request with HAUL_STATUS_WRITE. Called once if the length is
-// known and at most 4 MiB, else each time the body outgrows the memory.
+// Supplies memory for a reply's body. Returns the start of a block of `size` bytes. NULL stops the
+// request with HAUL_STATUS_WRITE. Called once if the length is known and at most 4 MiB, otherwise
+// each time the body outgrows the memory. As with realloc, the memory may move, and the new block
+// must contain the bytes that were written to the old one.
 typedef void *(*haul_reserve_fn)(void *user, size_t size);
 
-// Called with each piece of a body. A value other than 0 stops the request with HAUL_STATUS_WRITE.
+// Called with each piece of a reply's body. A value other than 0 stops the request with
+// HAUL_STATUS_WRITE.
 typedef int (*haul_body_fn)(void *user, const char *data, size_t len);
 
-// Supplies the trailer fields of a request after its body has been read: an array of `count`
-// fields. The array must stay valid until the next call or the end of the request. A value other
-// than 0 stops the request with HAUL_STATUS_READ.
+// Supplies the trailer fields of a request after its body has been read: stores an array of
+// `count` fields. The array must stay valid until the next call or the end of the request. A
+// return value other than 0 stops the request with HAUL_STATUS_READ.
 typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t *count);
 
 // The facts about a step, for a haul_step_fn. They are valid during the call. Later versions may
@@ -320,15 +326,15 @@ typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t
 typedef struct {
   // The step.
   haul_step step;
-  // Time in nanoseconds since the request began.
+  // The time of the step, in nanoseconds since the request began.
   uint64_t time;
   // The URL of the exchange, without user and password. After a redirect it is the new URL.
   haul_slice url;
-  // The status of the last reply; 0 without one.
+  // The status of the last reply; 0 if there was none.
   uint16_t status;
-  // HAUL_STEP_RETRY: the pause before the retry, in milliseconds.
+  // For HAUL_STEP_RETRY: the pause before the retry, in milliseconds.
   uint64_t wait_ms;
-  // HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
+  // For HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
   const haul_error *error;
 } haul_step_info;
 
@@ -341,97 +347,101 @@ typedef void (*haul_step_fn)(void *user, const haul_step_info *info);
 typedef struct {
   // sizeof(haul_call): later versions may add members at the end.
   size_t size;
-  // The method; empty means GET.
+  // The request method; empty means GET.
   haul_slice method;
-  // The URL.
+  // The URL to request: http or https.
   haul_slice url;
-  // Header fields of this request. Several fields with the same name are all sent. They replace
-  // fields of that name that the client or haul would send. A field whose value has `data` NULL
-  // is not sent; it only removes the fields of that name that the client or haul would send.
+  // The header fields of this request. Several fields with the same name are all sent. They
+  // replace the fields of that name that the client or haul would send. A field whose value has
+  // `data` NULL is not sent: it only removes the fields of that name that the client or haul
+  // would send.
   const haul_header *headers;
-  // Number of header fields.
+  // The number of elements in `headers`.
   size_t header_count;
-  // The body. `data` NULL: no body; `len` 0 with other `data`: an empty body. A body of up to 64
-  // KiB is sent together with the head.
+  // The body. If `data` is NULL, there is no body; if only `len` is 0, the body is empty. A body
+  // of up to 64 KiB is sent together with the head.
   haul_slice body;
-  // A function that supplies the body instead of `body`, unless it is NULL.
+  // A function that supplies the request's body. If it is not NULL, `body` is ignored.
   haul_read_fn read;
-  // Called if the body has to be sent again. If it is NULL, the body cannot be sent again.
+  // Called if the request's body has to be sent again. If it is NULL, the body cannot be sent
+  // again.
   haul_rewind_fn rewind;
   // The user pointer that is passed to `read` and `rewind`.
   void *read_user;
-  // The number of bytes that `read` supplies; -1: unknown, so the body is sent in chunks.
+  // The number of bytes that `read` supplies. -1 means that it is unknown; the body is then sent
+  // in chunks.
   int64_t read_length;
-  // Called with the head before the body; may be NULL.
+  // Called with the head of the reply, before the body; may be NULL.
   haul_head_fn on_head;
-  // Called to get the memory that receives the body; may be NULL.
+  // Called to get the memory that receives the reply's body; may be NULL.
   haul_reserve_fn reserve;
-  // Called with each piece of the body; may be NULL. If `reserve` is NULL as well, haul stores
-  // the body in memory that belongs to `response`.
+  // Called with each piece of the reply's body; may be NULL. If `reserve` is NULL as well, haul
+  // stores the body in memory that belongs to `response`.
   haul_body_fn on_body;
   // The user pointer that is passed to `on_head`, `reserve` and `on_body`.
   void *user;
-  // Time limit for the whole request, in milliseconds; 0: the client's setting.
+  // The time limit for the whole request, in milliseconds; 0 for the client's setting.
   uint64_t timeout_ms;
-  // The maximum size of a body in bytes; 0: the client's setting.
+  // The maximum size of the reply's body in bytes; 0 for the client's setting.
   uint64_t max_size;
-  // The maximum number of redirects to follow; -1: the client's setting; 0: none.
+  // The maximum number of redirects to follow; 0 for none, -1 for the client's setting.
   int32_t max_redirects;
-  // Any of the HAUL_CALL_... flags.
+  // A combination of the HAUL_CALL_... flags; 0 for none.
   uint32_t flags;
   // Supplies trailer fields that follow the body (RFC 9110 section 6.5). The body is then sent
   // in chunks, and `read_length` is ignored. May be NULL.
   haul_trailers_fn trailers;
   // The user pointer that is passed to `trailers`.
   void *trailers_user;
-  // Called with each step of the request; may be NULL.
+  // Called at each step of the request (haul_step); may be NULL.
   haul_step_fn on_step;
   // The user pointer that is passed to `on_step`.
   void *step_user;
 } haul_call;
 
-// A cookie.
+// A cookie with its attributes.
 typedef struct {
-  // Name of the cookie.
+  // The name of the cookie.
   haul_slice name;
-  // Value of the cookie, as it is sent.
+  // The value of the cookie, as it is sent.
   haul_slice value;
-  // The host, or the domain to whose hosts the cookie is sent; without a leading dot.
+  // The host to which the cookie is sent, or the domain that contains such hosts; without a
+  // leading dot.
   haul_slice domain;
-  // The path at or below which the cookie is sent.
+  // The path of the cookie. It is sent for this path and all paths below it.
   haul_slice path;
-  // Time of expiry, in seconds since 1970; 0: the cookie ends with the session.
+  // The time of expiry in seconds since 1970; 0 for a session cookie.
   int64_t expires;
-  // The cookie is sent only to that host, not to subdomains.
+  // True if the cookie is sent only to the host in `domain`, not to its subdomains.
   bool host_only;
-  // The cookie is sent only over TLS.
+  // True if the cookie is sent only over TLS.
   bool secure;
-  // The cookie is not available to scripts in pages (HttpOnly).
+  // True if the cookie is not available to scripts in pages (HttpOnly).
   bool http_only;
 } haul_cookie;
 
-// Called with each cookie. The pointers are valid during the call, which may use the jar. A value
-// other than 0 ends the iteration.
+// Called with each cookie of a jar. The pointers are valid during the call, which may use the jar.
+// A value other than 0 ends the iteration.
 typedef int (*haul_cookie_fn)(void *user, const haul_cookie *cookie);
 
-// Times in nanoseconds since the request began; 0 for a step that did not happen, such as
-// connecting on an open connection.
+// The times at which the steps of a request were finished, in nanoseconds since the request began;
+// 0 for a step that did not happen, such as connecting on an open connection.
 typedef struct {
-  // The time at which the name was resolved.
+  // The time at which the address of the host was found.
   uint64_t resolved;
-  // The time at which the connection was made.
+  // The time at which the connection (TCP or QUIC) was made.
   uint64_t connected;
   // The time at which the TLS handshake was complete.
   uint64_t secured;
-  // The time at which the last request was sent.
+  // The time at which the last request was sent. Redirects and retries are further requests.
   uint64_t sent;
   // The time at which the first byte of the last reply arrived.
   uint64_t first_byte;
-  // The time at which the request was complete.
+  // The time at which the whole request was complete.
   uint64_t total;
 } haul_times;
 
-// Called during waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
+// Called while haul waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
 typedef int (*haul_interrupt_fn)(void *user);
 
 // The TLS session that carried a reply. All slices are valid as long as those of haul_reply.
@@ -444,7 +454,7 @@ typedef struct {
   haul_slice alpn;
   // True if the handshake resumed an earlier session.
   bool resumed;
-  // Number of certificates of the server.
+  // The number of certificates that the server sent.
   size_t certificate_count;
 } haul_tls;
 
@@ -452,62 +462,68 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Creates a batch: many requests over the connections of this client, with its current settings.
+// Creates a batch, which sends many requests over the connections of `client`. The batch keeps the
+// current settings of the client.
 haul_batch *haul_batch_new(haul_client *client);
 
 // Frees a batch and cancels its requests in progress.
 void haul_batch_free(haul_batch *batch);
 
-// Sets the maximum number of requests in progress: in all (default 64) and to one host. 0 means
-// the default. The default for a host is between 6 and 50, depending on how many the host serves
-// well. Like all settings of a batch, it must be set before the first request is added.
+// Sets the maximum number of requests in progress: `all` in the whole batch (default 64),
+// `per_host` to one host. 0 means the default. The default for a host is between 6 and 50,
+// depending on how many the host serves well. Like all settings of a batch, it must be set before
+// the first request is added.
 haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_host);
 
 // Sets the order in which replies are returned; `order` is a haul_order.
 haul_status haul_batch_set_order(haul_batch *batch, int order);
 
-// Sets the maximum number of bytes of bodies in memory, over the requests in progress and the
-// finished requests that were not returned yet. When it is reached, haul stops reading from the
-// servers; one body may exceed it. Default 64 MiB.
+// Sets the maximum number of bytes of bodies in memory. The bodies of requests in progress count,
+// and those of finished requests that were not returned yet. When the maximum is reached, haul
+// stops reading from the servers; one body may exceed it. Default 64 MiB.
 haul_status haul_batch_set_memory(haul_batch *batch, size_t bytes);
 
-// Sets the maximum number of requests that are started per second, in all and to one host. 0, the
-// default: no limit. A retry counts as a request, a redirect does not.
+// Sets the maximum number of requests that are started per second: `all` in the whole batch,
+// `per_host` to one host. 0, the default, means no limit. A retry counts as a request, a redirect
+// does not.
 haul_status haul_batch_set_rate(haul_batch *batch, double all, double per_host);
 
 // Limits the body bytes per second in each direction, over all requests of the batch. 0, the
-// default: no limit.
+// default, means no limit.
 haul_status haul_batch_set_limit_rate(haul_batch *batch, uint64_t bytes_per_second);
 
-// Sets the time in milliseconds after which a request fails with HAUL_STATUS_TIMEOUT if no byte is
-// sent or received for it. 0, the default: no limit.
+// Sets the time in milliseconds after which a request fails with HAUL_STATUS_TIMEOUT because no
+// byte was sent or received. 0, the default, means no limit.
 haul_status haul_batch_set_stall_time(haul_batch *batch, uint64_t ms);
 
-// Adds a request. Never waits. The request is copied, so it may be changed or freed afterwards. It
-// starts at once if the limits allow this.
+// Adds a request to the batch, and starts it at once if the limits allow this. Never waits. The
+// request is copied, so it may be changed or freed afterwards. haul_batch_next returns `user` with
+// the response.
 haul_status haul_batch_add(haul_batch *batch, const haul_request *request, void *user);
 
-// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
-// at all). `response` receives a new response, which the caller frees; haul_response_error says
-// whether the request failed. `response` is NULL if no request finished in time, or if all were
-// returned before. `user` (may be NULL) receives the pointer given to haul_batch_add.
+// Takes the next finished request, waiting at most `timeout_ms` milliseconds for it: -1 waits
+// without a limit, 0 does not wait. `response` receives a new response, which the caller frees;
+// haul_response_error says whether the request failed. `response` is NULL if no request finished
+// in time, or if all were returned before. `user` (may be NULL) receives the pointer given to
+// haul_batch_add.
 haul_status haul_batch_next(haul_batch *batch, int64_t timeout_ms, haul_response **response, void **user);
 
-// Waits for all requests and calls `done` for each, in this thread.
+// Waits for all requests of the batch and calls `done` for each, in the calling thread.
 haul_status haul_batch_run(haul_batch *batch, haul_done_fn done, void *context);
 
 // Returns the number of requests that were added and not returned yet.
 size_t haul_batch_pending(const haul_batch *batch);
 
-// Returns a descriptor for poll, epoll and event loops. It is readable while haul_batch_next has
-// something to return. Do not read from it or close it: it belongs to the batch. -1 if the system
-// has no descriptors left.
+// Returns a descriptor for poll, epoll and event loops; -1 if the system has no descriptors left.
+// It is readable while haul_batch_next has something to return. Do not read from it or close it:
+// it belongs to the batch.
 int haul_batch_fd(const haul_batch *batch);
 
-// Sends the request and waits for the whole reply. `response` holds the reply. `reply` (may be
-// NULL) receives its status, header fields and body as a plain struct, even if the call fails
-// after the head has arrived. No thread is started; on an open connection, a small request takes
-// three system calls. Callbacks may make other calls with this client, but not with this response.
+// Sends the request and waits for the whole reply. `response` holds the reply afterwards. `reply`
+// (may be NULL) receives its status, header fields and body as a plain struct, even if the call
+// fails after the head has arrived. No thread is started; on an open connection, a small request
+// takes three system calls. Callbacks may make other calls with this client, but not with this
+// response.
 haul_status haul_client_call(haul_client *client, const haul_call *call, haul_response *response, haul_reply *reply);
 
 // Sends a request and waits for the whole reply. `response` receives a new response, which the
@@ -522,33 +538,33 @@ haul_client *haul_client_new(void);
 // cookie jar.
 haul_client *haul_client_clone(const haul_client *client);
 
-// Frees a client. Its connections are closed when the last client that shares them is freed.
-// Responses and batches remain valid.
+// Frees a client. Its connections are closed when all clients that share them are freed. Responses
+// and batches remain valid.
 void haul_client_free(haul_client *client);
 
-// Makes `client` use the connections, the cookie jar or both of `with`: `what` is HAUL_SHARE_POOL,
-// HAUL_SHARE_JAR or both. A connection is only used by clients whose settings match it
-// (certificates, proxies, interface).
+// Makes `client` share the connections, the cookie jar or both with the client `with`: `what` is
+// HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A connection is only used by clients whose settings
+// match it (certificates, proxies, interface).
 haul_status haul_client_share(haul_client *client, const haul_client *with, uint32_t what);
 
-// Sets how many idle connections are kept in all, how many to one server, and for how many
-// milliseconds. 0 means the default: 4,096 connections in all, no limit for one server, and
-// 118,000 ms. The client gets a new, empty pool. Clients that share a pool share its limits.
+// Sets how many idle connections are kept: in all, to one server, and for how many milliseconds. 0
+// means the default: 4,096 connections in all, no limit for one server, and 118,000 ms. The client
+// gets a new, empty pool. Clients that share a pool share its limits.
 haul_status haul_client_set_pool(haul_client *client,
                                  size_t max_idle,
                                  size_t max_idle_per_server,
                                  uint64_t max_idle_ms);
 
-// Closes the idle connections.
+// Closes the idle connections of this client and of the clients that share them.
 void haul_client_close_idle(haul_client *client);
 
-// Returns whether there is an idle, open connection for a request to `url`. `false` if `url` is
+// Returns true if there is an idle, open connection for a request to `url`, and false if `url` is
 // not a valid URL. Another thread may take the connection, or its server may close it, before it
 // is used.
 bool haul_client_is_warm(const haul_client *client, const char *url);
 
-// Returns the numbers of connections opened, requests sent and body bytes received so far by all
-// clients that share the connections. Any pointer may be NULL.
+// Returns three numbers of all clients that share the connections: the connections opened, the
+// requests sent and the body bytes received so far. Any pointer may be NULL.
 void haul_client_stats(const haul_client *client, uint64_t *connections, uint64_t *requests, uint64_t *bytes);
 
 // Sets the version of HTTP to use; `version` is a haul_http.
@@ -558,29 +574,29 @@ haul_status haul_client_set_http(haul_client *client, int version);
 // on the network can read and change everything.
 haul_status haul_client_set_verify(haul_client *client, bool on);
 
-// Sets a PEM file of CA certificates to trust instead of the system's; NULL: the system's.
+// Sets a PEM file of CA certificates to trust instead of the system's. NULL means the system's.
 haul_status haul_client_set_ca_file(haul_client *client, const char *ca_file);
 
 // Sets a directory of CA certificates to trust instead of the system's: PEM files named by the
-// hashes of their subjects. NULL: the system's.
+// hashes of their subjects. NULL means the system's.
 haul_status haul_client_set_ca_path(haul_client *client, const char *ca_path);
 
-// Sets the client certificate and its key, as PEM files. `key` NULL: the key is in the file of the
-// certificate. `certificate` NULL: no certificate is sent.
+// Sets the client certificate and its key, as PEM files. If `key` is NULL, the key is in the file
+// of the certificate. If `certificate` is NULL, no certificate is sent.
 haul_status haul_client_set_client_certificate(haul_client *client, const char *certificate, const char *key);
 
-// Sets the proxy for all requests, such as "http://user:password@host:3128" or "socks5h://host";
-// NULL or "": none. It replaces the settings of haul_client_set_proxy_from_environment and
-// haul_client_set_scheme_proxies.
+// Sets the proxy for all requests, such as "http://user:password@host:3128" or "socks5h://host".
+// NULL or "" means no proxy. This replaces the settings of haul_client_set_proxy_from_environment
+// and haul_client_set_scheme_proxies.
 haul_status haul_client_set_proxy(haul_client *client, const char *url);
 
-// Sets the proxies for http and for https URLs; NULL or "": none for that scheme. They replace the
-// settings of haul_client_set_proxy and haul_client_set_proxy_from_environment.
+// Sets one proxy for http URLs and one for https URLs. NULL or "" means no proxy for that scheme.
+// They replace the settings of haul_client_set_proxy and haul_client_set_proxy_from_environment.
 haul_status haul_client_set_scheme_proxies(haul_client *client, const char *http, const char *https);
 
 // Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only those in the environment, if it is
-// used.
+// ("localhost, .example.com, 10.0.0.0/8", "*"). With NULL, these are only the hosts in the
+// environment's no_proxy, after haul_client_set_proxy_from_environment.
 haul_status haul_client_set_no_proxy(haul_client *client, const char *list);
 
 // Sets the proxies to the current values of the environment variables http_proxy, https_proxy,
@@ -588,44 +604,44 @@ haul_status haul_client_set_no_proxy(haul_client *client, const char *list);
 // set. Default: the environment is not used.
 haul_status haul_client_set_proxy_from_environment(haul_client *client);
 
-// Connects from this address, interface or host name; NULL: the system chooses.
+// Sets the address, interface or host name from which to connect. With NULL, the system chooses.
 haul_status haul_client_set_interface(haul_client *client, const char *name);
 
 // Sets the name servers to query, for all clients that share the connections: addresses, with or
-// without a port, separated by commas; NULL: the system's.
+// without a port, separated by commas. NULL means the system's.
 haul_status haul_client_set_dns_servers(haul_client *client, const char *list);
 
-// Connects to this Unix socket, regardless of the host in the URL; NULL: off.
+// Sets a Unix socket to which to connect, regardless of the host in the URL. NULL means none.
 haul_status haul_client_set_unix_socket(haul_client *client, const char *socket);
 
-// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not
-// change. For `host` and `port`, NULL and 0 match any value; for `to_host` and `to_port`, they
-// keep the original value. Each call adds a rule, and the first match is used. With both hosts
-// NULL and both ports 0, removes all rules.
+// Adds a rule: connect to `to_host` and `to_port` instead of `host` and `port`. The request and
+// TLS do not change. NULL for `host` and 0 for `port` match any value. NULL for `to_host` and 0
+// for `to_port` keep the original value. The first rule that matches is used. With both hosts NULL
+// and both ports 0, the call removes all rules.
 haul_status haul_client_set_connect_to(haul_client *client,
                                        const char *host,
                                        uint16_t port,
                                        const char *to_host,
                                        uint16_t to_port);
 
-// Sets the body to a copy of these bytes. `data` NULL and `len` 0: an empty body.
+// Sets the body to a copy of these bytes. With `data` NULL and `len` 0, the body is empty.
 haul_status haul_request_set_body(haul_request *request, const void *data, size_t len);
 
 // Sets the body to these bytes, without copying them. They must stay unchanged until the request
 // is freed or gets another body. After haul_client_open they must also stay unchanged until the
 // response is read to the end or freed, because a server may answer before it has received them
-// all. A batch makes a copy.
+// all. A batch copies them.
 haul_status haul_request_set_body_borrowed(haul_request *request, const void *data, size_t len);
 
 // Sets the body to the content of a file. Its length is determined now; the file is opened when
-// the body is sent. HAUL_STATUS_READ if it cannot be read.
+// the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
 haul_status haul_request_set_body_file(haul_request *request, const char *path);
 
-// Sets the body to `length` bytes that `read` supplies. `length` -1: the length is unknown, and
-// the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect, a
-// retry, an answer to a challenge, or a second use of the request); if it is NULL, the request
-// then fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`,
-// until the response is read to the end or freed. Not for a batch.
+// Sets the body to `length` bytes that `read` supplies. If `length` is -1, the length is unknown,
+// and the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect,
+// a retry, an answer to a challenge, or a second use of the request). If it is NULL, the request
+// then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called, with
+// `user`, until the response is read to the end or freed. A batch does not accept such a body.
 haul_status haul_request_set_body_callback(haul_request *request,
                                            haul_read_fn read,
                                            haul_rewind_fn rewind,
@@ -651,41 +667,42 @@ haul_status haul_request_add_part(haul_request *request,
                                   const char *content_type);
 
 // Adds a part with the content of a file to a multipart/form-data form. The file is opened when
-// the body is sent. `filename` NULL: the file's own name. HAUL_STATUS_READ if it cannot be read.
+// the body is sent. If `filename` is NULL, the file's own name is sent. Returns HAUL_STATUS_READ
+// if the file cannot be read.
 haul_status haul_request_add_part_file(haul_request *request,
                                        const char *name,
                                        const char *path,
                                        const char *filename,
                                        const char *content_type);
 
-// Returns the error of the last failed call in this thread. Valid until another call in this
-// thread fails; NULL if none has failed.
+// Returns the error of the last failed call in this thread; NULL if none has failed. It is valid
+// until another call in this thread fails.
 const haul_error *haul_last_error(void);
 
 // Returns a copy of an error, which the caller keeps and frees; NULL for NULL.
 haul_error *haul_error_clone(const haul_error *error);
 
-// Frees a copy of an error.
+// Frees a copy of an error, made by haul_error_clone.
 void haul_error_free(haul_error *error);
 
 // Returns the status of an error; HAUL_STATUS_OK for NULL.
 haul_status haul_error_code(const haul_error *error);
 
-// Returns the text of an error: "URL: what happened: why", terminated by NUL; "" for NULL. It
-// never contains credentials.
+// Returns the text of an error in the form "URL: what happened: why", terminated by NUL; "" for
+// NULL. It never contains credentials.
 const char *haul_error_text(const haul_error *error);
 
-// Returns the URL of the request that failed, or NULL.
+// Returns the URL of the request that failed; NULL if the error is not about a request.
 const char *haul_error_url(const haul_error *error);
 
-// Returns the errno of the failed system call, or 0.
+// Returns the errno of the failed system call; 0 if no system call failed.
 int haul_error_errno(const haul_error *error);
 
 // Returns true if a time limit was reached.
 bool haul_error_is_timeout(const haul_error *error);
 
-// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. No
-// part of the request was sent, so it may be repeated regardless of its method.
+// Returns true if no connection could be made, or not in time, because of a name, an address, a
+// proxy or TLS. No part of the request was sent, so it may be repeated regardless of its method.
 bool haul_error_is_connect(const haul_error *error);
 
 // Returns true if the name of the host or of a proxy has no address.
@@ -705,13 +722,13 @@ bool haul_error_is_interrupted(const haul_error *error);
 // haul_status. Never NULL.
 const char *haul_status_text(int status);
 
-// Creates an empty jar.
+// Creates an empty cookie jar.
 haul_jar *haul_jar_new(void);
 
-// Creates another handle of the same jar.
+// Creates another handle of the same jar: both handles have the same cookies.
 haul_jar *haul_jar_clone(const haul_jar *jar);
 
-// Frees a handle. The jar itself is freed when no handle and no client uses it.
+// Frees a handle of a jar. The jar itself is freed when no handle and no client uses it.
 void haul_jar_free(haul_jar *jar);
 
 // Adds the cookies of a file in Netscape's format (curl, wget, browsers) or the format of Perl's
@@ -719,39 +736,39 @@ void haul_jar_free(haul_jar *jar);
 // lines that are not valid cookies.
 haul_status haul_jar_load(haul_jar *jar, const char *path, size_t *refused);
 
-// Writes the cookies that were set and removed since haul_jar_load or the last save into a
-// Netscape file, atomically and with mode 0600. Cookies that other programs have written to the
-// file meanwhile are kept.
+// Writes the changes since haul_jar_load or the last save into a Netscape file: the cookies that
+// were set and removed. Writes atomically and with mode 0600. Cookies that other programs have
+// written to the file meanwhile are kept.
 haul_status haul_jar_save(const haul_jar *jar, const char *path);
 
-// Returns all cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len`
-// (may be NULL) receives its length.
+// Stores all cookies of the jar as text in `text`. `format` is a haul_jar_format. Free `text` with
+// haul_free; `len` (may be NULL) receives its length in bytes.
 haul_status haul_jar_to_text(const haul_jar *jar, int format, char **text, size_t *len);
 
-// Adds the cookies of a text in either format. `refused` (may be NULL) receives the number of
-// lines that are not valid cookies.
+// Adds the cookies of a text to the jar. The text is in either haul_jar_format. `refused` (may be
+// NULL) receives the number of lines that are not valid cookies.
 haul_status haul_jar_add_text(haul_jar *jar, const char *text, size_t len, size_t *refused);
 
-// Returns the value of the Cookie field for a request to `url`. Free `cookie` with haul_free; it
-// is NULL if there are no cookies to send.
+// Stores the value of the Cookie field for a request to `url` in `cookie`; NULL if there are no
+// cookies to send. Free it with haul_free.
 haul_status haul_jar_cookie_header(const haul_jar *jar, const char *url, char **cookie);
 
-// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis
-// forbids it.
+// Stores the cookie of a Set-Cookie header in a reply from `url`. Returns HAUL_STATUS_SETUP if RFC
+// 6265bis forbids it.
 haul_status haul_jar_set(haul_jar *jar, const char *url, const char *set_cookie);
 
-// Stores a cookie unchanged, replacing the cookie of the same name, domain and path.
+// Stores a cookie unchanged, replacing the cookie of the same name, domain and path. Returns
 // HAUL_STATUS_SETUP if it is not valid.
 haul_status haul_jar_put(haul_jar *jar, const haul_cookie *cookie);
 
-// Removes the cookies with this domain, path and name. NULL matches any value. It is not a failure
-// if no cookie matches.
+// Removes the cookies with this domain, path and name. NULL matches any value. Succeeds even if no
+// cookie matches.
 haul_status haul_jar_remove(haul_jar *jar, const char *domain, const char *path, const char *name);
 
-// Removes all cookies.
+// Removes all cookies from the jar.
 void haul_jar_clear(haul_jar *jar);
 
-// Removes all session cookies.
+// Removes all session cookies: those without a time of expiry.
 void haul_jar_clear_session(haul_jar *jar);
 
 // Returns the number of cookies that have not expired.
@@ -767,30 +784,30 @@ haul_request *haul_request_new(const char *method, const char *url);
 // removed (RFC 3986 section 5.2.4).
 haul_request *haul_request_new_raw(const char *method, const char *url);
 
-// Returns a copy of a request, with its own settings and body.
+// Returns a copy of a request. Later changes of its settings and body do not affect the original.
 haul_request *haul_request_clone(const haul_request *request);
 
-// Frees a request.
+// Frees a request. NULL is ignored.
 void haul_request_free(haul_request *request);
 
 // Sets a header of the request. It replaces all headers of that name that the request, the client
 // or haul would send. A NULL value removes them.
 haul_status haul_request_set_header(haul_request *request, const char *name, const char *value);
 
-// Adds a header to the headers of the same name in this request. The first header of a name
+// Adds a header, beside other headers of the same name in this request. The first header of a name
 // replaces the headers of that name that the client or haul would send.
 haul_status haul_request_add_header(haul_request *request, const char *name, const char *value);
 
-// Sets the time limit for the whole request, in milliseconds; 0: the client's setting.
+// Sets the time limit for the whole request, in milliseconds; 0 for the client's setting.
 haul_status haul_request_set_timeout(haul_request *request, uint64_t ms);
 
-// Sets the maximum number of redirects to follow; 0: none.
+// Sets the maximum number of redirects that this request follows; 0 for none.
 haul_status haul_request_set_max_redirects(haul_request *request, uint32_t max);
 
-// Sets the maximum size of a body in bytes; 0: no limit.
+// Sets the maximum size of the reply's body in bytes; 0 for no limit.
 haul_status haul_request_set_max_size(haul_request *request, uint64_t bytes);
 
-// Sets the credentials, as haul_client_set_auth does.
+// Sets the credentials of this request, as haul_client_set_auth does for all.
 haul_status haul_request_set_auth(haul_request *request, int kind, const char *user, const char *secret);
 
 // Sets the functions that receive the reply, as in haul_call. Each function may be NULL; at most
@@ -802,29 +819,30 @@ haul_status haul_request_set_output(haul_request *request,
                                     haul_body_fn on_body,
                                     void *user);
 
-// Creates a response for haul_client_call. It can be used again, which saves allocations.
+// Creates a response for haul_client_call. It can be used for any number of calls, which saves
+// allocations.
 haul_response *haul_response_new(void);
 
 // Frees a response. If its body was not read to its end, its connection is closed.
 void haul_response_free(haul_response *response);
 
-// Copies the status, the header fields and the body of a response into `reply`. Fields without a
-// value are empty.
+// Copies the status, the header fields and the body of a response into `reply`, as pointers into
+// the response. Members without a value are empty.
 haul_status haul_response_reply(const haul_response *response, haul_reply *reply);
 
-// Returns the status code; 0 if there was no reply.
+// Returns the status code of the reply; 0 if there was no reply.
 uint16_t haul_response_status(const haul_response *response);
 
-// Returns the HTTP version as text, such as "HTTP/1.1"; "" if there was no reply.
+// Returns the HTTP version of the reply as text, such as "HTTP/1.1"; "" if there was no reply.
 const char *haul_response_version(const haul_response *response);
 
 // Returns the reason phrase, which is free text from the server; empty in HTTP/2.
 haul_slice haul_response_reason(const haul_response *response);
 
-// Returns the final URL, after redirects, without credentials and fragment.
+// Returns the final URL of the reply, after redirects, without credentials and fragment.
 haul_slice haul_response_url(const haul_response *response);
 
-// Returns the number of header fields.
+// Returns the number of header fields of the reply.
 size_t haul_response_header_count(const haul_response *response);
 
 // Returns the name of the header field with this index; `data` is NULL if there is no such field.
@@ -841,34 +859,34 @@ haul_slice haul_response_header(const haul_response *response, const char *name)
 // its end.
 size_t haul_response_trailer_count(const haul_response *response);
 
-// Copies the trailer field with this index into `trailer`. HAUL_STATUS_SETUP if there is no such
-// field.
+// Copies the trailer field with this index (from 0) into `trailer`. Returns HAUL_STATUS_SETUP if
+// there is no such field.
 haul_status haul_response_trailer(const haul_response *response, size_t index, haul_header *trailer);
 
-// Returns the whole body; `data` is NULL if a haul_body_fn received it, or if it has not been read
-// yet.
+// Returns the whole body of the reply; `data` is NULL if a haul_body_fn received it, or if it has
+// not been read yet (haul_client_open).
 haul_slice haul_response_body(const haul_response *response);
 
 // Returns the address from which the reply came, such as "127.0.0.1"; NULL if unknown. `port` (may
 // be NULL) receives its port.
 const char *haul_response_peer(const haul_response *response, uint16_t *port);
 
-// Returns the time at which each step of the request was finished.
+// Returns the times at which the steps of the request were finished.
 haul_times haul_response_times(const haul_response *response);
 
-// Returns the number of redirects that were followed.
+// Returns the number of redirects that were followed to get this reply.
 size_t haul_response_redirect_count(const haul_response *response);
 
-// Copies the redirecting reply with this index (0: the first) into `reply`: status, version,
-// reason, URL and headers, without a body. HAUL_STATUS_SETUP if there is no such reply.
+// Copies the redirecting reply with this index (0 for the first) into `reply`: status, version,
+// reason, URL and headers, without a body. Returns HAUL_STATUS_SETUP if there is no such reply.
 haul_status haul_response_redirect(const haul_response *response, size_t index, haul_reply *reply);
 
 // Returns the reason for the request's failure; NULL if it succeeded. The error belongs to the
 // response.
 const haul_error *haul_response_error(const haul_response *response);
 
-// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. NULL, the
-// default: cookies are not stored.
+// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. With NULL,
+// the default, cookies are not stored.
 haul_status haul_client_set_jar(haul_client *client, haul_jar *jar);
 
 // Sets the User-Agent; NULL sends none. Default "haul/VERSION".
@@ -878,34 +896,34 @@ haul_status haul_client_set_user_agent(haul_client *client, const char *user_age
 // even if haul sends it by default (Accept).
 haul_status haul_client_set_header(haul_client *client, const char *name, const char *value);
 
-// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default:
-// no limit.
+// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default,
+// means no limit.
 haul_status haul_client_set_timeout(haul_client *client, uint64_t ms);
 
-// Sets the time limit for connecting, in milliseconds. 0: the default, 300,000.
+// Sets the time limit for connecting, in milliseconds. 0 means the default, 300,000.
 haul_status haul_client_set_connect_timeout(haul_client *client, uint64_t ms);
 
 // Sets the maximum time without data from the server, before and during a reply, in milliseconds.
-// 0, the default: no limit.
+// 0, the default, means no limit.
 haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
 
-// Sets the maximum time that a request of a batch waits before it begins, in milliseconds: for a
-// free connection, a rate limit, or a host that asked for a pause. After that time it fails with
-// HAUL_STATUS_TIMEOUT. 0, the default: no limit.
+// Sets the maximum time in milliseconds that a request of a batch waits before it begins. It may
+// wait for a free connection, for a rate limit, or for a host that asked for a pause. After that
+// time it fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
 haul_status haul_client_set_pool_timeout(haul_client *client, uint64_t ms);
 
-// Sets the maximum number of redirects to follow. 0: none; the redirecting reply is returned.
-// Default 20.
+// Sets the maximum number of redirects to follow. With 0, none is followed, and the redirecting
+// reply is returned. Default 20.
 haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);
 
-// Sets the maximum number of retries after a transient failure (a broken connection, a time limit,
-// or a status of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that
-// may be repeated are retried. Default 0. Independent of this, an idle connection that turns out
-// to be closed is replaced once.
+// Sets the maximum number of retries after a transient failure, with growing pauses. Default 0.
+// Such a failure is a broken connection, a time limit, or a status of 408, 429, 500, 502, 503,
+// 504, 522 or 524. Only requests with idempotent methods are retried. Independent of this, an idle
+// connection that turns out to be closed is replaced once.
 haul_status haul_client_set_retries(haul_client *client, uint32_t max);
 
-// Sets the maximum size of a body in bytes, as announced, received or decoded; a larger body fails
-// with HAUL_STATUS_TOO_LARGE. 0, the default: no limit.
+// Sets the maximum size of a reply's body in bytes, as announced, received or decoded; a larger
+// body fails with HAUL_STATUS_TOO_LARGE. 0, the default, means no limit.
 haul_status haul_client_set_max_size(haul_client *client, uint64_t bytes);
 
 // Requests the content codings gzip, br, zstd and deflate, and decodes them. Default off: bodies
@@ -914,25 +932,26 @@ haul_status haul_client_set_max_size(haul_client *client, uint64_t bytes);
 // `decoded` in haul_reply).
 haul_status haul_client_set_decode(haul_client *client, bool on);
 
-// Sets limits for decoding. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
-// default: no limit (haul_client_set_max_size sets it, too; the later call counts). `max_ratio` is
-// the maximum number of decoded bytes for each received byte, once more than 8 MiB have been
-// decoded; 0: no limit. Default 750: a log that repeats one line reaches 520, decompression bombs
-// reach 1,000. A body that exceeds either limit fails with HAUL_STATUS_TOO_LARGE.
+// Sets limits for decoding bodies. A body that exceeds either limit fails with
+// HAUL_STATUS_TOO_LARGE. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
+// default, means no limit. haul_client_set_max_size sets it, too; the later call counts.
+// `max_ratio` is the maximum number of decoded bytes for each received byte, once more than 8 MiB
+// have been decoded; 0 means no limit. Default 750: a log that repeats one line reaches 520,
+// decompression bombs reach 1,000.
 haul_status haul_client_set_decode_limits(haul_client *client, uint64_t max_bytes, uint64_t max_ratio);
 
-// Sets the maximum time to wait for a 100 response before a body of more than 1 MiB or of unknown
-// length is sent (Expect: 100-continue), in milliseconds; 0: the header is not sent. Default
-// 1,000.
+// Sets the maximum time in milliseconds to wait for a 100 response before the request's body is
+// sent (Expect: 100-continue). Default 1,000. haul waits only before a body of more than 1 MiB or
+// of unknown length. With 0, the Expect header is not sent.
 haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
 
-// Sets whether paths are sent as given: dot segments are not removed from the URLs of haul_call
-// (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
+// Sets whether the paths in the URLs of haul_call are sent as given: dot segments are then not
+// removed (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
 haul_status haul_client_set_raw_path(haul_client *client, bool on);
 
-// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status
-// 200, version 10, no headers. Default off, because the reply of a server of any other protocol
-// would be accepted.
+// Sets whether a reply that does not begin with `HTTP/` is accepted as a body without a head
+// (HTTP/0.9): status 200, version 10, no headers. Default off, because the reply of a server of
+// any other protocol would be accepted.
 haul_status haul_client_set_headless(haul_client *client, bool on);
 
 // Sets whether connections are kept for later requests. Default on; if off, each request sends
@@ -942,20 +961,20 @@ haul_status haul_client_set_keep_alive(haul_client *client, bool on);
 // Sets the address family to use: 4, 6, or 0 for both, the default.
 haul_status haul_client_set_ip_version(haul_client *client, int version);
 
-// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They
-// are sent only to the origin of the request's URL, not to other origins after a redirect. A user
-// in the URL takes precedence.
+// Sets the credentials. `kind` is a haul_auth. `secret` is the password, or the token for
+// HAUL_AUTH_BEARER. They are sent only to the origin of the request's URL, not to other origins
+// after a redirect. A user in the URL takes precedence.
 haul_status haul_client_set_auth(haul_client *client, int kind, const char *user, const char *secret);
 
-// Sets a function that is called during waits to decide whether to continue: whenever a signal
+// Sets a function that haul calls while it waits, to decide whether to continue: whenever a signal
 // interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
 // handler set a flag, and let this function return the flag. It is called in the waiting thread.
-// NULL, the default: none.
+// NULL, the default, means no function.
 haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
 
 // Sets a function that is called at each step of the request when it happens: in the thread that
-// sends the request, or in a batch's own thread. NULL, the default: none. The counterpart in
-// haul_call is `on_step`.
+// sends the request, or in a batch's own thread. NULL, the default, means no function. In
+// haul_call, `on_step` has this purpose.
 haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step, void *user);
 
 // Sends a request and waits only for the head of the reply; read the body with haul_response_read.
@@ -965,51 +984,51 @@ haul_status haul_request_set_on_step(haul_request *request, haul_step_fn on_step
 // is read to the end or freed. The request itself may be freed earlier.
 haul_status haul_client_open(haul_client *client, const haul_request *request, haul_response **response);
 
-// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got`
-// receives the number of bytes, 0 at the end. Reading to the end makes the connection available to
-// other requests; freeing the response earlier closes it.
+// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`. `got`
+// receives the number of bytes; 0 at the end of the body. Reading to the end makes the connection
+// available to other requests. If the response is freed earlier, the connection is closed.
 haul_status haul_response_read(haul_response *response, void *buffer, size_t len, size_t *got);
 
-// Sets whether the TLS session of each reply is kept for haul_response_tls and
+// Sets whether haul keeps the parameters of each reply's TLS session, for haul_response_tls and
 // haul_response_certificate. Default off.
 haul_status haul_client_set_tls_facts(haul_client *client, bool on);
 
-// Copies the parameters of the TLS session that carried the last reply into `tls`.
-// HAUL_STATUS_SETUP if there was none, or if haul_client_set_tls_facts was not set.
+// Copies the parameters of the TLS session that carried the last reply into `tls`. Returns
+// HAUL_STATUS_SETUP if there was no session, or if haul_client_set_tls_facts was not set.
 haul_status haul_response_tls(const haul_response *response, haul_tls *tls);
 
 // Returns a certificate of the server's chain in DER; index 0 is the server's own. `data` is NULL
 // if there is no certificate with this index.
 haul_slice haul_response_certificate(const haul_response *response, size_t index);
 
-// Sets the lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
+// Sets the lowest and the highest allowed version of TLS: 12 for TLS 1.2, 13 for TLS 1.3. 0 means
+// the default: TLS 1.2 as the lowest, 1.3 as the highest.
 haul_status haul_client_set_tls_versions(haul_client *client, int min, int max);
 
-// Sets the trusted certificates, which replace the system's, as PEM text of `len` bytes, which is
-// copied. NULL removes this setting.
+// Sets the trusted CA certificates, which replace the system's, as PEM text of `len` bytes. The
+// text is copied. NULL removes this setting.
 haul_status haul_client_set_ca_pem(haul_client *client, const char *pem, size_t len);
 
-// Sets the client certificate, its intermediates and its key as PEM text of `len` bytes, which is
-// copied. `passphrase` is the passphrase of the key; NULL if it has none. `pem` NULL: no
-// certificate.
+// Sets the client certificate, its intermediates and its key as PEM text of `len` bytes. The text
+// is copied. `passphrase` is the passphrase of the key; NULL if it has none. If `pem` is NULL, no
+// certificate is sent.
 haul_status haul_client_set_client_certificate_pem(haul_client *client,
                                                    const char *pem,
                                                    size_t len,
                                                    const char *passphrase);
 
 // Sets the public keys that a server may have: `count` SHA-256 hashes of their
-// SubjectPublicKeyInfo, 32 bytes each. `count` 0: any key.
+// SubjectPublicKeyInfo, 32 bytes each. If `count` is 0, any key is accepted.
 haul_status haul_client_set_pins(haul_client *client, const uint8_t *hashes, size_t count);
 
 // Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
-// 6.5). The body is then sent in chunks, even if its length is known. `give` NULL: none. Not for a
-// batch.
+// 6.5). The body is then sent in chunks, even if its length is known. If `give` is NULL, no
+// trailers are sent. A batch does not accept a request with trailers.
 haul_status haul_request_set_trailers(haul_request *request, haul_trailers_fn give, void *user);
 
-// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a
-// reply from the URL `base`. Bytes of `reference` beyond ASCII that are not UTF-8 are
-// percent-encoded. `url` receives the result without credentials and fragment; free it with
-// haul_free.
+// Resolves `reference`, such as a Location header, relative to the URL `base` (RFC 3986 section
+// 5). Bytes of `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the
+// result without credentials and fragment; free it with haul_free.
 haul_status haul_url_join(const char *base, const char *reference, char **url);
 
 // Returns 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and

@@ -7,7 +7,8 @@ use haul::state::auth::{AllowedAuthSchemes, AuthOptions, Credentials};
 use crate::c_arguments;
 use crate::error::CallFailure;
 
-/// The method of authentication (RFC 9110 section 11).
+/// The method of authentication (RFC 9110 section 11), for haul_client_set_auth and
+/// haul_request_set_auth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_auth {
@@ -23,7 +24,8 @@ pub enum haul_auth {
     Bearer = 4,
 }
 
-/// Converts a haul_auth and its two strings to the engine's authentication options.
+/// Converts a haul_auth, a user and a secret (password or token) to the engine's authentication
+/// options.
 ///
 /// # Safety
 /// The strings are NULL or end with NUL.

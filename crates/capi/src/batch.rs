@@ -40,25 +40,25 @@ use crate::reply_destination::StoredBody;
 use crate::request::haul_request;
 use crate::response::haul_response;
 
-/// The order in which replies are returned.
+/// The order in which a batch returns its replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_order {
     /// In the order in which the requests were added, the default.
     Input = 0,
-    /// In the order in which the replies complete.
+    /// In the order in which the replies are complete.
     Completion = 1,
 }
 
-/// A set of requests that are sent concurrently. It belongs to one thread at a time.
+/// A set of requests that are sent concurrently. Only one thread may use it at a time.
 pub struct haul_batch {
     shared: EngineWithOptions,
     options: RefCell<BatchOptions>,
     /// The engine's batch, created with the first request. Its settings cannot be changed after
     /// that.
     batch: OnceCell<Batch>,
-    /// The pointer given to haul_batch_add, and whether haul decodes the body, for each request
-    /// whose response was not returned yet.
+    /// Two values for each request whose response was not returned yet, by the engine's number for
+    /// it: the pointer given to haul_batch_add, and true if haul decodes the body.
     users: RefCell<HashMap<u64, (UserPointer, bool)>>,
     fd: OnceCell<OwnedFd>,
 }
@@ -66,7 +66,7 @@ pub struct haul_batch {
 /// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You
 /// have to free `response`; haul_response_error says whether the request failed. The function may
 /// add requests. If it returns a value other than 0, haul_batch_run stops with
-/// HAUL_STATUS_INTERRUPTED; haul_batch_next returns the remaining requests.
+/// HAUL_STATUS_INTERRUPTED, and haul_batch_next can return the remaining requests.
 pub type haul_done_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, user: *mut c_void, response: *mut haul_response) -> c_int>;
 
@@ -106,7 +106,8 @@ impl haul_batch {
     }
 }
 
-/// Creates a batch: many requests over the connections of this client, with its current settings.
+/// Creates a batch, which sends many requests over the connections of `client`. The batch keeps the
+/// current settings of the client.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<haul_batch>> {
     catch_panic_new(|| {
@@ -130,9 +131,10 @@ pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
     catch_panic_or((), || drop(batch));
 }
 
-/// Sets the maximum number of requests in progress: in all (default 64) and to one host. 0 means
-/// the default. The default for a host is between 6 and 50, depending on how many the host serves
-/// well. Like all settings of a batch, it must be set before the first request is added.
+/// Sets the maximum number of requests in progress: `all` in the whole batch (default 64),
+/// `per_host` to one host. 0 means the default. The default for a host is between 6 and 50,
+/// depending on how many the host serves well. Like all settings of a batch, it must be set before
+/// the first request is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
     catch_panic(|| {
@@ -159,9 +161,9 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
     })
 }
 
-/// Sets the maximum number of bytes of bodies in memory, over the requests in progress and the
-/// finished requests that were not returned yet. When it is reached, haul stops reading from the
-/// servers; one body may exceed it. Default 64 MiB.
+/// Sets the maximum number of bytes of bodies in memory. The bodies of requests in progress count,
+/// and those of finished requests that were not returned yet. When the maximum is reached, haul
+/// stops reading from the servers; one body may exceed it. Default 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
     catch_panic(|| {
@@ -170,8 +172,9 @@ pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: us
     })
 }
 
-/// Sets the maximum number of requests that are started per second, in all and to one host. 0, the
-/// default: no limit. A retry counts as a request, a redirect does not.
+/// Sets the maximum number of requests that are started per second: `all` in the whole batch,
+/// `per_host` to one host. 0, the default, means no limit. A retry counts as a request, a redirect
+/// does not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, per_host: f64) -> haul_status {
     catch_panic(|| {
@@ -184,7 +187,8 @@ pub unsafe extern "C" fn haul_batch_set_rate(batch: *mut haul_batch, all: f64, p
     })
 }
 
-/// Returns the interval between two requests at this rate; `None` for 0.
+/// Returns the interval between two requests at this rate; `None` for a rate of 0. Fails for a
+/// negative rate and for one that is not a number.
 fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
     if per_second == 0.0 {
         return Ok(None);
@@ -194,7 +198,7 @@ fn interval(per_second: f64) -> Result<Option<Duration>, CallFailure> {
 }
 
 /// Limits the body bytes per second in each direction, over all requests of the batch. 0, the
-/// default: no limit.
+/// default, means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes_per_second: u64) -> haul_status {
     catch_panic(|| {
@@ -204,8 +208,8 @@ pub unsafe extern "C" fn haul_batch_set_limit_rate(batch: *mut haul_batch, bytes
     })
 }
 
-/// Sets the time in milliseconds after which a request fails with HAUL_STATUS_TIMEOUT if no byte is
-/// sent or received for it. 0, the default: no limit.
+/// Sets the time in milliseconds after which a request fails with HAUL_STATUS_TIMEOUT because no
+/// byte was sent or received. 0, the default, means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u64) -> haul_status {
     catch_panic(|| {
@@ -215,8 +219,9 @@ pub unsafe extern "C" fn haul_batch_set_stall_time(batch: *mut haul_batch, ms: u
     })
 }
 
-/// Adds a request. Never waits. The request is copied, so it may be changed or freed afterwards. It
-/// starts at once if the limits allow this.
+/// Adds a request to the batch, and starts it at once if the limits allow this. Never waits. The
+/// request is copied, so it may be changed or freed afterwards. haul_batch_next returns `user` with
+/// the response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_add(
     batch: *mut haul_batch,
@@ -236,10 +241,11 @@ pub unsafe extern "C" fn haul_batch_add(
     })
 }
 
-/// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not
-/// at all). `response` receives a new response, which the caller frees; haul_response_error says
-/// whether the request failed. `response` is NULL if no request finished in time, or if all were
-/// returned before. `user` (may be NULL) receives the pointer given to haul_batch_add.
+/// Takes the next finished request, waiting at most `timeout_ms` milliseconds for it: -1 waits
+/// without a limit, 0 does not wait. `response` receives a new response, which the caller frees;
+/// haul_response_error says whether the request failed. `response` is NULL if no request finished
+/// in time, or if all were returned before. `user` (may be NULL) receives the pointer given to
+/// haul_batch_add.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_next(
     batch: *mut haul_batch,
@@ -265,7 +271,7 @@ pub unsafe extern "C" fn haul_batch_next(
     })
 }
 
-/// Waits for all requests and calls `done` for each, in this thread.
+/// Waits for all requests of the batch and calls `done` for each, in the calling thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_run(
     batch: *mut haul_batch,
@@ -294,9 +300,9 @@ pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
     catch_panic_or(0, || unsafe { batch.as_ref() }.map_or(0, haul_batch::pending))
 }
 
-/// Returns a descriptor for poll, epoll and event loops. It is readable while haul_batch_next has
-/// something to return. Do not read from it or close it: it belongs to the batch. -1 if the system
-/// has no descriptors left.
+/// Returns a descriptor for poll, epoll and event loops; -1 if the system has no descriptors left.
+/// It is readable while haul_batch_next has something to return. Do not read from it or close it:
+/// it belongs to the batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
     let mut fd = -1;

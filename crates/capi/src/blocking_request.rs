@@ -54,50 +54,53 @@ pub const HAUL_CALL_HTTP_1_0: u32 = 16;
 pub struct haul_call {
     /// sizeof(haul_call): later versions may add members at the end.
     pub size: usize,
-    /// The method; empty means GET.
+    /// The request method; empty means GET.
     pub method: haul_slice,
-    /// The URL.
+    /// The URL to request: http or https.
     pub url: haul_slice,
-    /// Header fields of this request. Several fields with the same name are all sent. They replace
-    /// fields of that name that the client or haul would send. A field whose value has `data` NULL
-    /// is not sent; it only removes the fields of that name that the client or haul would send.
+    /// The header fields of this request. Several fields with the same name are all sent. They
+    /// replace the fields of that name that the client or haul would send. A field whose value has
+    /// `data` NULL is not sent: it only removes the fields of that name that the client or haul
+    /// would send.
     pub headers: *const haul_header,
-    /// Number of header fields.
+    /// The number of elements in `headers`.
     pub header_count: usize,
-    /// The body. `data` NULL: no body; `len` 0 with other `data`: an empty body. A body of up to 64
-    /// KiB is sent together with the head.
+    /// The body. If `data` is NULL, there is no body; if only `len` is 0, the body is empty. A body
+    /// of up to 64 KiB is sent together with the head.
     pub body: haul_slice,
-    /// A function that supplies the body instead of `body`, unless it is NULL.
+    /// A function that supplies the request's body. If it is not NULL, `body` is ignored.
     pub read: haul_read_fn,
-    /// Called if the body has to be sent again. If it is NULL, the body cannot be sent again.
+    /// Called if the request's body has to be sent again. If it is NULL, the body cannot be sent
+    /// again.
     pub rewind: haul_rewind_fn,
     /// The user pointer that is passed to `read` and `rewind`.
     pub read_user: *mut c_void,
-    /// The number of bytes that `read` supplies; -1: unknown, so the body is sent in chunks.
+    /// The number of bytes that `read` supplies. -1 means that it is unknown; the body is then sent
+    /// in chunks.
     pub read_length: i64,
-    /// Called with the head before the body; may be NULL.
+    /// Called with the head of the reply, before the body; may be NULL.
     pub on_head: haul_head_fn,
-    /// Called to get the memory that receives the body; may be NULL.
+    /// Called to get the memory that receives the reply's body; may be NULL.
     pub reserve: haul_reserve_fn,
-    /// Called with each piece of the body; may be NULL. If `reserve` is NULL as well, haul stores
-    /// the body in memory that belongs to `response`.
+    /// Called with each piece of the reply's body; may be NULL. If `reserve` is NULL as well, haul
+    /// stores the body in memory that belongs to `response`.
     pub on_body: haul_body_fn,
     /// The user pointer that is passed to `on_head`, `reserve` and `on_body`.
     pub user: *mut c_void,
-    /// Time limit for the whole request, in milliseconds; 0: the client's setting.
+    /// The time limit for the whole request, in milliseconds; 0 for the client's setting.
     pub timeout_ms: u64,
-    /// The maximum size of a body in bytes; 0: the client's setting.
+    /// The maximum size of the reply's body in bytes; 0 for the client's setting.
     pub max_size: u64,
-    /// The maximum number of redirects to follow; -1: the client's setting; 0: none.
+    /// The maximum number of redirects to follow; 0 for none, -1 for the client's setting.
     pub max_redirects: i32,
-    /// Any of the HAUL_CALL_... flags.
+    /// A combination of the HAUL_CALL_... flags; 0 for none.
     pub flags: u32,
     /// Supplies trailer fields that follow the body (RFC 9110 section 6.5). The body is then sent
     /// in chunks, and `read_length` is ignored. May be NULL.
     pub trailers: haul_trailers_fn,
     /// The user pointer that is passed to `trailers`.
     pub trailers_user: *mut c_void,
-    /// Called with each step of the request; may be NULL.
+    /// Called at each step of the request (haul_step); may be NULL.
     pub on_step: haul_step_fn,
     /// The user pointer that is passed to `on_step`.
     pub step_user: *mut c_void,
@@ -134,10 +137,11 @@ impl Default for haul_call {
 
 const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE | HAUL_CALL_HTTP_1_0;
 
-/// Sends the request and waits for the whole reply. `response` holds the reply. `reply` (may be
-/// NULL) receives its status, header fields and body as a plain struct, even if the call fails
-/// after the head has arrived. No thread is started; on an open connection, a small request takes
-/// three system calls. Callbacks may make other calls with this client, but not with this response.
+/// Sends the request and waits for the whole reply. `response` holds the reply afterwards. `reply`
+/// (may be NULL) receives its status, header fields and body as a plain struct, even if the call
+/// fails after the head has arrived. No thread is started; on an open connection, a small request
+/// takes three system calls. Callbacks may make other calls with this client, but not with this
+/// response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_call(
     client: *mut haul_client,
@@ -220,8 +224,8 @@ unsafe fn request(call: &haul_call, shared: &EngineWithOptions) -> Result<Reques
     Ok(Request::new(target, own.options(shared), particulars))
 }
 
-/// Returns the fields to send. Appends to `without` the names of default fields that are not to be
-/// sent.
+/// Returns the header fields to send. Appends to `without` the names of default fields that are not
+/// to be sent.
 ///
 /// # Safety
 /// The rules of [`request`].

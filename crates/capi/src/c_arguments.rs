@@ -18,13 +18,13 @@ use haul_policy::field_validation::{is_token, is_value};
 
 use crate::error::{CallFailure, haul_status};
 
-/// Bytes owned by someone else; not terminated by NUL.
+/// Bytes in memory that belongs to someone else. They are not terminated by NUL.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_slice {
-    /// The first byte; NULL if there is no value.
+    /// The first byte; NULL means that there is no value.
     pub data: *const c_char,
-    /// Number of bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -64,13 +64,13 @@ impl haul_slice {
     }
 }
 
-/// A header field.
+/// A header field or trailer field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_header {
-    /// Name of the field.
+    /// The name of the field.
     pub name: haul_slice,
-    /// Value of the field: any bytes except CR, LF and NUL.
+    /// The value of the field: any bytes except CR, LF and NUL.
     pub value: haul_slice,
 }
 

@@ -7,30 +7,31 @@ use crate::c_arguments::haul_header;
 use crate::response::haul_reply;
 use crate::step_callback::haul_step_info;
 
-/// Supplies memory for a body. Returns the start of a block of `size` bytes. The block must contain
-/// what was written to the blocks returned by earlier calls for this body (like realloc). The
-/// memory may move. NULL stops the request with HAUL_STATUS_WRITE. Called once if the length is
-/// known and at most 4 MiB, else each time the body outgrows the memory.
+/// Supplies memory for a reply's body. Returns the start of a block of `size` bytes. NULL stops the
+/// request with HAUL_STATUS_WRITE. Called once if the length is known and at most 4 MiB, otherwise
+/// each time the body outgrows the memory. As with realloc, the memory may move, and the new block
+/// must contain the bytes that were written to the old one.
 pub type haul_reserve_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: usize) -> *mut c_void>;
 
-/// Called with each piece of a body. A value other than 0 stops the request with HAUL_STATUS_WRITE.
+/// Called with each piece of a reply's body. A value other than 0 stops the request with
+/// HAUL_STATUS_WRITE.
 pub type haul_body_fn = Option<unsafe extern "C" fn(user: *mut c_void, data: *const c_char, len: usize) -> c_int>;
 
 /// Supplies the next bytes of a request's body: writes at most `len` bytes to `buffer`. Returns
 /// their number, 0 at the end, or HAUL_READ_ERROR.
 pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize>;
 
-/// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 on
-/// success.
+/// Called when a request's body has to be sent again: the next call of haul_read_fn must supply its
+/// first bytes. Returns 0 on success.
 pub type haul_rewind_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
-/// Supplies the trailer fields of a request after its body has been read: an array of `count`
-/// fields. The array must stay valid until the next call or the end of the request. A value other
-/// than 0 stops the request with HAUL_STATUS_READ.
+/// Supplies the trailer fields of a request after its body has been read: stores an array of
+/// `count` fields. The array must stay valid until the next call or the end of the request. A
+/// return value other than 0 stops the request with HAUL_STATUS_READ.
 pub type haul_trailers_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, trailers: *mut *const haul_header, count: *mut usize) -> c_int>;
 
-/// Called during waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
+/// Called while haul waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
 pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
 /// Called with the head of the final reply, before any part of its body (`body` is NULL). The

@@ -25,10 +25,11 @@ use crate::client_settings::time_limit;
 use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, haul_status};
 use crate::request::parse_url;
 
-/// The default number of redirects to follow.
+/// The number of redirects that a new client follows at most.
 const MAX_REDIRECTS: u32 = 20;
 
-/// State that requests share: settings, connections, and a cookie jar.
+/// State that requests share: settings, connections, and a cookie jar. Any number of threads may
+/// use it at once.
 pub struct haul_client {
     shared: RwLock<EngineWithOptions>,
 }
@@ -43,7 +44,7 @@ pub(crate) struct EngineWithOptions {
 }
 
 impl haul_client {
-    /// Returns a copy of the engine's client and the default options, for a new request.
+    /// Returns copies of the engine's client and of the default options, for a new request.
     pub(crate) fn shared(&self) -> EngineWithOptions {
         self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -74,7 +75,7 @@ impl haul_client {
     }
 }
 
-/// Returns the default settings of a new client.
+/// Returns the request options with which a new client begins.
 fn defaults() -> RequestOptions {
     let mut options = RequestOptions::default();
     options.redirects.follow = true;
@@ -100,8 +101,8 @@ pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option
     catch_panic_new(|| Ok(haul_client::with(unsafe { c_arguments::required_object(client, "client") }?.shared())))
 }
 
-/// Frees a client. Its connections are closed when the last client that shares them is freed.
-/// Responses and batches remain valid.
+/// Frees a client. Its connections are closed when all clients that share them are freed. Responses
+/// and batches remain valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
     catch_panic_or((), || drop(client));
@@ -112,9 +113,9 @@ pub const HAUL_SHARE_POOL: u32 = 1;
 /// Flag of haul_client_share: shares the cookie jar.
 pub const HAUL_SHARE_JAR: u32 = 2;
 
-/// Makes `client` use the connections, the cookie jar or both of `with`: `what` is HAUL_SHARE_POOL,
-/// HAUL_SHARE_JAR or both. A connection is only used by clients whose settings match it
-/// (certificates, proxies, interface).
+/// Makes `client` share the connections, the cookie jar or both with the client `with`: `what` is
+/// HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A connection is only used by clients whose settings
+/// match it (certificates, proxies, interface).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_share(
     client: *mut haul_client,
@@ -143,9 +144,9 @@ pub unsafe extern "C" fn haul_client_share(
     })
 }
 
-/// Sets how many idle connections are kept in all, how many to one server, and for how many
-/// milliseconds. 0 means the default: 4,096 connections in all, no limit for one server, and
-/// 118,000 ms. The client gets a new, empty pool. Clients that share a pool share its limits.
+/// Sets how many idle connections are kept: in all, to one server, and for how many milliseconds. 0
+/// means the default: 4,096 connections in all, no limit for one server, and 118,000 ms. The client
+/// gets a new, empty pool. Clients that share a pool share its limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool(
     client: *mut haul_client,
@@ -169,7 +170,7 @@ pub unsafe extern "C" fn haul_client_set_pool(
     })
 }
 
-/// Closes the idle connections.
+/// Closes the idle connections of this client and of the clients that share them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
     catch_panic_or((), || {
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
     });
 }
 
-/// Returns whether there is an idle, open connection for a request to `url`. `false` if `url` is
+/// Returns true if there is an idle, open connection for a request to `url`, and false if `url` is
 /// not a valid URL. Another thread may take the connection, or its server may close it, before it
 /// is used.
 #[unsafe(no_mangle)]
@@ -194,8 +195,8 @@ pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *c
     })
 }
 
-/// Returns the numbers of connections opened, requests sent and body bytes received so far by all
-/// clients that share the connections. Any pointer may be NULL.
+/// Returns three numbers of all clients that share the connections: the connections opened, the
+/// requests sent and the body bytes received so far. Any pointer may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_stats(
     client: *const haul_client,

@@ -27,7 +27,7 @@ use crate::jar::haul_jar;
 /// The default time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Changes one setting of a client.
+/// Changes one setting of a client by calling `change` with its options.
 ///
 /// # Safety
 /// `client` is NULL or valid.
@@ -44,8 +44,8 @@ pub(crate) fn time_limit(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
 
-/// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. NULL, the
-/// default: cookies are not stored.
+/// Sets the cookie jar. The client keeps its own reference to it, so you may free yours. With NULL,
+/// the default, cookies are not stored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut haul_jar) -> haul_status {
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all
@@ -102,8 +102,8 @@ pub unsafe extern "C" fn haul_client_set_header(
     }
 }
 
-/// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default:
-/// no limit.
+/// Sets the time limit for each request, in milliseconds; a retry starts a new one. 0, the default,
+/// means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u
     }
 }
 
-/// Sets the time limit for connecting, in milliseconds. 0: the default, 300,000.
+/// Sets the time limit for connecting, in milliseconds. 0 means the default, 300,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_clien
 }
 
 /// Sets the maximum time without data from the server, before and during a reply, in milliseconds.
-/// 0, the default: no limit.
+/// 0, the default, means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -140,9 +140,9 @@ pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, 
     }
 }
 
-/// Sets the maximum time that a request of a batch waits before it begins, in milliseconds: for a
-/// free connection, a rate limit, or a host that asked for a pause. After that time it fails with
-/// HAUL_STATUS_TIMEOUT. 0, the default: no limit.
+/// Sets the maximum time in milliseconds that a request of a batch waits before it begins. It may
+/// wait for a free connection, for a rate limit, or for a host that asked for a pause. After that
+/// time it fails with HAUL_STATUS_TIMEOUT. 0, the default, means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -154,8 +154,8 @@ pub unsafe extern "C" fn haul_client_set_pool_timeout(client: *mut haul_client, 
     }
 }
 
-/// Sets the maximum number of redirects to follow. 0: none; the redirecting reply is returned.
-/// Default 20.
+/// Sets the maximum number of redirects to follow. With 0, none is followed, and the redirecting
+/// reply is returned. Default 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_redirects(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -178,10 +178,10 @@ pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
     options.redirects.follow == (max > 0) && options.redirects.max == max
 }
 
-/// Sets the maximum number of retries after a transient failure (a broken connection, a time limit,
-/// or a status of 408, 429, 500, 502, 503, 504, 522 or 524), with growing pauses. Only methods that
-/// may be repeated are retried. Default 0. Independent of this, an idle connection that turns out
-/// to be closed is replaced once.
+/// Sets the maximum number of retries after a transient failure, with growing pauses. Default 0.
+/// Such a failure is a broken connection, a time limit, or a status of 408, 429, 500, 502, 503,
+/// 504, 522 or 524. Only requests with idempotent methods are retried. Independent of this, an idle
+/// connection that turns out to be closed is replaced once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -193,8 +193,8 @@ pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: 
     }
 }
 
-/// Sets the maximum size of a body in bytes, as announced, received or decoded; a larger body fails
-/// with HAUL_STATUS_TOO_LARGE. 0, the default: no limit.
+/// Sets the maximum size of a reply's body in bytes, as announced, received or decoded; a larger
+/// body fails with HAUL_STATUS_TOO_LARGE. 0, the default, means no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -233,11 +233,12 @@ pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bo
     }
 }
 
-/// Sets limits for decoding. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
-/// default: no limit (haul_client_set_max_size sets it, too; the later call counts). `max_ratio` is
-/// the maximum number of decoded bytes for each received byte, once more than 8 MiB have been
-/// decoded; 0: no limit. Default 750: a log that repeats one line reaches 520, decompression bombs
-/// reach 1,000. A body that exceeds either limit fails with HAUL_STATUS_TOO_LARGE.
+/// Sets limits for decoding bodies. A body that exceeds either limit fails with
+/// HAUL_STATUS_TOO_LARGE. `max_bytes` is the maximum decoded size of one body in bytes; 0, the
+/// default, means no limit. haul_client_set_max_size sets it, too; the later call counts.
+/// `max_ratio` is the maximum number of decoded bytes for each received byte, once more than 8 MiB
+/// have been decoded; 0 means no limit. Default 750: a log that repeats one line reaches 520,
+/// decompression bombs reach 1,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_decode_limits(
     client: *mut haul_client,
@@ -254,9 +255,9 @@ pub unsafe extern "C" fn haul_client_set_decode_limits(
     }
 }
 
-/// Sets the maximum time to wait for a 100 response before a body of more than 1 MiB or of unknown
-/// length is sent (Expect: 100-continue), in milliseconds; 0: the header is not sent. Default
-/// 1,000.
+/// Sets the maximum time in milliseconds to wait for a 100 response before the request's body is
+/// sent (Expect: 100-continue). Default 1,000. haul waits only before a body of more than 1 MiB or
+/// of unknown length. With 0, the Expect header is not sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -268,8 +269,8 @@ pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client
     }
 }
 
-/// Sets whether paths are sent as given: dot segments are not removed from the URLs of haul_call
-/// (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
+/// Sets whether the paths in the URLs of haul_call are sent as given: dot segments are then not
+/// removed (RFC 3986 section 5.2.4). Default off. For a haul_request use haul_request_new_raw.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -281,9 +282,9 @@ pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: 
     }
 }
 
-/// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status
-/// 200, version 10, no headers. Default off, because the reply of a server of any other protocol
-/// would be accepted.
+/// Sets whether a reply that does not begin with `HTTP/` is accepted as a body without a head
+/// (HTTP/0.9): status 200, version 10, no headers. Default off, because the reply of a server of
+/// any other protocol would be accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -328,9 +329,9 @@ pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, ve
     }
 }
 
-/// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They
-/// are sent only to the origin of the request's URL, not to other origins after a redirect. A user
-/// in the URL takes precedence.
+/// Sets the credentials. `kind` is a haul_auth. `secret` is the password, or the token for
+/// HAUL_AUTH_BEARER. They are sent only to the origin of the request's URL, not to other origins
+/// after a redirect. A user in the URL takes precedence.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_auth(
     client: *mut haul_client,
@@ -347,10 +348,10 @@ pub unsafe extern "C" fn haul_client_set_auth(
     }
 }
 
-/// Sets a function that is called during waits to decide whether to continue: whenever a signal
+/// Sets a function that haul calls while it waits, to decide whether to continue: whenever a signal
 /// interrupts a system call, and about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal
 /// handler set a flag, and let this function return the flag. It is called in the waiting thread.
-/// NULL, the default: none.
+/// NULL, the default, means no function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interrupt(
     client: *mut haul_client,

@@ -44,7 +44,8 @@ pub enum haul_http {
     HAUL_HTTP_2 = 20,
     /// HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
     HAUL_HTTP_2_PRIOR = 21,
-    /// HTTP/3 for https if a QUIC connection opens before one over TCP, else like HAUL_HTTP_2.
+    /// HTTP/3 for https, if a QUIC connection opens sooner than a TCP connection; otherwise like
+    /// HAUL_HTTP_2.
     HAUL_HTTP_3 = 30,
     /// HTTP/3 only. Needs https, and no proxy.
     HAUL_HTTP_3_ONLY = 31,
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bo
     }
 }
 
-/// Sets a PEM file of CA certificates to trust instead of the system's; NULL: the system's.
+/// Sets a PEM file of CA certificates to trust instead of the system's. NULL means the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_file: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_fi
 }
 
 /// Sets a directory of CA certificates to trust instead of the system's: PEM files named by the
-/// hashes of their subjects. NULL: the system's.
+/// hashes of their subjects. NULL means the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -134,8 +135,8 @@ pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_pa
     }
 }
 
-/// Sets the client certificate and its key, as PEM files. `key` NULL: the key is in the file of the
-/// certificate. `certificate` NULL: no certificate is sent.
+/// Sets the client certificate and its key, as PEM files. If `key` is NULL, the key is in the file
+/// of the certificate. If `certificate` is NULL, no certificate is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_client_certificate(
     client: *mut haul_client,
@@ -152,9 +153,9 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
     }
 }
 
-/// Sets the proxy for all requests, such as "http://user:password@host:3128" or "socks5h://host";
-/// NULL or "": none. It replaces the settings of haul_client_set_proxy_from_environment and
-/// haul_client_set_scheme_proxies.
+/// Sets the proxy for all requests, such as "http://user:password@host:3128" or "socks5h://host".
+/// NULL or "" means no proxy. This replaces the settings of haul_client_set_proxy_from_environment
+/// and haul_client_set_scheme_proxies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -173,8 +174,8 @@ pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *c
     }
 }
 
-/// Sets the proxies for http and for https URLs; NULL or "": none for that scheme. They replace the
-/// settings of haul_client_set_proxy and haul_client_set_proxy_from_environment.
+/// Sets one proxy for http URLs and one for https URLs. NULL or "" means no proxy for that scheme.
+/// They replace the settings of haul_client_set_proxy and haul_client_set_proxy_from_environment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_scheme_proxies(
     client: *mut haul_client,
@@ -207,8 +208,8 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
 }
 
 /// Sets the hosts that are reached without a proxy, as a list in the format of NO_PROXY
-/// ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only those in the environment, if it is
-/// used.
+/// ("localhost, .example.com, 10.0.0.0/8", "*"). With NULL, these are only the hosts in the
+/// environment's no_proxy, after haul_client_set_proxy_from_environment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -240,7 +241,7 @@ pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut hau
     }
 }
 
-/// Connects from this address, interface or host name; NULL: the system chooses.
+/// Sets the address, interface or host name from which to connect. With NULL, the system chooses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, name: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -254,7 +255,7 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
 }
 
 /// Sets the name servers to query, for all clients that share the connections: addresses, with or
-/// without a port, separated by commas; NULL: the system's.
+/// without a port, separated by commas. NULL means the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, list: *const c_char) -> haul_status {
     catch_panic(|| {
@@ -267,7 +268,7 @@ pub unsafe extern "C" fn haul_client_set_dns_servers(client: *mut haul_client, l
     })
 }
 
-/// Connects to this Unix socket, regardless of the host in the URL; NULL: off.
+/// Sets a Unix socket to which to connect, regardless of the host in the URL. NULL means none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, socket: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -279,10 +280,10 @@ pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, s
     }
 }
 
-/// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not
-/// change. For `host` and `port`, NULL and 0 match any value; for `to_host` and `to_port`, they
-/// keep the original value. Each call adds a rule, and the first match is used. With both hosts
-/// NULL and both ports 0, removes all rules.
+/// Adds a rule: connect to `to_host` and `to_port` instead of `host` and `port`. The request and
+/// TLS do not change. NULL for `host` and 0 for `port` match any value. NULL for `to_host` and 0
+/// for `to_port` keep the original value. The first rule that matches is used. With both hosts NULL
+/// and both ports 0, the call removes all rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_connect_to(
     client: *mut haul_client,

@@ -42,7 +42,7 @@ pub enum haul_status {
     Resolve = 6,
     /// No address of the host accepted the connection, or a proxy refused the tunnel.
     Connect = 7,
-    /// The head of the reply violates HTTP.
+    /// The head of the reply violates the syntax of HTTP.
     Protocol = 8,
     /// The peer violated HTTP/2.
     Http2 = 16,
@@ -50,15 +50,15 @@ pub enum haul_status {
     PartialBody = 18,
     /// The status was 400 or above, if the caller treats that as a failure.
     HttpStatus = 22,
-    /// A callback that receives the body reported a failure.
+    /// A callback that receives the reply's head or body reported a failure.
     Write = 23,
     /// The length of the request's body is unknown, but HTTP/1.0 requires it.
     Upload = 25,
-    /// The request's body, or a file, could not be read.
+    /// The request's body, or a file that it consists of, could not be read.
     Read = 26,
     /// A time limit was reached.
     Timeout = 28,
-    /// The server does not support ranges correctly.
+    /// The server does not support range requests correctly.
     Range = 33,
     /// The TLS handshake failed.
     TlsHandshake = 35,
@@ -66,7 +66,7 @@ pub enum haul_status {
     Changed = 36,
     /// The interface or local address cannot be used.
     Interface = 45,
-    /// More redirects than allowed.
+    /// There were more redirects than allowed.
     TooManyRedirects = 47,
     /// The connection closed before the first line of a reply was complete.
     EmptyReply = 52,
@@ -104,7 +104,7 @@ pub enum haul_status {
     Internal = 255,
 }
 
-/// The reason for a failure.
+/// The reason for a failure: a haul_status, a text, and details.
 #[derive(Debug, Clone)]
 pub struct haul_error {
     status: haul_status,
@@ -115,7 +115,7 @@ pub struct haul_error {
     is_tls: bool,
 }
 
-/// The error of a failed function, before `catch_panic` stores it as the thread's last error.
+/// The error of a failed function. `catch_panic` stores it as the thread's last error.
 #[derive(Debug)]
 pub struct CallFailure(Box<haul_error>);
 
@@ -139,7 +139,7 @@ impl CallFailure {
         self.0
     }
 
-    /// Returns the status number.
+    /// Returns the haul_status of the failure.
     #[must_use]
     pub fn status(&self) -> haul_status {
         self.0.status
@@ -228,8 +228,8 @@ thread_local! {
     static LAST_ERROR: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
 }
 
-/// Stores a failure as the thread's last error, unless the thread is already ending. Returns its
-/// status.
+/// Stores a failure as the thread's last error. Does nothing if the thread is already ending.
+/// Returns the status of the failure.
 fn set_last_error(fault: CallFailure) -> haul_status {
     let status = fault.0.status;
     let _ = LAST_ERROR.try_with(|last| last.replace(Some(fault.0)));
@@ -242,8 +242,8 @@ fn panic_failure(payload: &(dyn Any + Send)) -> CallFailure {
     CallFailure::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
 }
 
-/// Runs the body of a function that C calls, and returns its status. A panic does not unwind into
-/// C, and a failure becomes the thread's last error.
+/// Runs the body of a function that C calls, and returns its status. Catches a panic, so that it
+/// does not unwind into C. A failure or a panic becomes the thread's last error.
 ///
 /// The state is usable after a panic: a poisoned lock is locked nevertheless, and code that can
 /// panic never leaves the data under a lock half changed.
@@ -268,8 +268,8 @@ pub(crate) fn catch_panic_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     catch_panic_new(|| Ok(body())).unwrap_or(or)
 }
 
-/// Returns the error of the last failed call in this thread. Valid until another call in this
-/// thread fails; NULL if none has failed.
+/// Returns the error of the last failed call in this thread; NULL if none has failed. It is valid
+/// until another call in this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_last_error() -> *const haul_error {
     let found = LAST_ERROR.try_with(|last| last.borrow().as_deref().map(std::ptr::from_ref));
@@ -282,7 +282,7 @@ pub extern "C" fn haul_error_clone(error: Option<&haul_error>) -> Option<Box<hau
     catch_panic_or(None, || error.cloned().map(Box::new))
 }
 
-/// Frees a copy of an error.
+/// Frees a copy of an error, made by haul_error_clone.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_free(error: Option<Box<haul_error>>) {
     catch_panic_or((), || drop(error));
@@ -295,15 +295,15 @@ pub unsafe extern "C" fn haul_error_code(error: *const haul_error) -> haul_statu
     unsafe { error.as_ref() }.map_or(haul_status::Ok, |error| error.status)
 }
 
-/// Returns the text of an error: "URL: what happened: why", terminated by NUL; "" for NULL. It
-/// never contains credentials.
+/// Returns the text of an error in the form "URL: what happened: why", terminated by NUL; "" for
+/// NULL. It never contains credentials.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_text(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.as_ptr())
 }
 
-/// Returns the URL of the request that failed, or NULL.
+/// Returns the URL of the request that failed; NULL if the error is not about a request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_ch
     url.map_or(std::ptr::null(), |url| url.as_ptr())
 }
 
-/// Returns the errno of the failed system call, or 0.
+/// Returns the errno of the failed system call; 0 if no system call failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_errno(error: *const haul_error) -> c_int {
     // SAFETY: as in haul_error_code.
@@ -325,8 +325,8 @@ pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool
     unsafe { haul_error_code(error) == haul_status::Timeout }
 }
 
-/// Returns true if no connection could be made (name, address, proxy or TLS), or not in time. No
-/// part of the request was sent, so it may be repeated regardless of its method.
+/// Returns true if no connection could be made, or not in time, because of a name, an address, a
+/// proxy or TLS. No part of the request was sent, so it may be repeated regardless of its method.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.

@@ -25,52 +25,53 @@ use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, ha
 use crate::request::parse_url;
 use crate::version::allocate_copy;
 
-/// A store of cookies, for any number of clients and threads.
+/// A store of cookies, for any number of clients and threads. A haul_jar is a handle of the store.
 #[derive(Debug, Clone, Default)]
 pub struct haul_jar {
     pub(crate) jar: SharedCookieJar,
 }
 
-/// A cookie.
+/// A cookie with its attributes.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_cookie {
-    /// Name of the cookie.
+    /// The name of the cookie.
     pub name: haul_slice,
-    /// Value of the cookie, as it is sent.
+    /// The value of the cookie, as it is sent.
     pub value: haul_slice,
-    /// The host, or the domain to whose hosts the cookie is sent; without a leading dot.
+    /// The host to which the cookie is sent, or the domain that contains such hosts; without a
+    /// leading dot.
     pub domain: haul_slice,
-    /// The path at or below which the cookie is sent.
+    /// The path of the cookie. It is sent for this path and all paths below it.
     pub path: haul_slice,
-    /// Time of expiry, in seconds since 1970; 0: the cookie ends with the session.
+    /// The time of expiry in seconds since 1970; 0 for a session cookie.
     pub expires: i64,
-    /// The cookie is sent only to that host, not to subdomains.
+    /// True if the cookie is sent only to the host in `domain`, not to its subdomains.
     pub host_only: bool,
-    /// The cookie is sent only over TLS.
+    /// True if the cookie is sent only over TLS.
     pub secure: bool,
-    /// The cookie is not available to scripts in pages (HttpOnly).
+    /// True if the cookie is not available to scripts in pages (HttpOnly).
     pub http_only: bool,
 }
 
-/// Called with each cookie. The pointers are valid during the call, which may use the jar. A value
-/// other than 0 ends the iteration.
+/// Called with each cookie of a jar. The pointers are valid during the call, which may use the jar.
+/// A value other than 0 ends the iteration.
 pub type haul_cookie_fn = Option<unsafe extern "C" fn(user: *mut c_void, cookie: *const haul_cookie) -> c_int>;
 
-/// Creates an empty jar.
+/// Creates an empty cookie jar.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_new() -> Option<Box<haul_jar>> {
     catch_panic_new(|| Ok(Box::default()))
 }
 
-/// Creates another handle of the same jar.
+/// Creates another handle of the same jar: both handles have the same cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clone(jar: *const haul_jar) -> Option<Box<haul_jar>> {
     // SAFETY: the header's contract: NULL or a jar that lives. So in all functions here.
     catch_panic_new(|| Ok(Box::new(unsafe { c_arguments::required_object(jar, "jar") }?.clone())))
 }
 
-/// Frees a handle. The jar itself is freed when no handle and no client uses it.
+/// Frees a handle of a jar. The jar itself is freed when no handle and no client uses it.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_free(jar: Option<Box<haul_jar>>) {
     catch_panic_or((), || drop(jar));
@@ -94,9 +95,9 @@ pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, 
     })
 }
 
-/// Writes the cookies that were set and removed since haul_jar_load or the last save into a
-/// Netscape file, atomically and with mode 0600. Cookies that other programs have written to the
-/// file meanwhile are kept.
+/// Writes the changes since haul_jar_load or the last save into a Netscape file: the cookies that
+/// were set and removed. Writes atomically and with mode 0600. Cookies that other programs have
+/// written to the file meanwhile are kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char) -> haul_status {
     catch_panic(|| {
@@ -116,8 +117,8 @@ pub enum haul_jar_format {
     Lwp = 1,
 }
 
-/// Returns all cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len`
-/// (may be NULL) receives its length.
+/// Stores all cookies of the jar as text in `text`. `format` is a haul_jar_format. Free `text` with
+/// haul_free; `len` (may be NULL) receives its length in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_to_text(
     jar: *const haul_jar,
@@ -142,8 +143,8 @@ pub unsafe extern "C" fn haul_jar_to_text(
     })
 }
 
-/// Adds the cookies of a text in either format. `refused` (may be NULL) receives the number of
-/// lines that are not valid cookies.
+/// Adds the cookies of a text to the jar. The text is in either haul_jar_format. `refused` (may be
+/// NULL) receives the number of lines that are not valid cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_add_text(
     jar: *mut haul_jar,
@@ -171,8 +172,8 @@ pub unsafe extern "C" fn haul_jar_add_text(
     })
 }
 
-/// Returns the value of the Cookie field for a request to `url`. Free `cookie` with haul_free; it
-/// is NULL if there are no cookies to send.
+/// Stores the value of the Cookie field for a request to `url` in `cookie`; NULL if there are no
+/// cookies to send. Free it with haul_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_cookie_header(
     jar: *const haul_jar,
@@ -193,8 +194,8 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
     })
 }
 
-/// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis
-/// forbids it.
+/// Stores the cookie of a Set-Cookie header in a reply from `url`. Returns HAUL_STATUS_SETUP if RFC
+/// 6265bis forbids it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_set(
     jar: *mut haul_jar,
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn haul_jar_set(
     })
 }
 
-/// Stores a cookie unchanged, replacing the cookie of the same name, domain and path.
+/// Stores a cookie unchanged, replacing the cookie of the same name, domain and path. Returns
 /// HAUL_STATUS_SETUP if it is not valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
@@ -246,8 +247,8 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
     })
 }
 
-/// Removes the cookies with this domain, path and name. NULL matches any value. It is not a failure
-/// if no cookie matches.
+/// Removes the cookies with this domain, path and name. NULL matches any value. Succeeds even if no
+/// cookie matches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_remove(
     jar: *mut haul_jar,
@@ -273,7 +274,7 @@ pub unsafe extern "C" fn haul_jar_remove(
     })
 }
 
-/// Removes all cookies.
+/// Removes all cookies from the jar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clear(jar: *mut haul_jar) {
     catch_panic_or((), || {
@@ -284,7 +285,7 @@ pub unsafe extern "C" fn haul_jar_clear(jar: *mut haul_jar) {
     });
 }
 
-/// Removes all session cookies.
+/// Removes all session cookies: those without a time of expiry.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
     catch_panic_or((), || {

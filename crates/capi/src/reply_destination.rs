@@ -22,7 +22,7 @@ use crate::response::haul_reply;
 /// server that announces a false length therefore wastes little memory.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// The caller's callbacks for a reply. Without callbacks for the body, haul stores the body.
+/// The caller's callbacks for a reply. If none receives the body, haul stores the body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyCallbacks {
     pub(crate) on_head: haul_head_fn,
@@ -32,7 +32,7 @@ pub(crate) struct ReplyCallbacks {
 }
 
 impl ReplyCallbacks {
-    /// The destination without callbacks: haul stores the body.
+    /// No callbacks: haul stores the body in memory.
     pub(crate) const IN_MEMORY: Self =
         Self { on_head: None, reserve: None, on_body: None, user: UserPointer(std::ptr::null_mut()) };
 
@@ -56,21 +56,22 @@ impl ReplyCallbacks {
     }
 }
 
-/// A body that was received, completely or in part.
+/// The body of a reply that was received, completely or in part.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBody {
     /// The body if haul stored it, else empty. The memory is reused for the next reply.
     pub(crate) kept: Vec<u8>,
-    /// The pointer and length of the body in the caller's memory. NULL if the body is stored
-    /// elsewhere.
+    /// The start and length of the body in memory that the caller supplied (haul_reserve_fn). Its
+    /// pointer is NULL if the body is not there.
     pub(crate) lent: haul_slice,
     /// The length of the body in bytes, wherever it is stored.
     pub(crate) len: u64,
-    /// True if the body is in `kept`, false if the caller's memory or callback received it.
+    /// True if the body is in `kept`; false if it is in the caller's memory or went to a callback.
     pub(crate) is_kept: bool,
 }
 
-/// Receives one body and writes it to its destination.
+/// Receives the body of one reply and writes it to its destination: haul's memory, the caller's
+/// memory, or a callback.
 pub(crate) struct ReplyBodyWriter {
     output: ReplyCallbacks,
     kept: Vec<u8>,

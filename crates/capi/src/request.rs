@@ -33,7 +33,7 @@ use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, ha
 use crate::reply_destination::ReplyCallbacks;
 use crate::request_body::BodyContent;
 
-/// A request. It belongs to one thread at a time.
+/// A request to be sent. Only one thread may use it at a time.
 #[derive(Clone)]
 pub struct haul_request {
     method: Cow<'static, str>,
@@ -46,7 +46,7 @@ pub struct haul_request {
     pub(crate) output: ReplyCallbacks,
 }
 
-/// The settings of one request, which override the client's.
+/// The settings of one request. They override those of the client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PerRequestSettings {
     pub(crate) without: Vec<String>,
@@ -62,8 +62,8 @@ pub(crate) struct PerRequestSettings {
 }
 
 impl PerRequestSettings {
-    /// Returns the client's options with these settings applied. If there are no settings, which is
-    /// common, the client's options are not copied.
+    /// Returns the client's options with these settings applied. Without such settings, which is
+    /// the common case, the client's options are not copied.
     pub(crate) fn options(&self, shared: &EngineWithOptions) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10, steps } = self;
         let is_common = without.is_empty()
@@ -186,14 +186,14 @@ unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Opti
     })
 }
 
-/// Returns a copy of a request, with its own settings and body.
+/// Returns a copy of a request. Later changes of its settings and body do not affect the original.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_clone(request: *const haul_request) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
     catch_panic_new(|| Ok(Box::new(unsafe { c_arguments::required_object(request, "request") }?.clone())))
 }
 
-/// Frees a request.
+/// Frees a request. NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_request_free(request: Option<Box<haul_request>>) {
     catch_panic_or((), || drop(request));
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn haul_request_set_header(
     }
 }
 
-/// Adds a header to the headers of the same name in this request. The first header of a name
+/// Adds a header, beside other headers of the same name in this request. The first header of a name
 /// replaces the headers of that name that the client or haul would send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_header(
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn haul_request_add_header(
     }
 }
 
-/// Sets the time limit for the whole request, in milliseconds; 0: the client's setting.
+/// Sets the time limit for the whole request, in milliseconds; 0 for the client's setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms
     }
 }
 
-/// Sets the maximum number of redirects to follow; 0: none.
+/// Sets the maximum number of redirects that this request follows; 0 for none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_request, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_reque
     }
 }
 
-/// Sets the maximum size of a body in bytes; 0: no limit.
+/// Sets the maximum size of the reply's body in bytes; 0 for no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, b
     }
 }
 
-/// Sets the credentials, as haul_client_set_auth does.
+/// Sets the credentials of this request, as haul_client_set_auth does for all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_auth(
     request: *mut haul_request,

@@ -41,7 +41,7 @@ pub(crate) enum BodyContent {
     /// Memory of the caller, which is not copied and must stay valid.
     Borrowed(BorrowedBytes),
     Callback(RequestBodyCallback),
-    /// The fields of a URL-encoded form, already encoded.
+    /// The fields of a URL-encoded form, already encoded as `name=value&name=value`.
     Pairs(String),
     Form(MultipartForm),
 }
@@ -87,7 +87,7 @@ impl BorrowedBytes {
     }
 }
 
-/// Reads the caller's memory as a stream, for the engine.
+/// A reader of the caller's memory, for the engine.
 struct BorrowedReader {
     bytes: BorrowedBytes,
     at: usize,
@@ -110,8 +110,8 @@ pub(crate) struct RequestBodyCallback {
     rewind: haul_rewind_fn,
     user: UserPointer,
     length: Option<u64>,
-    /// True after the callback was called. Reading the body again requires a call of `rewind`
-    /// first.
+    /// True after the callback was called for the first time. To read the body again, `rewind` must
+    /// be called first.
     was_read: Arc<AtomicBool>,
 }
 
@@ -127,8 +127,8 @@ impl RequestBodyCallback {
         Ok(Self { read, rewind, user: UserPointer(user), length, was_read: Arc::default() })
     }
 
-    /// Converts the callback to a body. Adds a Content-Length to `fields` if the body does not
-    /// state its length.
+    /// Converts the callback to a request body for the engine. Adds a Content-Length to `fields` if
+    /// the length is known, but this kind of body has none.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> RequestBody {
         let (read, user) = (self.read, self.user);
         let reader = CallbackReader { read, user };
@@ -223,7 +223,7 @@ fn set_content_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     }
 }
 
-/// Sets the body to a copy of these bytes. `data` NULL and `len` 0: an empty body.
+/// Sets the body to a copy of these bytes. With `data` NULL and `len` 0, the body is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body(
     request: *mut haul_request,
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn haul_request_set_body(
 /// Sets the body to these bytes, without copying them. They must stay unchanged until the request
 /// is freed or gets another body. After haul_client_open they must also stay unchanged until the
 /// response is read to the end or freed, because a server may answer before it has received them
-/// all. A batch makes a copy.
+/// all. A batch copies them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_borrowed(
     request: *mut haul_request,
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
 }
 
 /// Sets the body to the content of a file. Its length is determined now; the file is opened when
-/// the body is sent. HAUL_STATUS_READ if it cannot be read.
+/// the body is sent. Returns HAUL_STATUS_READ if the file cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -277,11 +277,11 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
     }
 }
 
-/// Sets the body to `length` bytes that `read` supplies. `length` -1: the length is unknown, and
-/// the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect, a
-/// retry, an answer to a challenge, or a second use of the request); if it is NULL, the request
-/// then fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`,
-/// until the response is read to the end or freed. Not for a batch.
+/// Sets the body to `length` bytes that `read` supplies. If `length` is -1, the length is unknown,
+/// and the body is sent in chunks. `rewind` is called if the body has to be sent again (a redirect,
+/// a retry, an answer to a challenge, or a second use of the request). If it is NULL, the request
+/// then fails with HAUL_STATUS_REWIND. After haul_client_open both functions may be called, with
+/// `user`, until the response is read to the end or freed. A batch does not accept such a body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_callback(
     request: *mut haul_request,
@@ -358,7 +358,8 @@ pub unsafe extern "C" fn haul_request_add_part(
 }
 
 /// Adds a part with the content of a file to a multipart/form-data form. The file is opened when
-/// the body is sent. `filename` NULL: the file's own name. HAUL_STATUS_READ if it cannot be read.
+/// the body is sent. If `filename` is NULL, the file's own name is sent. Returns HAUL_STATUS_READ
+/// if the file cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_part_file(
     request: *mut haul_request,

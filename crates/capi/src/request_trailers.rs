@@ -53,8 +53,8 @@ fn call_trailers_callback(
 }
 
 /// Sets a callback that supplies trailer fields, which are sent after the body (RFC 9110 section
-/// 6.5). The body is then sent in chunks, even if its length is known. `give` NULL: none. Not for a
-/// batch.
+/// 6.5). The body is then sent in chunks, even if its length is known. If `give` is NULL, no
+/// trailers are sent. A batch does not accept a request with trailers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_trailers(
     request: *mut haul_request,

@@ -22,7 +22,7 @@ use crate::error::{CallFailure, catch_panic, catch_panic_new, catch_panic_or, ha
 use crate::reply_destination::StoredBody;
 use crate::streaming::StreamedReply;
 
-/// A reply. It belongs to one thread at a time.
+/// A reply. Only one thread may use it at a time.
 #[derive(Default)]
 pub struct haul_response {
     head: Option<ResponseHead>,
@@ -41,7 +41,7 @@ pub struct haul_response {
     pub(crate) streaming: Option<StreamedReply>,
 }
 
-/// A reply that redirected the request.
+/// A reply that redirected the request to another URL.
 struct RedirectReply {
     head: ResponseHead,
     url: String,
@@ -58,7 +58,7 @@ pub struct haul_reply {
     pub status: u16,
     /// The HTTP version: 10, 11, 20 or 30 for HTTP/1.0, 1.1, 2 or 3.
     pub version: u16,
-    /// Number of redirects followed.
+    /// The number of redirects that were followed.
     pub redirects: u32,
     /// The reason phrase; empty in HTTP/2.
     pub reason: haul_slice,
@@ -66,32 +66,33 @@ pub struct haul_reply {
     pub url: haul_slice,
     /// Header fields in order, with names as they were sent (lower case in HTTP/2).
     pub headers: *const haul_header,
-    /// Number of header fields.
+    /// The number of elements in `headers`.
     pub header_count: usize,
-    /// The whole body; NULL if a haul_body_fn received it, or if it has not been read yet.
+    /// The whole body; NULL if a haul_body_fn received it, or if it has not been read yet
+    /// (haul_client_open).
     pub body: *const c_char,
-    /// Length of the body, after decoding.
+    /// The length of the body in bytes, after decoding.
     pub body_len: usize,
     /// True if haul has decoded the body, although Content-Encoding is among the headers.
     pub decoded: bool,
 }
 
-/// Times in nanoseconds since the request began; 0 for a step that did not happen, such as
-/// connecting on an open connection.
+/// The times at which the steps of a request were finished, in nanoseconds since the request began;
+/// 0 for a step that did not happen, such as connecting on an open connection.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct haul_times {
-    /// The time at which the name was resolved.
+    /// The time at which the address of the host was found.
     pub resolved: u64,
-    /// The time at which the connection was made.
+    /// The time at which the connection (TCP or QUIC) was made.
     pub connected: u64,
     /// The time at which the TLS handshake was complete.
     pub secured: u64,
-    /// The time at which the last request was sent.
+    /// The time at which the last request was sent. Redirects and retries are further requests.
     pub sent: u64,
     /// The time at which the first byte of the last reply arrived.
     pub first_byte: u64,
-    /// The time at which the request was complete.
+    /// The time at which the whole request was complete.
     pub total: u64,
 }
 
@@ -102,12 +103,13 @@ impl Default for haul_slice {
 }
 
 impl haul_response {
-    /// Returns the facts of the transfer that received the reply; `None` if there are none.
+    /// Returns what the engine recorded about the transfer of the reply; `None` if there was no
+    /// transfer.
     pub(crate) fn facts(&self) -> Option<&TransferFacts> {
         self.facts.as_deref()
     }
 
-    /// Removes the previous reply. Its memory is reused for the next reply.
+    /// Removes the previous reply from this object. Its memory is reused for the next reply.
     pub(crate) fn clear(&mut self) {
         self.streaming = None;
         self.headers.clear();
@@ -126,7 +128,8 @@ impl haul_response {
         self.peer.take();
     }
 
-    /// Stores the head of a reply and its final URL. `decodes` is true if haul decodes the body.
+    /// Stores the head of a reply and its final URL. `decodes` is true if haul decodes the body's
+    /// content coding.
     pub(crate) fn store_head(&mut self, head: Option<ResponseHead>, target: &Target, decodes: bool) {
         self.headers.clear();
         self.url.clear();
@@ -180,7 +183,7 @@ impl haul_response {
         self.error = Some(fault.into_error());
     }
 
-    /// Returns the reply as a plain struct for C.
+    /// Returns the reply as a plain struct for C, whose pointers point into this object.
     pub(crate) fn reply(&self) -> haul_reply {
         let body = if self.body.is_kept { haul_slice::from_bytes(&self.body.kept) } else { self.body.lent };
         haul_reply {
@@ -221,7 +224,8 @@ fn reply_view(head: Option<&ResponseHead>, url: &str, headers: &[haul_header]) -
     }
 }
 
-/// Creates a response for haul_client_call. It can be used again, which saves allocations.
+/// Creates a response for haul_client_call. It can be used for any number of calls, which saves
+/// allocations.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_response_new() -> Option<Box<haul_response>> {
     catch_panic_new(|| Ok(Box::default()))
@@ -233,8 +237,8 @@ pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
     catch_panic_or((), || drop(response));
 }
 
-/// Copies the status, the header fields and the body of a response into `reply`. Fields without a
-/// value are empty.
+/// Copies the status, the header fields and the body of a response into `reply`, as pointers into
+/// the response. Members without a value are empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
     catch_panic(|| {
@@ -246,14 +250,14 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
     })
 }
 
-/// Returns the status code; 0 if there was no reply.
+/// Returns the status code of the reply; 0 if there was no reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_status(response: *const haul_response) -> u16 {
     // SAFETY: the header's contract.
     unsafe { with_response(response, 0, |response| response.head.as_ref().map_or(0, ResponseHead::status)) }
 }
 
-/// Returns the HTTP version as text, such as "HTTP/1.1"; "" if there was no reply.
+/// Returns the HTTP version of the reply as text, such as "HTTP/1.1"; "" if there was no reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -> *const c_char {
     let text = |response: &haul_response| match response.version {
@@ -274,14 +278,14 @@ pub unsafe extern "C" fn haul_response_reason(response: *const haul_response) ->
     unsafe { with_response(response, haul_slice::NONE, |response| response.reply().reason) }
 }
 
-/// Returns the final URL, after redirects, without credentials and fragment.
+/// Returns the final URL of the reply, after redirects, without credentials and fragment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_url(response: *const haul_response) -> haul_slice {
     // SAFETY: the header's contract.
     unsafe { with_response(response, haul_slice::NONE, |response| haul_slice::from_bytes(response.url.as_bytes())) }
 }
 
-/// Returns the number of header fields.
+/// Returns the number of header fields of the reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
@@ -327,8 +331,8 @@ pub unsafe extern "C" fn haul_response_trailer_count(response: *const haul_respo
     unsafe { with_response(response, 0, |response| response.trailers.len()) }
 }
 
-/// Copies the trailer field with this index into `trailer`. HAUL_STATUS_SETUP if there is no such
-/// field.
+/// Copies the trailer field with this index (from 0) into `trailer`. Returns HAUL_STATUS_SETUP if
+/// there is no such field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_trailer(
     response: *const haul_response,
@@ -344,8 +348,8 @@ pub unsafe extern "C" fn haul_response_trailer(
     })
 }
 
-/// Returns the whole body; `data` is NULL if a haul_body_fn received it, or if it has not been read
-/// yet.
+/// Returns the whole body of the reply; `data` is NULL if a haul_body_fn received it, or if it has
+/// not been read yet (haul_client_open).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> haul_slice {
     let body = |response: &haul_response| {
@@ -374,7 +378,7 @@ pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port
     })
 }
 
-/// Returns the time at which each step of the request was finished.
+/// Returns the times at which the steps of the request were finished.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> haul_times {
     let times = |response: &haul_response| {
@@ -392,15 +396,15 @@ pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> 
     unsafe { with_response(response, haul_times::default(), times) }
 }
 
-/// Returns the number of redirects that were followed.
+/// Returns the number of redirects that were followed to get this reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_redirect_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
     unsafe { with_response(response, 0, |response| response.hops.len()) }
 }
 
-/// Copies the redirecting reply with this index (0: the first) into `reply`: status, version,
-/// reason, URL and headers, without a body. HAUL_STATUS_SETUP if there is no such reply.
+/// Copies the redirecting reply with this index (0 for the first) into `reply`: status, version,
+/// reason, URL and headers, without a body. Returns HAUL_STATUS_SETUP if there is no such reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_redirect(
     response: *const haul_response,
@@ -426,7 +430,7 @@ pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> 
     unsafe { with_response(response, std::ptr::null(), error) }
 }
 
-/// Calls `look` with the response and returns its result. Returns `or` if the response is NULL.
+/// Calls `look` with the response and returns its result. Returns `or` if the pointer is NULL.
 ///
 /// # Safety
 /// `response` is NULL or valid, and does not change during the call.

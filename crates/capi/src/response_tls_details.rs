@@ -26,11 +26,11 @@ pub struct haul_tls {
     pub alpn: haul_slice,
     /// True if the handshake resumed an earlier session.
     pub resumed: bool,
-    /// Number of certificates of the server.
+    /// The number of certificates that the server sent.
     pub certificate_count: usize,
 }
 
-/// Sets whether the TLS session of each reply is kept for haul_response_tls and
+/// Sets whether haul keeps the parameters of each reply's TLS session, for haul_response_tls and
 /// haul_response_certificate. Default off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on: bool) -> haul_status {
@@ -45,8 +45,8 @@ pub unsafe extern "C" fn haul_client_set_tls_facts(client: *mut haul_client, on:
     }
 }
 
-/// Copies the parameters of the TLS session that carried the last reply into `tls`.
-/// HAUL_STATUS_SETUP if there was none, or if haul_client_set_tls_facts was not set.
+/// Copies the parameters of the TLS session that carried the last reply into `tls`. Returns
+/// HAUL_STATUS_SETUP if there was no session, or if haul_client_set_tls_facts was not set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_tls(response: *const haul_response, tls: *mut haul_tls) -> haul_status {
     catch_panic(|| {

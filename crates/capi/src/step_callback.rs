@@ -23,14 +23,15 @@ use crate::callbacks::{UserPointer, haul_step_fn};
 use crate::error::{CallFailure, haul_error, haul_status};
 use crate::request::{change, haul_request};
 
-/// A step of a request. The steps of an exchange are reported in this order. The first three are
-/// left out on a connection that was already open. Later versions may add steps.
+/// A step of a request. The steps are reported in this order for each exchange (a request and its
+/// reply); redirects and retries begin another. The first three are left out on a connection that
+/// was already open. Later versions may add steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_step {
-    /// The name was resolved.
+    /// The address of the host was found.
     Resolved = 1,
-    /// The connection was made.
+    /// The connection (TCP or QUIC) was made.
     Connected = 2,
     /// The TLS handshake is complete.
     Secured = 3,
@@ -53,15 +54,15 @@ pub enum haul_step {
 pub struct haul_step_info {
     /// The step that the request has reached.
     pub step: haul_step,
-    /// Time in nanoseconds since the request began.
+    /// The time of the step, in nanoseconds since the request began.
     pub time: u64,
     /// The URL of the exchange, without user and password. After a redirect it is the new URL.
     pub url: haul_slice,
-    /// The status of the last reply; 0 without one.
+    /// The status of the last reply; 0 if there was none.
     pub status: u16,
-    /// HAUL_STEP_RETRY: the pause before the retry, in milliseconds.
+    /// For HAUL_STEP_RETRY: the pause before the retry, in milliseconds.
     pub wait_ms: u64,
-    /// HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
+    /// For HAUL_STEP_RETRY and HAUL_STEP_DONE: the failure; NULL if there was none.
     pub error: *const haul_error,
 }
 
@@ -113,8 +114,8 @@ impl TransferObserver for StepObserver {
 }
 
 /// Sets a function that is called at each step of the request when it happens: in the thread that
-/// sends the request, or in a batch's own thread. NULL, the default: none. The counterpart in
-/// haul_call is `on_step`.
+/// sends the request, or in a batch's own thread. NULL, the default, means no function. In
+/// haul_call, `on_step` has this purpose.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_on_step(
     request: *mut haul_request,

@@ -32,7 +32,7 @@ pub(crate) fn open_reply(
     Ok(StreamedReply { reply })
 }
 
-/// Sends a request and receives the whole reply. The body goes to `output`.
+/// Sends a request and receives the whole reply. The callbacks in `output` receive the body.
 pub(crate) fn receive_reply(
     engine: &Client,
     request: Request,
@@ -49,8 +49,8 @@ pub(crate) fn receive_reply(
     response.store_outcome(outcome, decodes)
 }
 
-/// Sends a request like [`receive_reply`], and calls `on_head` before the body is received. At that
-/// time, `response` contains the redirects so far.
+/// Sends a request like [`receive_reply`], and calls `on_head` before the body is received. During
+/// that call, `response` contains the redirects so far.
 fn receive_reply_after_head(
     engine: &Client,
     request: Request,
@@ -110,7 +110,7 @@ pub(crate) unsafe fn with_new_response(
     })
 }
 
-/// Returns the failure that is contained in the I/O error of reading a reply's body.
+/// Returns the failure behind an I/O error that occurred while a reply's body was read.
 fn read_failure(error: std::io::Error) -> CallFailure {
     match error.downcast::<haul::Error>() {
         Ok(error) => error.into(),
@@ -138,9 +138,9 @@ pub unsafe extern "C" fn haul_client_open(
     }
 }
 
-/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got`
-/// receives the number of bytes, 0 at the end. Reading to the end makes the connection available to
-/// other requests; freeing the response earlier closes it.
+/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`. `got`
+/// receives the number of bytes; 0 at the end of the body. Reading to the end makes the connection
+/// available to other requests. If the response is freed earlier, the connection is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_read(
     response: *mut haul_response,

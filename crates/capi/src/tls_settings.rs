@@ -21,7 +21,8 @@ use crate::client::haul_client;
 use crate::client_settings::change_options;
 use crate::error::{CallFailure, haul_status};
 
-/// Sets the lowest and the highest version of TLS: 12 or 13; 0: the default, TLS 1.2 and 1.3.
+/// Sets the lowest and the highest allowed version of TLS: 12 for TLS 1.2, 13 for TLS 1.3. 0 means
+/// the default: TLS 1.2 as the lowest, 1.3 as the highest.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, min: c_int, max: c_int) -> haul_status {
     let version = |number, default| match number {
@@ -41,8 +42,8 @@ pub unsafe extern "C" fn haul_client_set_tls_versions(client: *mut haul_client, 
     }
 }
 
-/// Sets the trusted certificates, which replace the system's, as PEM text of `len` bytes, which is
-/// copied. NULL removes this setting.
+/// Sets the trusted CA certificates, which replace the system's, as PEM text of `len` bytes. The
+/// text is copied. NULL removes this setting.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_pem(
     client: *mut haul_client,
@@ -59,9 +60,9 @@ pub unsafe extern "C" fn haul_client_set_ca_pem(
     }
 }
 
-/// Sets the client certificate, its intermediates and its key as PEM text of `len` bytes, which is
-/// copied. `passphrase` is the passphrase of the key; NULL if it has none. `pem` NULL: no
-/// certificate.
+/// Sets the client certificate, its intermediates and its key as PEM text of `len` bytes. The text
+/// is copied. `passphrase` is the passphrase of the key; NULL if it has none. If `pem` is NULL, no
+/// certificate is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
     client: *mut haul_client,
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate_pem(
 }
 
 /// Sets the public keys that a server may have: `count` SHA-256 hashes of their
-/// SubjectPublicKeyInfo, 32 bytes each. `count` 0: any key.
+/// SubjectPublicKeyInfo, 32 bytes each. If `count` is 0, any key is accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pins(
     client: *mut haul_client,
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn haul_client_set_pins(
     }
 }
 
-/// Copies `len` bytes. Returns `None` if `data` is NULL.
+/// Copies `len` bytes from `data`. Returns `None` if `data` is NULL.
 ///
 /// # Safety
 /// `data` is NULL or points to `len` bytes.

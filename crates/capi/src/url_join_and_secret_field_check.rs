@@ -24,10 +24,9 @@ use crate::error::{CallFailure, catch_panic, haul_status};
 use crate::request::{parse_url, url_failure};
 use crate::version::allocate_copy;
 
-/// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a
-/// reply from the URL `base`. Bytes of `reference` beyond ASCII that are not UTF-8 are
-/// percent-encoded. `url` receives the result without credentials and fragment; free it with
-/// haul_free.
+/// Resolves `reference`, such as a Location header, relative to the URL `base` (RFC 3986 section
+/// 5). Bytes of `reference` beyond ASCII that are not UTF-8 are percent-encoded. `url` receives the
+/// result without credentials and fragment; free it with haul_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_url_join(
     base: *const c_char,

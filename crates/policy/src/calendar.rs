@@ -16,11 +16,12 @@ pub(crate) struct CalendarTime {
 }
 
 const SECONDS_PER_DAY: u64 = 86_400;
-/// The number of days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
+/// The number of days from 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01. Years are
+/// counted from March, so that a leap day is the last day of its year.
 const DAYS_TO_1970: u64 = 719_468;
 const DAYS_IN_400_YEARS: u64 = 146_097;
-/// The last second of the year 9999, in seconds since 1970. The date formats in this crate have
-/// four digits for the year.
+/// The last second of the year 9999, in seconds since 1970. Later times cannot be written, because
+/// the date formats in this crate have four digits for the year.
 pub(crate) const LAST_UNIX_SECOND: u64 = 253_402_300_799;
 
 impl CalendarTime {
@@ -72,7 +73,8 @@ impl CalendarTime {
     }
 
     /// Parses a date in the format of [`to_compact_digits`](Self::to_compact_digits). Also parses
-    /// the format of LWP's files, which has dashes in the date. Ignores a `Z` at the end.
+    /// the format of LWP's cookie files, which has dashes in the date. Ignores a `Z` at the end.
+    /// Returns `None` for other text. Does not check that the date exists.
     pub(crate) fn parse(text: &str) -> Option<CalendarTime> {
         let mut digits = [0; 14];
         let mut count = 0;

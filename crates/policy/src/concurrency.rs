@@ -60,68 +60,73 @@ use core::time::Duration;
 
 use crate::time::MonotonicTime;
 
-/// The initial limit on concurrent requests to a host.
+/// The initial limit on concurrent requests to one host. After a refusal (429, 503, or a refused or
+/// reset connection), at most this number of requests run at a time.
 pub const INITIAL_LIMIT: usize = 6;
-/// The maximum number of connections to one host.
+/// The value to which the limit on concurrent requests to one host may grow.
 pub const MAX_LIMIT: usize = 50;
 
 /// A host counts as near if the mean time to the first byte of its responses is below this time.
+/// The limit of a near host does not grow: 6 connections keep it busy, and more cost only CPU.
 const NEARBY_LATENCY: Duration = Duration::from_millis(1);
-/// The minimum number of served requests after which a trial of another limit (a test or a probe)
-/// is evaluated.
+/// The minimum number of served requests after which a trial is evaluated. A trial runs with
+/// another limit on concurrent requests: a lower one (a test), or one more (a probe).
 const MIN_TRIAL_REQUESTS: usize = 8;
-/// The reduced limit in a test that finds out whether requests queue at the host, if the limit
-/// before the test is 6 or less.
+/// The limit on concurrent requests during a test if the limit before the test is 6 or less. A test
+/// lowers the limit to find out whether requests queue at the host.
 const LOW_TEST_LIMIT: usize = 4;
-/// The minimum duration of a measurement window, except before the first estimate and after a
-/// refusal. A shorter window would be falsified by the pauses of a busy machine.
+/// The minimum duration of a measurement window. A shorter window would be falsified by the pauses
+/// of a busy machine. The minimum does not apply before the first estimate of the host's speed and
+/// after a refusal.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// The request rate above which a test with a reduced limit shows that requests queue at the host,
-/// on a scale from 0 to 1. At 0 the rate has fallen in proportion to the limit: no requests queue.
-/// At 1 the rate has not fallen at all.
+/// The threshold for the request rate in a test with a reduced limit, on a scale from 0 to 1. At 0
+/// the rate falls in proportion to the limit: no requests queue at the host. At 1 the rate does not
+/// fall at all. A rate above the threshold shows that requests queue.
 const QUEUE_SHARE: f64 = 0.4;
-/// The share of a host's best request rate that a test with a reduced limit must reach to show that
-/// requests queue at the host. Below it, the reduced limit has cost speed.
+/// The smallest request rate in a test with a reduced limit that shows that requests queue, as a
+/// share of the host's best rate so far. Below it, the reduced limit has made the host slower.
 const BEST_SHARE: f64 = 0.9;
-/// The limit grows if requests wait and no request ends for this time.
+/// The limit grows if requests to the host wait for permission to start and no running request ends
+/// for this time.
 pub(crate) const SILENCE_BEFORE_GROWTH: Duration = Duration::from_secs(1);
-/// The first pause between two trials (tests and probes). It doubles with each trial that does not
-/// change the limit.
+/// The first pause between two trials of another limit (tests and probes). It doubles with each
+/// trial that does not change the limit.
 const FIRST_TRIAL_PAUSE: Duration = Duration::from_millis(100);
-/// The minimum pause after a trial, as a multiple of the trial's duration.
+/// The minimum pause after a trial of another limit, as a multiple of the trial's duration.
 const MIN_PAUSE_PER_TRIAL_TIME: u32 = 16;
-/// The first pause between a refusal and the next probe. It doubles with each refusal.
+/// The first pause between a refusal by the host and the next trial of a higher limit. It doubles
+/// with each refusal.
 const FIRST_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
-/// The maximum of the pause after a trial and of the pause after a refusal.
+/// The longest pause between trials of another limit, and the longest pause after a refusal.
 const MAX_PAUSE: Duration = Duration::from_secs(320);
-/// The maximum number of doublings in the backoff after refusals. After the first refusal,
-/// [`INITIAL_LIMIT`] requests must be served before the limit grows again. Each further refusal
-/// doubles this number.
+/// The maximum number of doublings after refusals. After the first refusal, [`INITIAL_LIMIT`]
+/// requests must be served before the limit grows again. Each further refusal doubles this number
+/// of requests.
 const MAX_STRIKES: u32 = 6;
-/// The time without a refusal after which earlier refusals no longer count.
+/// If a host refuses no request for this time, its earlier refusals no longer count.
 const REFUSALS_EXPIRE_AFTER: Duration = Duration::from_secs(60);
 
-/// The end of a request, or of one attempt at it, with its times.
+/// The times and the outcome of one request, or of one attempt at it, when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionSample {
-    /// The current time.
+    /// The time at which the request ended.
     pub now: MonotonicTime,
     /// The time from the request to the first byte of its response.
     pub first_byte: Duration,
     /// The time from the request to the end of its response.
     pub total: Duration,
-    /// The number of requests to the host that were running, this one included.
+    /// The number of requests to the host that were running when this one ended, this one included.
     pub in_flight: usize,
     /// True if the request was the first on its connection.
     pub on_new_connection: bool,
-    /// The outcome of the request.
+    /// The outcome of the request: served or refused.
     pub kind: CompletionKind,
 }
 
-/// The outcome of a request, as far as it indicates the load of the host.
+/// The outcome of a request, as far as it tells something about the load of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
-    /// The host has responded.
+    /// The host has processed the request and responded.
     Served,
     /// The host has refused the request: 429, 503, or a connection that was refused or reset before
     /// a response.
@@ -133,9 +138,9 @@ impl CompletionSample {
         MonotonicTime(self.now.0.saturating_sub(to_nanos(self.total)))
     }
 
-    /// Returns the load that may have made the host refuse the request; the request may succeed
-    /// without a pause when fewer requests run. Returns `None` if the request was not refused or no
-    /// other request was running.
+    /// Returns how many requests were running when the host refused this request. Their number may
+    /// be the reason for the refusal: the request may succeed without a pause when fewer requests
+    /// run. Returns `None` if the request was not refused or no other request was running.
     pub fn refused_load(&self) -> Option<RefusedLoad> {
         match (self.kind, self.in_flight) {
             (CompletionKind::Served, _) | (CompletionKind::Refused, ..=1) => None,
@@ -145,7 +150,8 @@ impl CompletionSample {
     }
 }
 
-/// The number of requests that were running when a host refused a request.
+/// The number of requests that were running when a host refused a request, compared with
+/// [`INITIAL_LIMIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedLoad {
     /// At most [`INITIAL_LIMIT`] requests.
@@ -159,34 +165,38 @@ pub enum RefusedLoad {
 pub struct ConcurrencyLimit {
     limit: usize,
     max: usize,
-    /// True if the requests share one connection.
+    /// True if all requests to the host share one connection.
     is_shared: bool,
-    /// The limit may grow to this value without a probe: `max`, or less after a refusal.
+    /// The value up to which the limit may grow at once, without a probe: `max`, or less after a
+    /// refusal.
     bound: usize,
     phase: LimitPhase,
     window: SampleWindow,
-    /// The mean time of a request that does not queue at the host, in nanoseconds; 0 while unknown.
+    /// The mean time of a request that does not queue at the host, in nanoseconds; 0 if not known
+    /// yet.
     base: u64,
-    /// The value of `base` before a test that showed no queue. A pause of this machine may have
-    /// falsified the test, so `base` returns to this value after the next pause between trials.
+    /// The value of `base` before a test that showed no queue. The process may have been paused
+    /// during the test, which falsifies its result. Therefore, `base` returns to this value after
+    /// the next pause between trials.
     doubted_base: Option<u64>,
-    /// The shortest time to the first byte of any response, in nanoseconds.
+    /// The shortest time to the first byte of any response of the host, in nanoseconds.
     fastest: u64,
-    /// The highest request rate of any measurement window since the limit last jumped to the
-    /// maximum, in requests per nanosecond.
+    /// The highest request rate of any measurement window since the limit was last raised to the
+    /// maximum at once, in requests per nanosecond.
     best_rate: f64,
-    /// The time at which the last request ended, or at which the limit last grew because no request
-    /// ended.
+    /// The time at which the last request ended. If the limit has grown since then because no
+    /// request ended, the time of that growth.
     last_end: MonotonicTime,
-    /// The duration of the last served request.
+    /// The duration of the last served request, up to the end of its response.
     last_total: Duration,
-    /// True if the limit has jumped to the maximum; from then on it grows only by probes.
+    /// True if the limit was once raised to the maximum at once. From then on it grows only by
+    /// probes, one request at a time.
     has_jumped: bool,
-    /// Sums over the first requests on used connections after a jump to the maximum; `None` once
-    /// `base` has been corrected by these sums.
+    /// Sums over the first requests on reused connections after the limit was raised to the
+    /// maximum; `None` once these sums have served to correct `base`.
     warm: Option<WarmConnectionSums>,
     trial_pause: Duration,
-    /// The time before which no test or probe starts.
+    /// The time before which no test or probe of another limit starts.
     try_at: MonotonicTime,
     refusals: Refusals,
 }
@@ -212,39 +222,41 @@ enum LimitPhase {
     Recovering,
 }
 
-/// Sums over the requests served since the last change of the limit.
+/// Sums over the requests that were served since the last change of the limit and count for its
+/// next change.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleWindow {
     since: MonotonicTime,
-    /// The time at which the window's first request ended.
+    /// The time at which the first request that counts in this window ended.
     begin: MonotonicTime,
     count: usize,
     first_byte: u64,
-    /// The longest time to the first byte of these requests, in nanoseconds.
+    /// The longest time to the first byte of any response in this window, in nanoseconds.
     slowest: u64,
     total: u64,
 }
 
-/// Sums over the requests on connections that had already served a request.
+/// Sums over the requests on reused connections: connections that had already served a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct WarmConnectionSums {
     count: usize,
-    /// The sum of the requests' times, in nanoseconds.
+    /// The sum of the requests' durations, in nanoseconds.
     total: u64,
 }
 
-/// The history of a host's refusals.
+/// The history of a host's refusals: 429, 503, and refused or reset connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refusals {
-    /// The number of refusals that lowered the limit.
+    /// The number of refusals that lowered the limit. It starts again after 60 s without a refusal.
     strikes: u32,
-    /// The time of the last refusal that lowered the limit. Refusals of requests that began before
-    /// this time do not count again.
+    /// The time of the last refusal that lowered the limit. A refused request that began before
+    /// this time does not lower the limit again.
     last: MonotonicTime,
-    /// True if the limit has grown by one since the last refusal and was below [`INITIAL_LIMIT`].
+    /// True if the limit has grown by one since the last refusal, from a value below
+    /// [`INITIAL_LIMIT`].
     has_grown: bool,
-    /// True if the last refusal came just after the limit had grown by one: the host accepts one
-    /// concurrent request less.
+    /// True if the last refusal came just after the limit had grown by one. The host then accepts
+    /// no more concurrent requests than before that growth.
     at_growth: bool,
 }
 
@@ -274,8 +286,8 @@ impl ConcurrencyLimit {
     }
 
     /// Creates the limit for a host whose requests share one connection (HTTP/2). The limit starts
-    /// at `max`, since the peer announces how many requests it accepts, and shrinks only after
-    /// refusals.
+    /// at `max`, since the peer itself announces how many requests it accepts. It shrinks only
+    /// after refusals.
     pub fn of_shared_connection(max: usize) -> ConcurrencyLimit {
         let max = max.max(1);
         ConcurrencyLimit { limit: max, is_shared: true, ..ConcurrencyLimit::new(max) }
@@ -286,12 +298,13 @@ impl ConcurrencyLimit {
         self.is_shared
     }
 
-    /// Returns the number of requests that may run at a time.
+    /// Returns the number of requests to the host that may run at a time.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Adapts the limit after a request has ended. Returns the new limit.
+    /// Adapts the limit after a request has ended. `sample` describes that request. Returns the new
+    /// limit.
     pub fn on_completion(&mut self, sample: CompletionSample) -> usize {
         self.last_end = sample.now;
         match sample.kind {
@@ -301,11 +314,15 @@ impl ConcurrencyLimit {
         self.limit
     }
 
-    /// Raises the limit if requests wait and no request has ended for a second and for twice the
-    /// time of the last request. Call this repeatedly while requests wait. The limit grows by a
-    /// sixth: requests that wait for each other, or for an event, must not keep all others waiting.
-    /// After a refusal, the limit grows by one, to 6 at most, and not before 5 s have passed: long
-    /// bodies must not keep the refused requests waiting. Returns the new limit.
+    /// Raises the limit if no request ends while others wait to start. Returns the new limit. Call
+    /// this repeatedly while requests wait.
+    ///
+    /// The limit grows if no request has ended for a second and for twice the duration of the last
+    /// served request. It grows by a sixth. Otherwise, requests that wait for an event, or for each
+    /// other, could keep all others waiting for ever.
+    ///
+    /// After a refusal, the limit grows by one, to 6 at most, and not before 5 s have passed.
+    /// Otherwise, long bodies could keep the refused requests waiting.
     pub fn on_silence(&mut self, now: MonotonicTime) -> usize {
         if now.since(self.last_end) < SILENCE_BEFORE_GROWTH.max(self.last_total * 2) {
             return self.limit;
@@ -358,7 +375,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns the number of served requests that complete the measurement window.
+    /// Returns the number of served requests after which the measurement window is complete.
     fn window_size(&self) -> usize {
         match self.phase {
             LimitPhase::Measuring => self.limit,
@@ -368,7 +385,8 @@ impl ConcurrencyLimit {
     }
 
     /// Evaluates a complete measurement window while `base`, the time of a request that does not
-    /// queue, is unknown.
+    /// queue, is unknown. `mean` and `first_byte` are the window's mean request time and mean time
+    /// to the first byte, in nanoseconds.
     fn measure_first(&mut self, mean: u64, first_byte: u64, now: MonotonicTime) {
         let needs_nothing = if self.is_shared { self.limit == self.max } else { first_byte < to_nanos(NEARBY_LATENCY) };
         if needs_nothing || now < self.try_at {
@@ -383,8 +401,9 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Evaluates a complete measurement window in the measuring phase: starts a test or a probe, or
-    /// continues to measure.
+    /// Evaluates a complete measurement window in the measuring phase: starts a test or a probe of
+    /// another limit, or continues to measure. `mean` is the window's mean request time in
+    /// nanoseconds.
     fn measure(&mut self, mean: u64, now: MonotonicTime) {
         if self.limit > INITIAL_LIMIT
             && now >= self.try_at
@@ -418,9 +437,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Lowers `base` after a jump if the first six requests on warm connections take much less time
-    /// than `base`: the requests before were slow only because their connections were new. These
-    /// six requests reach the host before the requests on the connections that the jump opens.
+    /// Adds a request on a reused connection, which took `total` nanoseconds, to the sums after a
+    /// jump of the limit to the maximum. After six such requests, lowers `base` if they took much
+    /// less time: the requests before were slow only because their connections were new. These six
+    /// reach the host before the requests on the connections that the jump opens.
     fn correct_base(&mut self, total: u64) {
         let Some(warm) = &mut self.warm else { return };
         warm.count += 1;
@@ -434,7 +454,7 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Raises the limit to `bound`: the maximum, or less after a refusal.
+    /// Raises the limit at once to `bound`: the maximum, or less after a refusal.
     fn raise_to_bound(&mut self, now: MonotonicTime) {
         self.has_jumped = true;
         self.best_rate = 0.0;
@@ -444,7 +464,9 @@ impl ConcurrencyLimit {
         self.begin_window(LimitPhase::Measuring, self.bound.max(self.limit), since);
     }
 
-    /// Lowers the limit, to find out whether requests queue.
+    /// Lowers the limit, to find out whether requests queue at the host. If no lower limit makes
+    /// sense, begins a new measurement window with the same limit. `mean` is the mean request time
+    /// before the test, in nanoseconds.
     fn begin_test(&mut self, mean: u64, now: MonotonicTime) {
         let fewer = match self.limit {
             ..=INITIAL_LIMIT => LOW_TEST_LIMIT,
@@ -523,7 +545,8 @@ impl ConcurrencyLimit {
         self.begin_window(LimitPhase::Recovering, self.bound.min(INITIAL_LIMIT), now);
     }
 
-    /// Raises the limit after a refusal, once enough requests were served without another refusal.
+    /// Raises the limit after a refusal. Called when enough requests were served without another
+    /// refusal.
     fn recover(&mut self, now: MonotonicTime) {
         if self.bound > self.limit {
             self.begin_window(LimitPhase::Measuring, self.bound, now);
@@ -545,7 +568,8 @@ impl ConcurrencyLimit {
         self.trial_pause = (self.trial_pause * 2).min(MAX_PAUSE);
     }
 
-    /// Begins a measurement window that counts only requests started at `since` or later.
+    /// Changes the phase and the limit, and begins a measurement window that counts only requests
+    /// started at `since` or later.
     fn begin_window(&mut self, phase: LimitPhase, limit: usize, since: MonotonicTime) {
         self.window = SampleWindow { since: self.window.since.max(since), ..SampleWindow::default() };
         (self.phase, self.limit) = (phase, limit);
@@ -553,7 +577,7 @@ impl ConcurrencyLimit {
 }
 
 /// Returns the number of requests that the host works on when `limit` requests run; the others
-/// queue.
+/// queue. `mean` is their mean time, and `base` is the time of a request that does not queue.
 fn requests_in_service(limit: usize, base: u64, mean: u64) -> f64 {
     limit as f64 * (base as f64 / mean as f64).min(1.0)
 }

@@ -17,11 +17,11 @@ use crate::urlencode;
 /// The reason why a `file:` URL does not name a local file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUrlError {
-    /// The URL names another host than this machine (RFC 8089 section 2).
+    /// The URL names a host that is not this machine (RFC 8089 section 2).
     Elsewhere,
-    /// The path does not begin with a slash.
+    /// The path of the URL does not begin with a slash.
     Relative,
-    /// The path contains a NUL, which no file name may have.
+    /// The path of the URL contains a NUL, which no file name may have.
     Nul,
 }
 
@@ -42,7 +42,7 @@ pub fn is_file_url(url: &str) -> bool {
     strip_file_scheme(url).is_some()
 }
 
-/// Returns the path of the file, percent-decoded, without query and fragment.
+/// Returns the path of the file that the URL names, percent-decoded, without query and fragment.
 ///
 /// # Errors
 /// Fails if the URL does not name a local file. If the URL has another scheme, the error is

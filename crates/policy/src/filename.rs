@@ -23,11 +23,12 @@ use crate::target::Target;
 use crate::target::path::hex_value;
 use crate::urlencode::percent_encode;
 
-/// The file name that curl 8 uses for `-O` if the URL contains no file name.
+/// The file name that curl 8 uses for `-O` if the URL contains no file name. Callers may use it in
+/// place of a [`NoFileName`] error.
 pub const CURL_FALLBACK_NAME: &str = "curl_response";
 
 /// The largest length in bytes of a file name from a Content-Disposition. Most file systems allow
-/// 255 bytes, which leaves room for a suffix.
+/// 255 bytes. The difference leaves room for a suffix.
 pub const MAX_NAME: usize = 240;
 
 /// The error for a URL that contains no file name. Versions of curl without [`CURL_FALLBACK_NAME`]
@@ -86,8 +87,8 @@ pub fn from_path_like_curl(target: &Target) -> Result<String, NoFileName> {
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoFileName)
 }
 
-/// Returns the name as [`from_path_like_curl`] does, but spelled as in `url`: characters that
-/// [`Target`] percent-encodes stay as the user wrote them.
+/// Returns the name as [`from_path_like_curl`] does, but spelled as in `url`, the text from which
+/// `target` was parsed. Characters that [`Target`] percent-encodes stay as the user wrote them.
 pub fn from_path_as_written(target: &Target, url: &str) -> Result<String, NoFileName> {
     let encoded = from_path_like_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();
@@ -103,11 +104,11 @@ pub fn from_path_as_written(target: &Target, url: &str) -> Result<String, NoFile
 }
 
 /// Returns the name that a Content-Disposition value suggests (RFC 6266 §4.3), made safe as by
-/// [`sanitise`].
+/// [`sanitise`]. Returns `None` if the value contains no usable name.
 ///
 /// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) takes precedence over `filename`; the first of
 /// repeated parameters counts. A path is reduced to its last segment, as by curl. The disposition
-/// type does not matter.
+/// type (`attachment` or `inline`) does not matter.
 pub fn from_disposition(value: &[u8]) -> Option<String> {
     let mut plain = None;
     let mut extended = None;
@@ -122,15 +123,16 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
 }
 
 /// Returns the file name at the end of a `Location` value, without query and fragment and not
-/// decoded. curl uses it if the redirect is not followed.
+/// decoded. curl uses it if the redirect is not followed. Returns `None` if the value contains no
+/// file name.
 pub fn from_location(value: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(value).ok()?;
     let place = text.split(['?', '#']).next()?;
     sanitise(place)
 }
 
-/// Removes the single quotes that some servers put around a file name instead of double quotes (RFC
-/// 6266).
+/// Removes the single quotes around a file name. Some servers send them instead of the double
+/// quotes of RFC 6266.
 fn remove_quotes(name: String) -> String {
     match name.strip_prefix('\'') {
         Some(rest) => rest.strip_suffix('\'').unwrap_or(rest).to_owned(),
@@ -138,10 +140,13 @@ fn remove_quotes(name: String) -> String {
     }
 }
 
-/// Returns the last segment of a suggested path, changed to a name that is safe on any system: no
-/// separators, control characters or characters that reorder text, no leading dot, no trailing dot
-/// or space, no reserved device name, at most [`MAX_NAME`] bytes. Returns `None` if nothing is
-/// left.
+/// Returns the last segment of a suggested path, changed to a name that is safe on any system.
+/// Returns `None` if nothing is left. The name has:
+///
+/// * no separators, control characters or characters that reorder text
+/// * no leading dot, and no trailing dot or space
+/// * no reserved device name of Windows
+/// * at most [`MAX_NAME`] bytes
 pub fn sanitise(suggested: &str) -> Option<String> {
     let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut name = replace_unsafe_characters(last.trim())?;
@@ -177,8 +182,9 @@ fn replace_unsafe_characters(segment: &str) -> Option<String> {
     Some(name)
 }
 
-/// Appends text from a page to a path, as a part of one file name, with unsafe characters replaced.
-/// `begins` is true if the text begins the name; a dot at its start is then replaced, too.
+/// Appends text to the path `out`, as a part of one file name, with unsafe characters replaced. The
+/// text comes from a page and is not trusted. `begins` is true if the text begins the file name; a
+/// dot at its start is then replaced, too.
 pub(crate) fn push_with_safe_characters(out: &mut Vec<u8>, text: &[u8], begins: bool) {
     let from = out.len();
     for chunk in text.utf8_chunks() {
@@ -237,8 +243,8 @@ impl<'v> Iterator for DispositionParameters<'v> {
     }
 }
 
-/// Parses a parameter value: a quoted string, or all text up to the semicolon, since many servers
-/// forget the quotes around a name with spaces.
+/// Parses a parameter value, and returns it with the text after it. The value is a quoted string,
+/// or all text up to the semicolon, since many servers forget the quotes around a name with spaces.
 fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let text = text.trim_ascii_start();
     if let Some(inner) = text.strip_prefix(b"\"") {
@@ -250,7 +256,8 @@ fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     (Cow::Borrowed(text[..end].trim_ascii()), text.get(end + 1..).unwrap_or_default())
 }
 
-/// Returns the unescaped text of a quoted string, and the text after it (RFC 9110 §5.6.4).
+/// Returns the unescaped text of a quoted string, and the text after its closing quote (RFC 9110
+/// §5.6.4). `text` begins after the opening quote.
 ///
 /// A backslash escapes a quote or a backslash. Before any other character it separates the parts of
 /// a path: servers on Windows send `"C:\dir\win.txt"` unescaped, and no sender has a reason to
@@ -272,7 +279,8 @@ fn parse_quoted_string(text: &[u8]) -> (Vec<u8>, &[u8]) {
     (value, &[])
 }
 
-/// Decodes an extended parameter value, `charset'language'percent-encoded` (RFC 8187 §3.2).
+/// Decodes an extended parameter value, `charset'language'percent-encoded` (RFC 8187 §3.2). Returns
+/// `None` if it is malformed, or if the charset is neither UTF-8 nor ISO-8859-1.
 fn decode_extended(value: &[u8]) -> Option<String> {
     let mut parts = value.splitn(3, |b| *b == b'\'');
     let (charset, _language, encoded) = (parts.next()?, parts.next()?, parts.next()?);

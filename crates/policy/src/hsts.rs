@@ -30,7 +30,7 @@ use crate::target::{Host, Scheme, Target};
 /// The largest number of stored hosts, as in curl. A full store drops the host that expires first.
 pub const MAX_HOSTS: usize = 1000;
 
-/// The value in place of an expiry time for an HSTS policy that never expires.
+/// The expiry time of an HSTS policy that never expires.
 const NEVER_EXPIRES: u64 = u64::MAX;
 
 /// The parsed value of a Strict-Transport-Security field.
@@ -42,8 +42,8 @@ pub struct ParsedHstsField {
     pub include_subdomains: bool,
 }
 
-/// Parses a field value (§6.1). Returns `None` if it has no `max-age`, repeats a directive, or is
-/// malformed; such a field is ignored (§8.1).
+/// Parses the value of a Strict-Transport-Security field (RFC 6797 §6.1). Returns `None` if it has
+/// no `max-age`, repeats a directive, or is malformed; such a field is ignored (§8.1).
 pub fn parse(field: &[u8]) -> Option<ParsedHstsField> {
     let text = core::str::from_utf8(field).ok()?;
     let mut seen: Vec<&str> = Vec::new();
@@ -79,39 +79,41 @@ struct HstsEntry {
     include_subdomains: bool,
 }
 
-/// A store of hosts that must be reached over TLS.
+/// A store of HSTS policies: the hosts that must be reached over TLS.
 #[derive(Clone, Debug, Default)]
 pub struct HstsStore {
     hosts: BTreeMap<String, HstsEntry>,
-    /// The policies that changed since the file was read or last written. `None` stands for a
-    /// removed policy.
+    /// The policies that changed since the file was read or last written, by host name. `None`
+    /// stands for a removed policy.
     changed: BTreeMap<String, Option<HstsEntry>>,
     style: CookieFileConventions,
 }
 
 impl HstsStore {
-    /// Creates an empty store.
+    /// Creates an empty store of HSTS policies.
     pub fn new() -> HstsStore {
         HstsStore::default()
     }
 
-    /// Creates an empty store that writes files in the given style.
+    /// Creates an empty store. `style` decides whether its file begins with haul's heading or with
+    /// curl's.
     pub fn with_style(style: CookieFileConventions) -> HstsStore {
         HstsStore { style, ..HstsStore::default() }
     }
 
-    /// Returns the number of stored hosts.
+    /// Returns the number of hosts that have a stored policy.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Returns `true` if no host is stored.
+    /// Returns `true` if no host has a stored policy.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
     /// Processes the first Strict-Transport-Security field of a response from `target`. A field
-    /// that was received without TLS or from an IP address is ignored (§8.1).
+    /// that was received without TLS or from an IP address is ignored (RFC 6797 §8.1). `now` is in
+    /// seconds since 1970.
     pub fn on_field(&mut self, target: &Target, field: &[u8], now: u64) {
         let (Scheme::Https, Host::Name(name)) = (target.scheme(), target.host()) else { return };
         let Some(policy) = parse(field) else { return };
@@ -129,14 +131,15 @@ impl HstsStore {
         self.set_entry(key, entry);
     }
 
-    /// Returns `target` with `https` if it is plain http and its host has a policy (§8.3): port 80
-    /// becomes 443, other ports stay. Otherwise returns `None`.
+    /// Returns `target` with the scheme `https` if its scheme is `http` and its host has a policy
+    /// (RFC 6797 §8.3). Port 80 becomes 443; other ports stay. Otherwise returns `None`. `now` is
+    /// in seconds since 1970.
     pub fn to_https_target(&self, target: &Target, now: u64) -> Option<Target> {
         (target.scheme() == Scheme::Http && self.has_policy_for(target.host(), now)).then(|| target.to_https())
     }
 
     /// Returns `true` if `host` has a policy, or a parent domain has one that covers subdomains
-    /// (§8.2).
+    /// (RFC 6797 §8.2). `now` is in seconds since 1970.
     pub fn has_policy_for(&self, host: &Host, now: u64) -> bool {
         let Host::Name(name) = host else { return false };
         if self.hosts.is_empty() {
@@ -168,8 +171,8 @@ impl HstsStore {
         }
     }
 
-    /// Applies to `file` the changes made to this store since the file was read. Read `file` again
-    /// from the disk just before the call, because other processes write it too. Call
+    /// Applies to `file` the changes made to this store since its file was read. `file` is another
+    /// store, read from the disk just before the call: other processes write the file, too. Call
     /// [`mark_saved`](Self::mark_saved) afterwards.
     pub fn apply_changes_to(&self, file: &mut HstsStore) {
         file.style = self.style;
@@ -183,14 +186,14 @@ impl HstsStore {
         !self.changed.is_empty()
     }
 
-    /// Marks all changes as written. To write without holding the store's lock, clone the store,
-    /// call `mark_saved`, then write from the clone.
+    /// Marks all changes as written to the file. To write without holding the store's lock, clone
+    /// the store, call `mark_saved`, then write from the clone.
     pub fn mark_saved(&mut self) {
         self.changed.clear();
     }
 
     /// Returns the text of an HSTS file in curl's format, without policies that have expired at
-    /// `now`.
+    /// `now`, in seconds since 1970.
     pub fn to_text(&self, now: u64) -> String {
         let heading = match self.style {
             CookieFileConventions::Standard => "# HSTS cache, as curl has it. Written by haul.\n",

@@ -24,7 +24,7 @@
 
 use core::fmt;
 
-/// The escaping of quotes in the field names and file names of a form.
+/// The way in which quotes in the field names and file names of a form are escaped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormNameEscape {
     /// `"` becomes `%22`, as in browsers and in curl since 7.81.
@@ -37,12 +37,12 @@ pub enum FormNameEscape {
 /// The content of one part of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FormPartContent {
-    /// The content itself, in memory.
+    /// Bytes in memory.
     Bytes(Vec<u8>),
-    /// Content that the caller reads from its source number `index`. If the length is unknown, so
-    /// is the body's length, and the body is sent chunked.
+    /// Content that the caller reads from a source, such as a file. If the length is unknown, so is
+    /// the body's length, and the body is sent chunked.
     Source {
-        /// The caller's number for the source of the content.
+        /// The caller's number for the source, as in [`MultipartPiece::Source`].
         index: usize,
         /// The length of the content in bytes; `None` if unknown.
         length: Option<u64>,
@@ -125,8 +125,9 @@ impl MultipartBoundary {
         MultipartBoundary(u128::from_be_bytes(entropy))
     }
 
-    /// Returns the boundary text of the form itself if `number` is 0, otherwise of its nested
-    /// multipart/mixed body with this number. All texts have the same length, and no two are equal.
+    /// Returns the text of a boundary: that of the form itself if `number` is 0, otherwise that of
+    /// the nested multipart/mixed body with this number. All texts have the same length, and no two
+    /// are equal.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);
@@ -142,14 +143,15 @@ impl MultipartBoundary {
 /// A contiguous part of the body of a form request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultipartPiece {
-    /// Bytes in memory: the framing between contents, or content that is in memory.
+    /// Bytes in memory: the delimiters and header lines between contents, or content that is in
+    /// memory.
     Literal(Vec<u8>),
     /// The whole content of the caller's source number `index`.
     Source {
-        /// The caller's number for the source.
+        /// The caller's number for the source, from [`FormPartContent::Source`].
         index: usize,
-        /// The length of the source in bytes; `None` if unknown. The source must supply exactly
-        /// this number of bytes.
+        /// The length of the source in bytes; `None` if unknown. If it is known, the source must
+        /// supply exactly this number of bytes.
         length: Option<u64>,
     },
 }
@@ -158,16 +160,17 @@ pub enum MultipartPiece {
 /// small form needs a single write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultipartLayout {
-    /// The value of the request's Content-Type field.
+    /// The value of the request's Content-Type field, which contains the boundary.
     pub content_type: String,
-    /// The pieces of the request's body, in order.
+    /// The pieces of the request's body, in the order in which to send them.
     pub pieces: Vec<MultipartPiece>,
     /// The body's length in bytes; `None` if the length of a source is unknown.
     pub length: Option<u64>,
 }
 
 impl MultipartLayout {
-    /// Creates the body of a multipart/form-data request.
+    /// Creates the body of a multipart/form-data request. `escape` is the way in which quotes in
+    /// names are escaped.
     pub fn new(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
@@ -176,8 +179,9 @@ impl MultipartLayout {
         MultipartLayout::with_disposition(parts, boundary, escape, "form-data")
     }
 
-    /// Creates a multipart body whose media type is not that of a form. Its parts are attachments,
-    /// as in curl.
+    /// Creates a multipart body whose parts have `Content-Disposition: attachment` instead of
+    /// `form-data`. This is for a request whose Content-Type the user has replaced by another
+    /// multipart type. curl does the same.
     pub fn with_attachments(
         parts: &[FormPart],
         boundary: &MultipartBoundary,
@@ -300,7 +304,7 @@ impl MultipartWriter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MultipartError {
-    /// A media type or header line contains CR, LF or NUL.
+    /// A media type or a header line of a part contains CR, LF or NUL.
     LineEnd,
 }
 

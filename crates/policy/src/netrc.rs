@@ -38,12 +38,12 @@ use core::fmt;
 /// The largest length of a word of a netrc file in bytes, like curl's limit.
 pub const MAX_WORD: usize = 4096;
 
-/// The entry of a netrc file for a host. `Debug` prints no secret.
+/// An entry of a netrc file: the credentials for a host. `Debug` prints no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct NetrcEntry {
     /// The user name of the entry. `None` if the entry has no user name.
     pub login: Option<Vec<u8>>,
-    /// The password. `None` if the entry has no password; an empty password is then used.
+    /// The password of the entry. `None` if the entry has no password; use an empty password then.
     pub password: Option<Vec<u8>>,
     /// The account that some FTP servers require; unused in HTTP.
     pub account: Option<Vec<u8>>,
@@ -62,12 +62,12 @@ impl fmt::Debug for NetrcEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetrcError {
-    /// A quoted word has no closing quote.
+    /// A quoted word of the file has no closing quote.
     OpenQuote {
         /// The number of the line with the opening quote, counted from 1.
         line: usize,
     },
-    /// A word has more than [`MAX_WORD`] bytes.
+    /// A word of the file has more than [`MAX_WORD`] bytes.
     TooLong {
         /// The number of the line with the word, counted from 1.
         line: usize,
@@ -149,8 +149,8 @@ pub fn check_syntax(text: &[u8]) -> Result<(), NetrcError> {
     Ok(())
 }
 
-/// Sets a value of the current entry, if there is one. If a keyword is repeated, its last value
-/// counts, as in curl; no specification defines repetitions.
+/// Sets a value of the current entry, if there is one. If a keyword is repeated in an entry, its
+/// last value counts, as in curl; no specification defines repetitions.
 fn set_value(
     current: &mut Option<NetrcEntry>,
     field: impl FnOnce(&mut NetrcEntry) -> &mut Option<Vec<u8>>,

@@ -30,7 +30,7 @@ use crate::filename::{MAX_NAME, is_deceptive, is_reserved_device_name};
 use crate::target::Target;
 use crate::urlencode::percent_decode;
 
-/// The name of the file for a path that ends in a slash.
+/// The file name for a URL whose path ends in a slash.
 pub const INDEX_FILE_NAME: &str = "index.html";
 
 /// The largest number of directories in a URL path that becomes a file name, so that a URL cannot
@@ -39,11 +39,12 @@ const MAX_DEPTH: usize = 64;
 /// The largest length in bytes of a URL path that becomes a file name.
 const MAX_PATH: usize = 3072;
 
-/// The largest length in bytes of the text after the last placeholder in a path component (such as
-/// a file extension) that is kept when the component is shortened.
+/// The largest length in bytes of an ending that is kept when a path component is shortened. The
+/// ending is the text after the last placeholder, such as a file extension.
 const MAX_ENDING: usize = 32;
 
-/// The largest length in bytes of the name in a placeholder.
+/// The largest length in bytes of the name between the braces of a placeholder. Longer text in
+/// braces is not a placeholder.
 const MAX_PLACEHOLDER: usize = 128;
 
 /// The error for a URL whose path gives no file name, because it has too many directories or is too
@@ -62,16 +63,16 @@ impl fmt::Display for UrlPathTooLong {
 
 impl core::error::Error for UrlPathTooLong {}
 
-/// A function that returns the value of the table column with a name; `None` if there is no such
-/// column.
+/// A function that returns the value of a column of the user's table, given the column's name;
+/// `None` if there is no such column.
 pub type ColumnLookup<'a> = dyn Fn(&str) -> Option<Cow<'a, [u8]>> + 'a;
 
-/// A [`ColumnLookup`] without columns.
+/// A [`ColumnLookup`] for runs without a table: it returns `None` for every name.
 pub fn no_columns(_name: &str) -> Option<Cow<'static, [u8]>> {
     None
 }
 
-/// Returns true if an output name has a placeholder for a part of the URL.
+/// Returns true if an output name has a placeholder for a part of the URL, such as `{host}`.
 pub fn has_url_part(template: &[u8]) -> bool {
     pieces(template)
         .any(|piece| matches!(piece, OutputNamePiece::Placeholder(name, _) if UrlPart::from_name(name).is_some()))
@@ -85,10 +86,12 @@ pub fn placeholder_names(template: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Fills the placeholders of an output name with values of `column`, or else with parts of the URL.
-/// `text` converts the text between the placeholders. A path component of more than [`MAX_NAME`]
-/// bytes is shortened if it contains a filled-in value or converted text. A hash of the whole
-/// component then replaces the removed part.
+/// Replaces the placeholders of an output name. A placeholder gets the value of `column` with its
+/// name, or else the part of the URL with its name. `text` converts the text between the
+/// placeholders.
+///
+/// A path component of more than [`MAX_NAME`] bytes is shortened if it contains a value or
+/// converted text. A hash of the whole component then replaces the removed part.
 ///
 /// # Errors
 /// The path of the URL is too long for a file name.
@@ -144,7 +147,7 @@ pub fn safe_component(value: &[u8]) -> String {
     replace_reserved_characters(value, &['/', '\\', ':'])
 }
 
-/// Returns a text as [`safe_component`] does, with `_` for the characters in `replaced` too.
+/// Returns a text as [`safe_component`] does. The characters in `replaced` become `_`, too.
 pub(crate) fn replace_reserved_characters(value: &[u8], replaced: &[char]) -> String {
     let mut name = String::with_capacity(value.len());
     for chunk in value.utf8_chunks() {
@@ -177,12 +180,12 @@ fn hash_suffix(whole: &[u8]) -> String {
     format!("-{:016x}", fnv1a(whole))
 }
 
-/// Returns the FNV-1a hash of the bytes.
+/// Returns the FNV-1a hash of the bytes (64 bits).
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A part of a URL that a placeholder stands for.
+/// A part of a URL for which a placeholder such as `{host}` stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UrlPart {
     Scheme,
@@ -206,8 +209,8 @@ impl UrlPart {
         })
     }
 
-    /// Returns the value of the URL part as one path component; the value of `{path}` has several
-    /// components.
+    /// Returns the value of this part of the URL as one path component. Only the value of `{path}`
+    /// has several components.
     fn value(self, target: &Target) -> Result<String, UrlPathTooLong> {
         Ok(match self {
             UrlPart::Scheme => target.scheme().as_str().to_owned(),
@@ -237,14 +240,14 @@ fn path_component(target: &Target) -> Result<String, UrlPathTooLong> {
     Ok(all.join("/"))
 }
 
-/// A piece of an output name.
+/// A piece of an output name: literal text or a placeholder.
 enum OutputNamePiece<'t> {
     Text(&'t [u8]),
     /// A placeholder: the name in the braces, and the text including the braces.
     Placeholder(&'t str, &'t [u8]),
 }
 
-/// Splits an output name into its pieces, in order.
+/// Splits an output name into literal texts and placeholders, in order.
 fn pieces(template: &[u8]) -> impl Iterator<Item = OutputNamePiece<'_>> {
     let mut rest = template;
     core::iter::from_fn(move || {
@@ -263,8 +266,8 @@ fn pieces(template: &[u8]) -> impl Iterator<Item = OutputNamePiece<'_>> {
     })
 }
 
-/// Returns the name of the placeholder at the start of `text`, and the placeholder's length
-/// including the braces.
+/// Returns the name of the placeholder at the start of `text`, and the placeholder's length in
+/// bytes including the braces. Returns `None` if `text` does not begin with a placeholder.
 pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
     let inner = text.strip_prefix(b"{")?;
     let inner = &inner[..inner.len().min(MAX_PLACEHOLDER + 1)];
@@ -273,25 +276,25 @@ pub fn placeholder(text: &[u8]) -> Option<(&str, usize)> {
     (inner[end] == b'}' && !name.is_empty()).then_some((name, end + 2))
 }
 
-/// A file name under construction. A path component that contains a placeholder's value is never
-/// empty, `.` or `..`.
+/// A file name that is being put together from text and values. A path component that contains a
+/// placeholder's value is never empty, `.` or `..`.
 #[derive(Default)]
 struct OutputNameBuilder {
     bytes: Vec<u8>,
-    /// The offset at which the last component begins.
+    /// The offset in `bytes` at which the last path component begins.
     begin: usize,
-    /// True if the last component contains the value of a placeholder.
+    /// True if the last path component contains the value of a placeholder.
     has_value: bool,
-    /// True if the last component contains the value of a placeholder, or text that the caller's
-    /// function changed. Such a component may be shortened.
+    /// True if the last path component contains the value of a placeholder, or text that the `text`
+    /// argument of [`fill_url_parts`] changed. Such a component may be shortened.
     is_filled: bool,
-    /// The offset after the last placeholder's value in the last component.
+    /// The offset after the last placeholder's value in the last path component.
     value_end: usize,
 }
 
 impl OutputNameBuilder {
     /// Appends the text between two placeholders. `written` is this text in the template, and
-    /// `text` is the result of applying the caller's function to it.
+    /// `text` is the result of the conversion by the caller's function.
     fn push_text(&mut self, written: &[u8], text: &[u8]) {
         let is_filled = written != text;
         for part in text.split_inclusive(|byte| *byte == b'/') {
@@ -331,8 +334,8 @@ impl OutputNameBuilder {
         (self.has_value, self.is_filled) = (false, false);
     }
 
-    /// Cuts the last component to [`MAX_NAME`] bytes, including a hash of the whole component. A
-    /// short text after the last placeholder's value is kept.
+    /// Shortens the last path component to [`MAX_NAME`] bytes, including a hash of the whole
+    /// component. A short text after the last placeholder's value is kept.
     fn shorten_component(&mut self) {
         let hash = hash_suffix(&self.bytes[self.begin..]);
         let ending = self.bytes.split_off(if self.bytes.len() - self.value_end > MAX_ENDING {

@@ -71,8 +71,9 @@ impl PageBase {
         Some(url)
     }
 
-    /// Returns the URL to fetch for a link. A link with userinfo or without a valid URL is returned
-    /// unchanged: the [template](crate::url_template) refuses it and gives the reason.
+    /// Returns the URL to fetch for a link. A link with userinfo, or one that gives no valid URL,
+    /// is not resolved against the base: the [template](crate::url_template) later refuses it and
+    /// gives the reason.
     pub fn link(&self, reference: &str) -> ResolvedPageLink {
         let text = normalize_like_browsers(reference, self.base().scheme());
         let (address, fragment) = text.split_once('#').map_or((&*text, None), |(url, fragment)| (url, Some(fragment)));
@@ -109,9 +110,9 @@ fn without_userinfo_and_fragment(target: &Target) -> Target {
 }
 
 /// Returns a reference in the syntax of RFC 3986 that leads to the same URL as in browsers (WHATWG
-/// URL, "basic URL parser"): without surrounding blanks and line breaks, with slashes for
-/// backslashes before the query, and percent-encoded like in browsers. `scheme` is the scheme of
-/// the base.
+/// URL, "basic URL parser"). Removes surrounding blanks and all line breaks, changes backslashes
+/// before the query to slashes, and percent-encodes like browsers. `scheme` is the scheme of the
+/// base.
 ///
 /// `http:/x` and `http:x` on an http page are relative references. Elsewhere they name a host. Two
 /// or more slashes after the scheme always introduce a host.
@@ -166,7 +167,8 @@ fn normalize_like_browsers(reference: &str, scheme: Scheme) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Returns true if browsers read the reference as RFC 3986 does.
+/// Returns true if browsers read the reference exactly as RFC 3986 does, so that it needs no
+/// change.
 fn needs_no_normalization(text: &str) -> bool {
     let is_plain = |byte: u8| byte > b' ' && byte != 0x7f && !b"\\\"<>^`{}'".contains(&byte);
     let has_host = |rest: &str| rest.starts_with("//") && !rest.starts_with("///");

@@ -36,11 +36,12 @@ pub enum ProtocolListError<'l> {
     /// No scheme has this name. The list is refused, because a typing error must not lift a
     /// restriction unnoticed.
     Unknown(&'l str),
-    /// The list allows no scheme at all.
+    /// The list leaves no scheme that curl or haul supports.
     Nothing,
 }
 
-/// The schemes that curl supports and haul does not. They may occur in a list of schemes.
+/// The schemes that curl supports and haul does not. A list of schemes may contain them; they have
+/// no effect.
 const CURL_ONLY_SCHEMES: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -53,7 +54,7 @@ impl ProtocolSet {
     /// only this scheme. Words apply from left to right, as in curl.
     ///
     /// # Errors
-    /// Fails for an unknown word, and for a list that allows nothing at all.
+    /// Fails for an unknown word, and for a list that leaves no scheme of curl or haul.
     pub fn with_list(self, list: &str) -> Result<ProtocolSet, ProtocolListError<'_>> {
         let mut set = self;
         let mut others = true;
@@ -87,7 +88,8 @@ impl ProtocolSet {
         }
     }
 
-    /// Returns the schemes in both sets: a redirect must pass `--proto` and `--proto-redir`.
+    /// Returns the schemes that are in both sets. For example, a redirect must be allowed by
+    /// `--proto` and by `--proto-redir`.
     #[must_use]
     pub fn intersection(self, other: ProtocolSet) -> ProtocolSet {
         ProtocolSet { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
@@ -95,7 +97,7 @@ impl ProtocolSet {
 }
 
 impl RedirectRules {
-    /// Returns these redirect rules, restricted to the schemes in `allowed`.
+    /// Returns these redirect rules, in which redirects may lead to the schemes in `allowed` only.
     #[must_use]
     pub fn with_protocols(self, allowed: ProtocolSet) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }

@@ -50,18 +50,18 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::target::Origin;
 use crate::time::MonotonicTime;
 
-/// The maximum numbers of running jobs.
+/// The maximum numbers of jobs that run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueCaps {
-    /// The maximum number of running jobs in total; 0 counts as 1.
+    /// The maximum number of running jobs on all hosts together; 0 counts as 1.
     pub total: usize,
     /// The maximum number of running jobs on one host; 0 counts as 1.
     pub per_host: usize,
 }
 
-/// The identity of a host in the queue. It is valid while jobs wait or run there, or the host is
-/// paused. An id that is no longer valid has no effect, since a reused index has another
-/// generation.
+/// The identity of a host in the queue. It is valid while the queue remembers the host: while jobs
+/// wait or run there, and while the host is paused. A call with an id that is no longer valid has
+/// no effect: the entry's generation has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId {
     index: u32,
@@ -72,22 +72,27 @@ pub struct HostId {
 /// the host whose pause ends first is dropped. These hosts take at most about 1 MiB.
 const MAX_HOSTS_WITHOUT_JOBS: usize = 4096;
 
-/// The position of a job in the queue: the job's number, then the number of jobs pushed before it,
-/// since several jobs may have the same number.
+/// The position of a job in the queue. The first number is the caller's number for the job (`seq`).
+/// The second is the number of jobs pushed before this job, since several jobs may have the same
+/// `seq`.
 type JobPosition = (u64, u64);
 
-/// A queue of jobs of type `T`, grouped by host `K`.
+/// A queue of jobs of type `T`. Each job belongs to a host `K`, and the numbers of running jobs are
+/// limited.
 #[derive(Debug)]
 pub struct JobQueue<T, K = Origin> {
     caps: QueueCaps,
-    /// The maximum to which the cap of a host may grow; `None` if caps do not adapt.
+    /// The maximum to which the cap of a host (its number of running jobs) may grow; `None` if caps
+    /// do not adapt.
     adaptive_max: Option<usize>,
-    /// The next time at which to raise the caps of hosts on which jobs wait while no job ends.
+    /// The time of the next check for hosts whose cap is to be raised, because jobs wait there and
+    /// no job ends.
     silent_at: Option<MonotonicTime>,
     hosts: Vec<HostTableEntry<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
-    /// The index of the host of the last push. The next push is likely to be for the same host.
+    /// The index in `hosts` of the host of the last push. The next push is likely to be for the
+    /// same host.
     last: u32,
     /// All waiting jobs, each with the index of its host.
     waiting: WaitingJobs<u32>,
@@ -97,21 +102,23 @@ pub struct JobQueue<T, K = Origin> {
     ready_idle: BTreeSet<(JobPosition, u32)>,
     /// Paused hosts with waiting jobs, by the end of the pause.
     paused: BTreeSet<(MonotonicTime, u32)>,
-    /// Hosts without jobs that are remembered until a certain time, because of their pause or their
-    /// cap; sorted by that time.
+    /// Hosts without jobs that the queue remembers because of their pause or their cap, sorted by
+    /// the time until which it does so.
     resting: BTreeSet<(MonotonicTime, u32)>,
-    /// Delayed jobs, each with the time until which it waits, and the index of its host.
+    /// Delayed jobs, each with the time until which it waits, the index of its host, and the job
+    /// itself.
     delayed: BTreeMap<JobPosition, (MonotonicTime, u32, T)>,
     /// The times until which the delayed jobs wait, earliest first.
     due: BTreeSet<(MonotonicTime, JobPosition)>,
     running: usize,
-    /// The number of lent slots: jobs that may run beyond the total cap, because as many running
-    /// jobs wait for hosts that do not answer.
+    /// The number of jobs that may run beyond the total cap. For each of them, a running job only
+    /// waits for a host that does not answer.
     lent: usize,
     pushes: u64,
 }
 
-/// An entry in the table of hosts. Its generation changes when another host reuses the entry.
+/// An entry in the table of hosts. `generation` changes when another host reuses the entry, so that
+/// old [`HostId`]s become invalid.
 #[derive(Debug)]
 struct HostTableEntry<T, K> {
     generation: u32,
@@ -124,24 +131,25 @@ struct QueuedHost<T, K> {
     key: K,
     waiting: WaitingJobs<T>,
     running: usize,
-    /// The number of delayed jobs.
+    /// The number of delayed jobs of this host.
     delayed: usize,
     paused_until: Option<MonotonicTime>,
     /// The time before which the caller's request start rate (`--rate`) allows no other job.
     next_start: Option<MonotonicTime>,
-    /// The maximum number of running jobs on this host; `None` for the cap that all hosts have.
+    /// The maximum number of running jobs on this host; `None` for the queue's cap per host.
     cap: Option<usize>,
     /// True if the host has answered a request.
     has_answered: bool,
-    /// The adaptive limit that determines `cap`; created when it is first needed.
+    /// The adaptive limit that determines `cap`. It is created at the first end of a job that can
+    /// change the cap.
     concurrency: Option<Box<ConcurrencyLimit>>,
-    /// The time until which the host and its cap are remembered without jobs.
+    /// The time until which the queue remembers the host and its cap although it has no jobs.
     remembered_until: Option<MonotonicTime>,
     listed: HostQueueState,
 }
 
-/// The set of [`JobQueue`] that contains a host (`ready`, `paused` or `resting`), with the value by
-/// which the set sorts the host.
+/// The set of [`JobQueue`] that contains a host (`ready`, `paused` or `resting`), with the key
+/// under which the host is in that set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HostQueueState {
     Nowhere,
@@ -164,15 +172,15 @@ impl<T, K> QueuedHost<T, K> {
         self.paused_until.max(self.next_start)
     }
 
-    /// Returns the time until which the host is remembered without jobs: the end of its pause, or
-    /// the time until which its cap is remembered.
+    /// Returns the time until which the queue remembers the host although it has no jobs: the end
+    /// of its pause, or the time until which its cap is remembered.
     fn paused_or_held_until(&self) -> Option<MonotonicTime> {
         self.paused_until.max(self.remembered_until)
     }
 }
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Creates an empty queue.
+    /// Creates an empty queue with these caps.
     pub fn new(caps: QueueCaps) -> Self {
         JobQueue {
             caps: QueueCaps { total: caps.total.max(1), per_host: caps.per_host.max(1) },
@@ -195,8 +203,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Adds a job with the number `seq`. A number may be pushed again, for a retry. It may also be
-    /// lower than numbers that are in the queue.
+    /// Adds a job of `host` with the number `seq`. A number may be pushed again, for a retry. It
+    /// may also be lower than numbers that are in the queue.
     pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
         let index = self.find_or_add_host(host);
         let place = (seq, self.pushes);
@@ -207,7 +215,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         HostId { index, generation: self.hosts[index as usize].generation }
     }
 
-    /// Adds a job that cannot start before `until`, on a host that the queue remembers.
+    /// Adds a job that cannot start before `until`. The queue must remember its host.
     ///
     /// # Errors
     /// Returns the job if the queue does not remember the host.
@@ -223,7 +231,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Returns the job to start now, with its host and number; `None` if no job may start. The job
-    /// then counts as running. `head` is the number of the job that ordered output waits for.
+    /// then counts as running.
+    ///
+    /// `head` is the number of the job whose output must come next, if the output is ordered. This
+    /// job may start beyond the caps, but not while its host is paused.
     pub fn next(&mut self, now: MonotonicTime, head: Option<u64>) -> Option<(HostId, u64, T)> {
         self.next_below(u64::MAX, now, head)
     }
@@ -250,10 +261,12 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     /// the open connection. The number of running jobs stays the same. After `None`, call
     /// [`on_job_end`](JobQueue::on_job_end).
     ///
-    /// Returns `None` if no job waits on the host, if the host is paused, or if more jobs run than
-    /// a cap allows (unless the job with the number `head` waits on the host). Also returns `None`
-    /// if the total cap is reached and a host without running jobs has a job with a lower number: a
-    /// few hosts with many jobs would otherwise keep all other hosts from starting.
+    /// Returns `None` in these cases:
+    ///
+    /// * No job waits on the host, or the host is paused.
+    /// * More jobs run than a cap allows. The job with the number `head` is exempt.
+    /// * The total cap is reached, and a host without running jobs has a job with a lower number. A
+    ///   few hosts with many jobs would otherwise keep all other hosts from starting.
     pub fn next_for(&mut self, host: HostId, now: MonotonicTime, head: Option<u64>) -> Option<(u64, T)> {
         self.next_for_below(host, u64::MAX, now, head)
     }
@@ -290,8 +303,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         Some((place.0, item))
     }
 
-    /// Removes and returns the first waiting job with this number, or else the first delayed job
-    /// with this number.
+    /// Removes the first waiting job with this number, or else the first delayed job with this
+    /// number, and returns it.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
         let (index, item) = if let Some((place, &index)) = self.waiting.first_with_number(seq) {
             (index, self.remove_at(place, index))
@@ -307,7 +320,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Records that a job of `host` has ended. To [pause](JobQueue::pause_host_until) the host, do
-    /// so before its last job ends: afterwards the queue may have forgotten the host.
+    /// so before this call: the queue may forget the host when its last job ends.
     pub fn on_job_end(&mut self, host: HostId) {
         let Some(index) = self.host_index(host) else { return };
         let state = self.host_at(index);
@@ -337,7 +350,7 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.update_host_state(index);
     }
 
-    /// Returns the key of `host`.
+    /// Returns the key with which `host` was pushed; `None` if the queue does not remember it.
     pub fn host_key(&self, host: HostId) -> Option<&K> {
         self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map(|state| &state.key)
     }
@@ -353,27 +366,29 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         state.into_iter().flat_map(|state| state.waiting.positions().map(|(seq, _)| seq))
     }
 
-    /// Returns the earliest time at which a pause of a host with waiting jobs, or the wait of a
-    /// delayed job, ends. Call [`next`](JobQueue::next) then, even if no job was pushed or has
-    /// ended.
+    /// Returns the time at which to call [`next`](JobQueue::next) even if no job was pushed or has
+    /// ended. It is the earliest of three times: a pause of a host with waiting jobs ends, the wait
+    /// of a delayed job ends, or the cap of a host is to be checked because no job ends. `None` if
+    /// there is no such time.
     pub fn next_wakeup(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let resumes = self.paused.first().map(|(until, _)| (*until).max(now));
         let raised = self.silent_at.filter(|at| *at > now && self.ready.is_empty() && !self.waiting.is_empty());
         [resumes, raised, self.next_due(now)].into_iter().flatten().min()
     }
 
-    /// Returns the earliest time at which the wait of a delayed job ends.
+    /// Returns the earliest time at which the wait of a delayed job ends; `None` without delayed
+    /// jobs.
     pub fn next_due(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.due.first().map(|(until, _)| (*until).max(now))
     }
 
-    /// Sets the maximum number of running jobs in total; 0 counts as 1. Lower it after EMFILE.
-    /// Running jobs continue.
+    /// Sets the maximum number of running jobs on all hosts together; 0 counts as 1. Running jobs
+    /// continue. Lower the maximum if the process runs out of file descriptors (EMFILE).
     pub fn set_total(&mut self, total: usize) {
         self.caps.total = total.max(1);
     }
 
-    /// Returns the maximum numbers of running jobs.
+    /// Returns the maximum numbers of jobs that run at the same time.
     pub fn caps(&self) -> QueueCaps {
         self.caps
     }
@@ -388,7 +403,8 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.waiting.is_empty()
     }
 
-    /// Returns the number of delayed jobs.
+    /// Returns the number of delayed jobs: jobs pushed by [`push_delayed`](JobQueue::push_delayed)
+    /// whose time has not come.
     pub fn delayed_jobs(&self) -> usize {
         self.delayed.len()
     }
@@ -403,14 +419,14 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         self.running
     }
 
-    /// Returns the number of running jobs of `host`.
+    /// Returns the number of running jobs of `host`; 0 if the queue does not remember it.
     pub fn running_jobs_of_host(&self, host: HostId) -> usize {
         self.host_index(host)
             .and_then(|index| self.hosts[index as usize].host.as_ref())
             .map_or(0, |state| state.running)
     }
 
-    /// Returns `true` if a job pushed for `host` would have to wait for another job to end.
+    /// Returns `true` if a new job for `host` would have to wait until another job ends.
     pub fn is_full(&self, host: HostId) -> bool {
         let state = self.host_index(host).and_then(|index| self.hosts[index as usize].host.as_ref());
         let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));

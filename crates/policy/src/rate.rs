@@ -32,15 +32,17 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The factor by which bytes are multiplied: levels are in bytes × nanoseconds, so that frequent
-/// calls lose nothing by rounding.
+/// The number of units per byte in the level of a [`TokenBucket`]. Each nanosecond then adds a
+/// whole number of units, so that frequent calls lose nothing by rounding.
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
 
-/// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns, unless the
-/// bucket is smaller. A system call and a wake-up for a few bytes would cost more than the bytes.
+/// The smallest number of bytes, other than 0, that [`TokenBucket::available`] returns. A system
+/// call and a wake-up for fewer bytes would cost more than the bytes. If the bucket is smaller, its
+/// capacity takes the place of this number.
 const SMALLEST_GRANT: u64 = 4096;
 
-/// The token bucket of one rate limit, shared by every transfer under it.
+/// The token bucket of one rate limit (`--limit-rate`), shared by all transfers to which the limit
+/// applies.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     rate: u64,
@@ -61,15 +63,16 @@ impl TokenBucket {
         TokenBucket { rate, burst, grant, level: i128::from(burst) * NANOSECONDS_PER_SECOND, filled: now }
     }
 
-    /// Returns the capacity in bytes: 1/32 s at the rate, at least one byte.
+    /// Returns the bucket's capacity: the number of bytes that the rate allows in 1/32 s, at least
+    /// one.
     pub fn burst(&self) -> u64 {
         self.burst
     }
 
-    /// Returns the number of bytes that may be transferred now. It is either 0 or at least a
-    /// minimum: a quarter of the [`burst`](TokenBucket::burst), or 4 KiB if that is more, but at
-    /// most the burst. A waiting transfer therefore wakes up at most 128 times a second, at slow
-    /// rates 32 times.
+    /// Returns the number of bytes that may be transferred now: 0, or at least a minimum. The
+    /// minimum is a quarter of the [`burst`](TokenBucket::burst) or 4 KiB, whichever is more, but
+    /// not more than the burst. Therefore, a waiting transfer wakes up at most 128 times a second.
+    /// At rates below 128 KiB/s, it wakes up at most 32 times.
     pub fn available(&mut self, now: MonotonicTime) -> u64 {
         self.level = self.level_at(now);
         self.filled = self.filled.max(now);
@@ -78,15 +81,15 @@ impl TokenBucket {
     }
 
     /// Removes the transferred bytes from the bucket. Their number may exceed
-    /// [`available`](TokenBucket::available) if the input could not be cut: no bytes are then
-    /// available until the debt is paid.
+    /// [`available`](TokenBucket::available), because some input arrives in one piece. No bytes are
+    /// then available until time has made up for the excess (the debt).
     pub fn remove(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * NANOSECONDS_PER_SECOND);
     }
 
-    /// Returns the time at which [`available`](TokenBucket::available) will return `want` if no
-    /// transfer takes bytes before; `now` if it returns that number now. `want` is first limited to
-    /// the range from the minimum of `available` to the burst.
+    /// Returns the time at which [`available`](TokenBucket::available) will return at least `want`,
+    /// if no transfer takes bytes before; `now` if it does so now. A `want` below the minimum of
+    /// `available` is raised to it; a `want` above the burst is reduced to it.
     pub fn ready_at(&self, now: MonotonicTime, want: u64) -> MonotonicTime {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * NANOSECONDS_PER_SECOND - self.level_at(now);
         if missing <= 0 {
@@ -97,14 +100,16 @@ impl TokenBucket {
         MonotonicTime(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// Returns the time at which the debt is paid; `None` if there is no debt.
+    /// Returns the time at which the level is no longer negative if no bytes are taken before;
+    /// `None` if it is not negative now.
     fn debt_paid_at(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let debt = u128::try_from(-self.level_at(now)).ok().filter(|debt| *debt > 0)?;
         let wait = u64::try_from(debt.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX);
         Some(MonotonicTime(now.max(self.filled).0.saturating_add(wait)))
     }
 
-    /// Returns the level at `now`. If the clock went backwards, returns the last level.
+    /// Returns the level of the bucket at `now`. If the clock went backwards, returns the last
+    /// level.
     fn level_at(&self, now: MonotonicTime) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));
@@ -112,8 +117,8 @@ impl TokenBucket {
     }
 }
 
-/// The longest time by which the queue of other transfers delays a transfer's turn in a
-/// [`SharedBucket`].
+/// The longest time for which a transfer waits for its turn in a [`SharedBucket`] behind other
+/// transfers.
 const LONGEST_TURN: Duration = Duration::from_secs(5);
 
 /// A [`TokenBucket`] that many transfers share. Each waiting transfer gets the time of its turn.
@@ -140,7 +145,7 @@ pub struct SharedBucket {
 }
 
 impl SharedBucket {
-    /// Creates a full bucket for `bytes_per_second`; 0 counts as 1.
+    /// Creates a full bucket for `bytes_per_second`; 0 counts as 1. `now` is the current time.
     pub fn new(bytes_per_second: u64, now: MonotonicTime) -> Self {
         SharedBucket { bucket: TokenBucket::new(bytes_per_second, now), next_turn: now }
     }
@@ -162,9 +167,9 @@ impl SharedBucket {
         Err(turn)
     }
 
-    /// Returns the time before which no transfer should start, because more bytes were taken than
-    /// were available. `None` if a transfer may start now. Small bodies arrive together with their
-    /// heads and cannot be delayed, so the transfers are delayed instead.
+    /// Returns the time before which no transfer should start, because transfers took more bytes
+    /// than were available. `None` if a transfer may start now. A small body arrives together with
+    /// its head and cannot be delayed; the start of the next transfer is delayed instead.
     pub fn debt_until(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         self.bucket.debt_paid_at(now)
     }
@@ -175,18 +180,19 @@ impl SharedBucket {
     }
 }
 
-/// If a start is late by at most this time, later starts make up for the delay. A wake-up is late
-/// by a fraction of a millisecond, on a busy machine by more. Without this rule, each late start
+/// The longest delay of a start for which later starts make up. A wake-up is late by a fraction of
+/// a millisecond, on a busy machine by more. If starts never made up for that, each late start
 /// would lower the rate.
 const MAX_CATCH_UP: Duration = Duration::from_millis(100);
 
-/// The longest interval between starts, 136 years: every clock can represent the resulting time.
+/// The longest interval between two starts: 136 years. With this limit, every clock can represent
+/// the time of the next start.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1 << 32);
 
 /// The times at which requests may start: once in each interval, on average (`--rate`).
 ///
-/// A request that starts at most 100 ms late does not delay later requests. After a longer time
-/// without requests, the schedule begins anew, so that at most 100 ms are made up for.
+/// A request that starts at most 100 ms late does not delay later requests. A request that starts
+/// later than that begins the schedule anew: the next interval begins with it.
 ///
 /// ```
 /// use core::time::Duration;
@@ -212,7 +218,7 @@ impl StartSchedule {
         self.next
     }
 
-    /// Records that a request starts now, and returns the time at which the next request may start.
+    /// Records that a request starts now. Returns the time at which the next request may start.
     pub fn record_start(&mut self, now: MonotonicTime, interval: Duration) -> MonotonicTime {
         let from = self.next.filter(|next| *next + MAX_CATCH_UP >= now).unwrap_or(now);
         let next = from + interval.min(LONGEST_INTERVAL);
@@ -221,8 +227,8 @@ impl StartSchedule {
     }
 }
 
-/// The maximum number of hosts in [`HostSchedules`]. If there are more, the hosts whose next start
-/// is nearest are dropped.
+/// The maximum number of hosts in [`HostSchedules`], which limits its memory. If there are more,
+/// the hosts with the nearest start times are dropped.
 const MAX_HOSTS: usize = 1 << 16;
 
 /// A [`StartSchedule`] for each host `K`, for at most 65,536 hosts. Hosts whose next start time has
@@ -231,7 +237,8 @@ const MAX_HOSTS: usize = 1 << 16;
 pub struct HostSchedules<K> {
     interval: Duration,
     hosts: HashMap<K, StartSchedule>,
-    /// The number of hosts at which the hosts whose next start time has passed are dropped.
+    /// The number of remembered hosts at which the next call drops the hosts whose next start time
+    /// has passed.
     sweep_at: usize,
 }
 
@@ -241,13 +248,14 @@ impl<K: Hash + Eq + Clone> HostSchedules<K> {
         HostSchedules { interval, hosts: HashMap::new(), sweep_at: 64 }
     }
 
-    /// Returns the time before which no request may start on `host`; `None` if the host is unknown.
+    /// Returns the time before which no request may start on `host`; `None` if no start on this
+    /// host is remembered.
     pub fn next_start(&self, host: &K) -> Option<MonotonicTime> {
         self.hosts.get(host)?.next_start()
     }
 
-    /// Records that a request starts on `host` now, and returns the time at which the next request
-    /// may start there.
+    /// Records that a request starts on `host` now. Returns the time at which the next request may
+    /// start there.
     pub fn record_start(&mut self, host: &K, now: MonotonicTime) -> MonotonicTime {
         if let Some(schedule) = self.hosts.get_mut(host) {
             return schedule.record_start(now, self.interval);
@@ -258,8 +266,8 @@ impl<K: Hash + Eq + Clone> HostSchedules<K> {
         self.hosts.entry(host.clone()).or_default().record_start(now, self.interval)
     }
 
-    /// Drops the hosts whose next start time has passed. If too many hosts are left, also drops a
-    /// quarter of them.
+    /// Drops the hosts whose next start time has passed. If [`MAX_HOSTS`] or more hosts are left,
+    /// also drops a quarter of them.
     fn remove_expired(&mut self, now: MonotonicTime) {
         let is_needed =
             |schedule: &StartSchedule, now| schedule.next_start().is_some_and(|next| next + MAX_CATCH_UP >= now);

@@ -32,21 +32,22 @@ use crate::target::{Origin, Scheme, Target, TargetError};
 pub struct RedirectRules {
     /// `-L`: true to follow redirects; default on.
     pub follow: bool,
-    /// `--max-redirs`; default 50, `u32::MAX` for no limit.
+    /// `--max-redirs`: the maximum number of redirects that one request follows. Default 50;
+    /// `u32::MAX` means no limit.
     pub max: u32,
-    /// `--post301`: a POST stays a POST on a 301.
+    /// `--post301`: true if a POST stays a POST on a 301; by default it becomes a GET.
     pub post301: bool,
-    /// `--post302`: a POST stays a POST on a 302.
+    /// `--post302`: true if a POST stays a POST on a 302; by default it becomes a GET.
     pub post302: bool,
-    /// `--post303`: a POST stays a POST on a 303.
+    /// `--post303`: true if a POST stays a POST on a 303; by default it becomes a GET.
     pub post303: bool,
     /// `-X`: true if the user's method is used after every redirect. The content is sent again
-    /// unless the redirect would have changed the method to GET: `-X POST` drops the content on
-    /// 301, 302 and 303, as curl does. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT
-    /// drops it, which would empty the resource.
+    /// unless the redirect would have changed the method to GET. As in curl, `-X POST` therefore
+    /// drops the content on 301, 302 and 303. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2);
+    /// curl's PUT drops it, which would empty the resource.
     pub keep_method: bool,
     /// `--follow`: true if redirects treat the method as POST, whatever its name, as curl does with
-    /// `-d` and `-F`. `None`, the default: the name of the method decides.
+    /// `-d` and `-F`; false if they never do. `None`, the default: the name of the method decides.
     pub is_post: Option<bool>,
     /// `--proto-redir`: true if a redirect may lead to plain http; default on.
     pub allow_http: bool,
@@ -79,9 +80,9 @@ impl Default for RedirectRules {
 /// [`is_secret_field`](crate::secrets::is_secret_field) returns `true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretHandling {
-    /// The secrets are sent: the target has the origin for which they were given.
+    /// The secrets are sent, because the target has the origin for which they were given.
     Keep,
-    /// The secrets are not sent: the target has another origin, or the request would not be
+    /// The secrets are not sent, because the target has another origin, or the request would not be
     /// encrypted.
     Drop,
 }
@@ -96,10 +97,11 @@ pub struct RedirectedRequest {
     /// True if the body is sent again; if not, drop Content-Length, Content-Type and similar fields
     /// too.
     pub keep_body: bool,
-    /// The rule for the user's secrets in the request.
+    /// The rule for the user's secrets in this request.
     pub secrets: SecretHandling,
-    /// True if the redirect leads from TLS to plain http, and not back to the first origin. Not
-    /// even secrets that belong to the new host (its netrc entry) may be sent then.
+    /// True if the redirect leads from TLS to plain http, and not back to the first URL's origin.
+    /// Then the request must carry no secrets at all, not even the new host's own credentials from
+    /// netrc.
     pub downgraded: bool,
     /// True if the target has the first URL's origin. A Host field that the user set is sent only
     /// there, even with `--location-trusted`.
@@ -115,14 +117,15 @@ pub enum RedirectError {
         /// The largest number of redirects allowed, [`RedirectRules::max`].
         max: u32,
     },
-    /// The Location is not a URL.
+    /// The value of Location does not give a valid URL.
     Malformed(TargetError),
     /// The Location's scheme is neither http nor https, or the user's rules do not allow it.
     UnsupportedScheme(String),
 }
 
 impl RedirectError {
-    /// Returns the exit code that curl has for this error: 47, 3 or 1.
+    /// Returns the exit code that curl has for this error: 47 for too many redirects, 3 for a
+    /// malformed URL, 1 for an unsupported scheme.
     pub fn exit_code(&self) -> u8 {
         match self {
             RedirectError::TooMany { .. } => 47,
@@ -132,9 +135,12 @@ impl RedirectError {
     }
 }
 
-/// Decides whether and how to follow a response with `status` and `location` to a `method` request
-/// to `from`. `hops_so_far` redirects led from a URL with the origin `first` to this request.
-/// Returns `None` if the response is not a redirect to follow.
+/// Decides whether to follow a redirect, and returns the request to send. Returns `None` if the
+/// response is not a redirect to follow.
+///
+/// `status` and `location` are from the response to a `method` request to `from`. `hops_so_far` is
+/// the number of redirects followed before this one. `first` is the origin of the URL from which
+/// the first of them started.
 ///
 /// 304, 305 and 306 are never followed, with or without a Location. An empty Location counts as
 /// missing, as in curl.
@@ -180,9 +186,9 @@ fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {
     was_private && to.scheme() == Scheme::Http
 }
 
-/// Returns the next method, and whether the body is sent again (RFC 9110 §15.4.2–9). 301 and 302
-/// turn POST, and no other method, into GET. 303 turns every method but HEAD into GET. 307 and 308
-/// change neither method nor body.
+/// Returns the method after a redirect, and true if the body is sent again (RFC 9110 §15.4.2–9).
+/// 301 and 302 turn POST, and no other method, into GET. 303 turns every method but HEAD into GET.
+/// 307 and 308 change neither method nor body.
 fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m str, bool) {
     let post = rules.is_post.unwrap_or(method == "POST");
     let becomes_get = match status {

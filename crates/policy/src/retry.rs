@@ -38,8 +38,8 @@ pub struct RetryRules {
     /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may
     /// be carried out twice.
     pub all_errors: bool,
-    /// True if a connection that is reset before or within the response counts as a transient
-    /// failure; default on. In curl, which cannot resume, such a failure is permanent.
+    /// True if a reset connection counts as a transient failure, before or within the response;
+    /// default on. curl treats such a failure as permanent, because it cannot resume the transfer.
     pub resets: bool,
     /// True if only reset connections count as transient failures, for callers that retry other
     /// failures themselves; default off.
@@ -48,11 +48,11 @@ pub struct RetryRules {
     /// these methods are then also sent again if a reused HTTP/1.1 connection was lost, as curl
     /// does. Default off. Hazard: a POST may be carried out twice.
     pub any_method: bool,
-    /// True to wait like curl: a Retry-After replaces the computed delay even if the Retry-After is
-    /// shorter. Also, `max_time` is compared with the start of the delay, or with its end if there
-    /// is a Retry-After. Default off.
+    /// True to wait like curl; default off. A Retry-After then replaces the computed delay even if
+    /// it is shorter. `max_time` is compared with the start of the delay, or with its end if there
+    /// is a Retry-After.
     pub waits_as_curl: bool,
-    /// The longest delay for a Retry-After. A longer delay is reduced to this length. Default 1
+    /// The longest delay that a Retry-After can cause; a longer one is reduced to it. Default 1
     /// hour.
     pub cap: Duration,
 }
@@ -87,7 +87,7 @@ impl RetryRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptOutcome {
-    /// The response has this error status.
+    /// The response has this error status (400 or above).
     Status(u16),
     /// No address accepted the connection.
     ConnectRefused,
@@ -99,7 +99,7 @@ pub enum AttemptOutcome {
     ResetBeforeRequest,
     /// The connection ended before the first byte of the response.
     ResetBeforeResponse,
-    /// The connection ended within the response.
+    /// The connection ended within the response's head or body.
     ResetInBody,
     /// The host name could not be resolved.
     Dns {
@@ -112,7 +112,8 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
-    /// Returns `true` if the outcome proves that no server can have processed the request.
+    /// Returns `true` if the outcome proves that the request was not sent, so that no server can
+    /// have processed it.
     fn never_sent(self) -> bool {
         matches!(
             self,
@@ -153,10 +154,12 @@ pub fn is_idempotent(method: &str) -> bool {
 /// Returns the delay before the next try; `None` means to give up.
 ///
 /// `attempt` is the number of retries already made: 0 after the first try. `elapsed` is the time
-/// since the first try began. The delay is [`RetryRules::delay`] if that is set. Otherwise it is
-/// one second, doubled each time up to ten minutes, and shortened by up to half according to
-/// `entropy`, so that clients that failed together do not return together. A longer `retry_after`
-/// replaces the delay, up to [`RetryRules::cap`].
+/// since the first try began.
+///
+/// The delay is [`RetryRules::delay`] if that is set. Otherwise it is one second, doubled each time
+/// up to ten minutes. It is shortened by up to half according to the random `entropy`, so that
+/// clients that failed together do not return together. A longer `retry_after` replaces the delay,
+/// up to [`RetryRules::cap`].
 pub fn retry_delay(
     rules: &RetryRules,
     outcome: AttemptOutcome,
@@ -203,8 +206,8 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
 }
 
-/// Parses a date by the rules for dates in cookies, which ignore time zones. Used only for dates
-/// without a zone.
+/// Parses a date by the lenient rules for dates in cookies, and returns the time since 1970. These
+/// rules ignore the time zone, so that only a date in `GMT`, `UTC` or `+0000` is accepted.
 fn parse_lenient_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));

@@ -20,10 +20,9 @@ use crate::redirect::SecretHandling;
 use crate::target::{Scheme, Target};
 
 /// Names of fields that carry credentials, in lower case. The standard fields come first, then
-/// fields in which well-known services expect a key, a token or a session. The names are compared
-/// exactly, since a redirect keeps all other fields. A field whose name only looks secret
-/// (`Idempotency-Key`, `X-Author`) is often needed at the target, and its absence would not be
-/// noticed.
+/// fields in which well-known services expect a key, a token or a session. Only whole names are
+/// compared. A field whose name only resembles these (`Idempotency-Key`, `X-Author`) is often
+/// needed at the target of a redirect, and its absence would not be noticed.
 const CREDENTIAL_FIELDS: &[&str] = &[
     // RFC 9110, RFC 6265, RFC 2965.
     "authorization",
@@ -170,7 +169,8 @@ const NON_SECRET_FIELDS: &[&str] = &[
 ];
 
 /// Returns `true` if a request field of this name carries credentials. Such a field is sent only to
-/// the first origin, and its value is [hidden](is_hidden_field).
+/// the origin of the user's URL, not to other origins after a redirect. Its value is
+/// [hidden](is_hidden_field).
 pub fn is_secret_field(name: &str) -> bool {
     let name = name.trim_matches([' ', '\t']);
     CREDENTIAL_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
@@ -201,14 +201,15 @@ fn has_secret_word(name: &str) -> bool {
     (0..bytes.len()).any(|at| !is_author(at) && SECRET_WORDS.iter().any(|word| begins(at, word)))
 }
 
-/// Returns `true` if a field that the user set may be sent. With [`SecretHandling::Drop`], fields
-/// with credentials may not be sent, nor may Host, which names the first origin's host.
+/// Returns `true` if a field that the user set may be sent in a request with this rule for secrets.
+/// [`SecretHandling::Drop`] excludes fields with credentials. It also excludes Host, which names
+/// the first origin's host.
 #[inline]
 pub fn may_send(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
 }
 
-/// Decides as [`may_send`] does, but by curl's rule, which covers only the standard fields. A
+/// Decides as [`may_send`] does, but by curl's rule: only the standard fields count as secret. A
 /// proxy's credentials are never sent to another origin.
 pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     const STANDARD_SECRET_FIELDS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "host"];
@@ -217,7 +218,7 @@ pub fn may_send_as_curl(name: &str, secrets: SecretHandling) -> bool {
     secrets == SecretHandling::Keep || !STANDARD_SECRET_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field))
 }
 
-/// Returns the user's fields for which [`may_send`] returns `true`.
+/// Returns the fields of `fields`, which the user set, for which [`may_send`] returns `true`.
 pub fn fields_to_send(
     fields: &[(String, Vec<u8>)],
     secrets: SecretHandling,
@@ -225,7 +226,7 @@ pub fn fields_to_send(
     fields.iter().filter(move |(name, _)| may_send(name, secrets))
 }
 
-/// Returns the Referer of the request to `to` that a redirect from `from` causes: the URL `from`
+/// Returns the Referer of the request to `to` after a redirect from `from`. It is the URL `from`
 /// without userinfo and fragment (RFC 9110 §10.1.3). Returns `None` if `from` is https and `to` is
 /// http.
 pub fn referer_for(from: &Target, to: &Target) -> Option<String> {

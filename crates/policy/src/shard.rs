@@ -27,17 +27,18 @@ use sha2::{Digest, Sha256};
 
 use crate::target::{Origin, Scheme, Target};
 
-/// The shard to which texts that are not URLs belong. Exactly one shard reports each such text.
+/// The number of the shard to which all texts belong that are not URLs. Exactly one shard reports
+/// each such text.
 pub const SHARD_OF_UNUSABLE_URLS: u32 = 0;
 
-/// Returns the number of the shard of an origin, from 0 to `count` - 1.
+/// Returns the number of the shard to which all URLs of an origin belong, from 0 to `count` - 1.
 pub fn shard_of(origin: &Origin, count: NonZeroU32) -> u32 {
     let digest = Sha256::digest(origin.url_prefix());
     u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]) % count
 }
 
-/// Returns the number of the shard of a URL. All URLs of an origin are in the same shard. A text
-/// that is not a URL is in shard 0.
+/// Returns the number of the shard to which a URL belongs. All URLs of an origin are in the same
+/// shard. A text that is not a URL is in shard 0.
 pub fn shard_of_url(url: &str, default_scheme: Scheme, count: NonZeroU32) -> u32 {
     match Target::parse_with(url, default_scheme, true) {
         Ok(target) => shard_of(&target.origin(), count),
@@ -45,16 +46,16 @@ pub fn shard_of_url(url: &str, default_scheme: Scheme, count: NonZeroU32) -> u32
     }
 }
 
-/// One of several shards.
+/// One of several shards: the part of a list of URLs that one process or machine fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// The number of the shard, less than `count`.
+    /// The number of this shard, from 0 to `count` - 1.
     number: u32,
     count: NonZeroU32,
 }
 
 impl Shard {
-    /// Parses `K/N`: shard number K of N shards, counted from 0.
+    /// Parses `K/N`: shard number K of N shards. K is counted from 0.
     pub fn parse(text: &str) -> Result<Shard, ShardError> {
         let (number, count) = text.split_once('/').ok_or(ShardError::NotTwoNumbers)?;
         let count = NonZeroU32::new(parse_number(count)?).ok_or(ShardError::NoShards)?;
@@ -75,7 +76,7 @@ impl Shard {
         shard_of_url(url, default_scheme, self.count) == self.number
     }
 
-    /// Returns true if this shard contains all texts that are not URLs.
+    /// Returns true if this shard contains all texts that are not URLs: it is shard 0.
     pub fn contains_unusable_urls(self) -> bool {
         self.number == SHARD_OF_UNUSABLE_URLS
     }
@@ -87,7 +88,7 @@ impl fmt::Display for Shard {
     }
 }
 
-/// Parses a number without a sign.
+/// Parses a decimal number below 2^32, without a sign.
 fn parse_number(text: &str) -> Result<u32, ShardError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(ShardError::NotTwoNumbers);
@@ -102,9 +103,10 @@ pub enum ShardError {
     NotTwoNumbers,
     /// The text gives 0 as the number of shards.
     NoShards,
-    /// One of the two numbers is 2^32 or larger.
+    /// The shard's number or the number of shards is 2^32 or larger.
     CountTooLarge,
-    /// The number of the shard is not less than this number of shards.
+    /// The number of the shard is too large. The contained value is the number of shards; the
+    /// shard's number must be less.
     NumberTooLarge(NonZeroU32),
 }
 

@@ -42,10 +42,10 @@ use std::collections::VecDeque;
 
 use crate::time::MonotonicTime;
 
-/// The time over which the average is computed, as in curl.
+/// The time over which the average speed is computed, as in curl.
 const AVERAGING_TIME: Duration = Duration::from_secs(5);
 
-/// The time between two checks, as in curl.
+/// The time between two checks of the speed, as in curl.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Measures the speed of one transfer or part of a transfer, and detects when it is too slow. It
@@ -53,36 +53,36 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// The value of `--speed-time` in nanoseconds. It is measured by `clock`.
+    /// The value of `--speed-time` in nanoseconds of `clock`.
     time: u64,
     average: u64,
     check_interval: u64,
-    /// The counted time since the watch began, in nanoseconds. Pauses are not counted, nor is time
-    /// in which the process was stopped.
+    /// The time that counts since the watch began, in nanoseconds. Pauses do not count, nor does
+    /// time in which the process was stopped.
     clock: u64,
     /// The time at which `clock` was last updated.
     updated_at: MonotonicTime,
     /// The time since when the watch is paused; `None` if it is not paused.
     paused_since: Option<MonotonicTime>,
     total: u64,
-    /// The values of `clock` and `total` at the latest checks. The first entry is the start of the
-    /// period over which the current average is computed.
+    /// The values of `clock` and `total` (the received bytes) at the latest checks. The average
+    /// speed is computed over the period since the first entry.
     checks: VecDeque<(u64, u64)>,
-    /// The value of `clock` since which no average has reached the limit.
+    /// The value of `clock` since which the average speed has always been below the limit.
     slow_since: u64,
     is_too_slow: bool,
 }
 
-/// The result of [`SpeedWatch::check`].
+/// The result of [`SpeedWatch::check`]: whether the transfer is too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpeedVerdict {
-    /// The transfer is fast enough, or has not been slow for long enough.
+    /// The transfer is fast enough, or it has not been slow for long enough to give up.
     Fine {
         /// The time of the next check; `MonotonicTime(u64::MAX)` without a limit.
         next_look: MonotonicTime,
     },
-    /// The transfer was below the limit for the whole time: give up (curl's error 28), or retry
-    /// with a new watch.
+    /// The speed was below the limit for the whole `--speed-time`. Give up (curl's error 28), or
+    /// retry with a new watch.
     TooSlow,
 }
 
@@ -114,8 +114,8 @@ impl SpeedWatch {
         self.total = self.total.max(total_bytes_so_far);
     }
 
-    /// Checks whether the transfer is too slow. Call this at the time that the last verdict
-    /// contains; calls at other times do no harm. While the watch is paused, the verdict does not
+    /// Checks whether the transfer is too slow. Call this at the `next_look` time of the last
+    /// verdict; calls at other times do no harm. While the watch is paused, the verdict does not
     /// change.
     pub fn check(&mut self, now: MonotonicTime) -> SpeedVerdict {
         if self.limit == 0 || self.time == 0 {
@@ -133,8 +133,8 @@ impl SpeedWatch {
         SpeedVerdict::Fine { next_look: now + Duration::from_nanos(self.check_interval - (self.clock - last)) }
     }
 
-    /// Stops counting time, because the peer is not to blame for the delay. A second call has no
-    /// effect.
+    /// Stops counting time, because the delay is not the peer's fault: the output cannot accept
+    /// more, or `--limit-rate` delays the transfer. A second call has no effect.
     pub fn on_pause(&mut self, now: MonotonicTime) {
         self.run_due_checks(now);
         self.paused_since.get_or_insert(now);

@@ -36,10 +36,11 @@ use core::fmt;
 use crate::target::path::{DotSegmentKind, dot_segment_kind, push_byte};
 use crate::target::{Origin, Scheme, Target, TargetError, UrlErrorKind};
 
-/// A parsed URL template.
+/// A parsed URL template: a URL with placeholders `{}` that are filled with untrusted text, the
+/// matches.
 #[derive(Clone, Debug)]
 pub struct UrlTemplate {
-    /// The placeholders `{}`, each with the text before it and its position in the URL.
+    /// The placeholders `{}`, each with the literal text before it and its position in the URL.
     placeholders: Vec<(String, PlaceholderPosition)>,
     tail: String,
     literal_origin: Option<Origin>,
@@ -47,7 +48,7 @@ pub struct UrlTemplate {
     has_default_scheme: bool,
 }
 
-/// The part of the URL that contains a `{}`.
+/// The part of the URL in which a `{}` stands. It decides which matches are allowed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceholderPosition {
     Whole,
@@ -66,15 +67,15 @@ pub enum TemplateError {
     /// The authority has a `{}` as well as a user or password, so a page would choose the host that
     /// receives them.
     Userinfo,
-    /// The template gives an invalid URL for every matched text.
+    /// The template gives an invalid URL, whatever the match is.
     Target(TargetError),
 }
 
-/// The reason why a template gives no URL for a matched text.
+/// The reason why a template gives no URL for a match, the text that replaces `{}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateExpandError {
-    /// The matched text makes or completes a `..` segment of the path.
+    /// The match makes or completes a `..` segment of the path.
     Climbs,
     /// The match is for the scheme or authority, and is empty or has a byte that is not allowed
     /// there.
@@ -83,14 +84,14 @@ pub enum TemplateExpandError {
     NotHttp,
     /// The template is `{}` alone, and the match is a URL with a user or password.
     Userinfo,
-    /// The matched text makes the URL invalid.
+    /// The match makes the URL invalid.
     Target(TargetError),
 }
 
 const PLACEHOLDER: &str = "{}";
 
 impl UrlTemplate {
-    /// Parses a template. The default scheme is http, as for a URL.
+    /// Parses a template. If it has no scheme, the scheme is http.
     pub fn parse(text: &str) -> Result<UrlTemplate, TemplateError> {
         if !text.contains(PLACEHOLDER) {
             return Err(TemplateError::NoPlaceholder);
@@ -126,8 +127,8 @@ impl UrlTemplate {
         Ok(template)
     }
 
-    /// Returns the template with another default scheme instead of http. Has no effect if the
-    /// template names a scheme.
+    /// Returns the template with this default scheme instead of http. Has no effect if the template
+    /// names a scheme.
     #[must_use]
     pub fn with_default_scheme(mut self, scheme: Scheme) -> UrlTemplate {
         if self.has_default_scheme
@@ -154,7 +155,7 @@ impl UrlTemplate {
         Ok(())
     }
 
-    /// Returns the URL that the template gives for a matched text.
+    /// Returns the URL that results when `matched` replaces each `{}`.
     pub fn expand(&self, matched: &[u8]) -> Result<String, TemplateExpandError> {
         self.expand_each(&|_| matched)
     }
@@ -172,8 +173,8 @@ impl UrlTemplate {
         Ok(text)
     }
 
-    /// Returns the origin if it contains no `{}`; otherwise `None`. Credentials may be sent to such
-    /// an origin, since the user named it.
+    /// Returns the origin of the template if it contains no `{}`; otherwise `None`. Credentials may
+    /// be sent to such an origin, since the user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
     }
@@ -220,7 +221,7 @@ impl UrlTemplate {
     }
 }
 
-/// The ends of the parts of a URL template, as byte offsets.
+/// The offsets at which the parts of a URL template end, in bytes.
 struct UrlPartEnds {
     scheme_end: usize,
     authority_end: usize,
@@ -249,15 +250,16 @@ impl UrlPartEnds {
     }
 }
 
-/// Returns the offset of the colon after the scheme. The scheme may contain a `{}`.
+/// Returns the offset of the colon after the scheme; `None` if the template has no scheme. The
+/// scheme may contain a `{}`.
 fn scheme_colon(text: &str) -> Option<usize> {
     let colon = text.find(':').filter(|at| text[at + 1..].starts_with('/'))?;
     let scheme = text[..colon].replace(PLACEHOLDER, "");
     scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
 }
 
-/// Adds the default scheme if the text has no scheme. Without a scheme, a match `http:` before a
-/// literal slash would become the scheme.
+/// Adds the default scheme if the template has no scheme. Otherwise, in `{}/path` a match `http:`
+/// would become the scheme.
 fn with_scheme(text: &str) -> String {
     match scheme_colon(text) {
         Some(_) => text.to_owned(),
@@ -286,7 +288,7 @@ fn push_plain(out: &mut String, matched: &[u8], plain: impl Fn(u8) -> bool) -> R
     Ok(())
 }
 
-/// Appends a match with all bytes percent-encoded except unreserved characters (RFC 3986 §2.3) and
+/// Appends a match. All bytes are percent-encoded except unreserved characters (RFC 3986 §2.3) and
 /// the slash.
 fn push_data(out: &mut String, matched: &[u8]) {
     for b in matched {

@@ -17,7 +17,7 @@ use memchr::memchr;
 
 use crate::target::path::{hex_value, push_byte};
 
-/// The source of the value of a `--data-urlencode` field.
+/// The source of the value in the argument of `--data-urlencode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataUrlencodeSource<'a> {
     /// The value is this text.
@@ -26,11 +26,11 @@ pub enum DataUrlencodeSource<'a> {
     File(&'a [u8]),
 }
 
-/// The parsed argument of `--data-urlencode`.
+/// The parsed argument of `--data-urlencode`: a name and the source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataUrlencodeArg<'a> {
-    /// The text before the equals sign; `None` if the argument is only a value. The name is not
-    /// encoded, as in curl.
+    /// The text before the equals sign or the `@`; `None` if the argument is only a value. The name
+    /// is not encoded, as in curl.
     pub name: Option<&'a [u8]>,
     /// The value before encoding, or the file from which it is read.
     pub source: DataUrlencodeSource<'a>,
@@ -50,8 +50,8 @@ impl<'a> DataUrlencodeArg<'a> {
         }
     }
 
-    /// Returns the encoded field. `value` is the text of [`DataUrlencodeSource::Text`], or the
-    /// content of the file.
+    /// Returns the field to send: `name=value` with an encoded value, or only the encoded value.
+    /// `value` is the text of [`DataUrlencodeSource::Text`], or the content of the file.
     pub fn encode(&self, value: &[u8]) -> Vec<u8> {
         let value = form_encode(value).into_bytes();
         match self.name {
@@ -96,7 +96,7 @@ pub fn percent_encode(bytes: &[u8]) -> String {
     out
 }
 
-/// Percent-encodes as [`percent_encode`] does, except that a blank becomes `+`, as in HTML forms
+/// Percent-encodes as [`percent_encode`] does, except that a space becomes `+`, as in HTML forms
 /// and in curl since 7.86.
 pub fn form_encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
@@ -104,7 +104,7 @@ pub fn form_encode(bytes: &[u8]) -> String {
     out
 }
 
-/// Appends bytes to a text, encoded as by [`form_encode`].
+/// Appends bytes to `out`, encoded as by [`form_encode`].
 pub fn push_form_encoded(out: &mut String, bytes: &[u8]) {
     for b in bytes {
         match *b {

@@ -7,11 +7,11 @@ use core::fmt;
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// The response said `Connection: close`.
+    /// The server's response contains `Connection: close`.
     ServerClose,
-    /// The request said `Connection: close`.
+    /// The client's request contained `Connection: close`.
     ClientClose,
-    /// The response is HTTP/1.0 and has no `Connection: keep-alive`.
+    /// The response is HTTP/1.0 without `Connection: keep-alive`.
     Http10,
     /// The response's body ends where the connection ends (RFC 9112 §6.3).
     UntilClose,
@@ -20,9 +20,9 @@ pub enum CloseReason {
     LengthAndCoding,
     /// The HTTP/1.0 response has Transfer-Encoding, which that version lacks (RFC 9112 §6.1).
     CodingInHttp10,
-    /// The framing of the response breaks RFC 9112, but can be read in one way only: chunk lines
-    /// with blanks or without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may
-    /// read such framing differently.
+    /// The framing of the response breaks RFC 9112, but is unambiguous: chunk lines with blanks or
+    /// without CR, or `Transfer-Encoding: identity, chunked`. A proxy on the way may still read it
+    /// differently.
     LooseFraming,
     /// The response was complete before all of the request had been sent.
     RequestUnfinished,
@@ -30,15 +30,15 @@ pub enum CloseReason {
     UnsolicitedBytes,
     /// The peer closed the connection.
     PeerClosed,
-    /// The peer broke the protocol, closed the connection within a response, or was silent for
-    /// longer than a timeout allows.
+    /// The peer broke the protocol, closed the connection within a response, or was silent until a
+    /// timeout.
     Broken,
     /// The connection became a tunnel (101, or 2xx to CONNECT).
     Tunnel,
     /// HTTP/2 and HTTP/3: the peer sent GOAWAY with this code. GOAWAY of HTTP/3 has no code, and
     /// counts as [`ErrorCode::NO_ERROR`].
     GoAway(ErrorCode),
-    /// HTTP/2 and HTTP/3: the client sent GOAWAY, for example by
+    /// HTTP/2 and HTTP/3: the client itself sent GOAWAY, for example by
     /// [`H2Machine::go_away`](crate::h2::H2Machine::go_away).
     Local,
     /// HTTP/2: all 2³⁰ stream identifiers of the connection are used up.

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The number of bytes by which the size of an entry exceeds the length of its name and value (RFC
+/// The number of bytes that an entry counts in addition to the length of its name and value (RFC
 /// 7541 §4.1).
 pub(crate) const ENTRY_OVERHEAD: usize = 32;
 
@@ -32,7 +32,8 @@ pub(crate) struct DynamicTable {
     entries: VecDeque<DynamicTableEntry>,
     size: usize,
     max: usize,
-    /// The number of entries that were ever inserted, without those that were too large to keep.
+    /// The number of entries that were ever inserted. Entries that were too large to keep do not
+    /// count.
     inserted: u64,
 }
 
@@ -61,8 +62,8 @@ impl DynamicTable {
         self.entries.get(index).map(|entry| self.name_and_value(entry))
     }
 
-    /// Returns the number of entries that were ever inserted, without those that were too large to
-    /// keep.
+    /// Returns the number of entries that were ever inserted, evicted ones included. Entries that
+    /// were too large to keep do not count.
     pub(crate) fn insert_count(&self) -> u64 {
         self.inserted
     }
@@ -74,8 +75,9 @@ impl DynamicTable {
         self.get(usize::try_from(place).ok()?)
     }
 
-    /// Returns the absolute index of the oldest entry that would remain after the insertion of an
-    /// entry of `size` bytes. `size` must not exceed the size of the table.
+    /// Returns the absolute index of the oldest entry that would remain in the table after the
+    /// insertion of an entry of `size` bytes. `size` must not exceed the size of the table in
+    /// bytes.
     pub(crate) fn first_index_after_insert(&self, size: usize) -> u64 {
         let mut index = self.inserted - self.entries.len() as u64;
         let mut kept = self.size;
@@ -120,8 +122,8 @@ impl DynamicTable {
         }
     }
 
-    /// Removes the bytes of evicted entries from the buffer once they are more than half of it. On
-    /// average each byte is moved at most once.
+    /// Removes the bytes of evicted entries from the buffer once they are more than half of it.
+    /// Because of this threshold, each byte is moved at most once on average.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);
         if gone > self.bytes.len() / 2 {

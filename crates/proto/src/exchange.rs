@@ -7,36 +7,37 @@ use crate::request_id_and_body_framing::{
 use crate::response_error::ResponseError;
 use crate::response_head::ResponseHead;
 
-/// The part of a request's body that the caller has not given to the machine yet.
+/// The part of a request's body that the caller has not passed to the state machine yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RemainingRequestBody {
-    /// The caller gave all of the body, and the end of the stream is in the output.
+    /// The caller has passed all of the body, and the end of the request stream is in the output.
     Finished,
     Known {
         left: u64,
     },
     Open,
-    /// The server does not want the rest of the request body, and the client has not ended the
-    /// request stream.
+    /// The server does not want the rest of the request body. The client has not ended the request
+    /// stream yet.
     Abandoned,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ResponsePhase {
     Head,
-    /// The body of the response. `expected` is its Content-Length, if the response has one. `none`
-    /// is true if the response cannot have a body.
+    /// The body of the response is being received. `expected` is its Content-Length, if the
+    /// response has one. `got` is the number of bytes received. `none` is true if the response
+    /// cannot have a body.
     Body {
         expected: Option<u64>,
         got: u64,
         none: bool,
     },
-    /// The response is complete, but its request is not: the server continues to read the request.
+    /// The response is complete, but the request is not: the client continues to send it.
     Ended,
 }
 
 impl RemainingRequestBody {
-    /// Returns the initial state of a request with this body.
+    /// Returns the initial state for a request with a body of this length.
     pub(crate) fn new(body: BodyLength) -> RemainingRequestBody {
         match body {
             BodyLength::None | BodyLength::Known(0) => RemainingRequestBody::Finished,
@@ -46,12 +47,14 @@ impl RemainingRequestBody {
     }
 }
 
-/// The body that the head of a final response announces (RFC 9110 §6.4, §8.6).
+/// The body that follows the head of a final response, as far as the head determines it (RFC 9110
+/// §6.4, §8.6).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AnnouncedBody {
-    /// The Content-Length of the response, if it has a body and the field.
+    /// The Content-Length of the response; `None` without that field, and for a response without a
+    /// body.
     pub(crate) expected: Option<u64>,
-    /// True if the response cannot have a body.
+    /// True if the response cannot have a body: it answers HEAD, or is a 204 or 304.
     pub(crate) none: bool,
     /// True if the response makes the stream a tunnel, which has no length (RFC 9110 §9.3.6).
     pub(crate) tunnel: bool,
@@ -78,7 +81,8 @@ impl AnnouncedBody {
         Ok(AnnouncedBody { expected, none, tunnel })
     }
 
-    /// Returns the framing of the body. `ended` is true if the stream ends with the head.
+    /// Returns the framing of the response's body. `ended` is true if the stream ends with the
+    /// head.
     pub(crate) fn framing(&self, ended: bool) -> BodyFraming {
         match self.expected {
             _ if self.none => BodyFraming::None,

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A mistake in a field that makes its message malformed.
+/// A mistake in a field that makes the whole message malformed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldFault {

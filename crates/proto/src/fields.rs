@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// The position of one field in the buffer of its field section. 32 bits suffice, since limits keep
+/// The position of one field in the bytes of its field section. 32 bits suffice, since limits keep
 /// a section far below 4 GiB.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FieldSpan {
@@ -65,8 +65,8 @@ impl Fields {
         self.spans.iter().map(|span| (&self.raw[to_range(span.name)], &self.raw[to_range(span.value)]))
     }
 
-    /// Iterates over the fields for whose name length `is_wanted` returns true. The caller compares
-    /// the names afterwards.
+    /// Iterates over the fields whose name has a length for which `is_wanted` returns true. This is
+    /// a cheap selection; the caller then compares the names.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
         spans.map(|span| (&self.raw[to_range(span.name)], &self.raw[to_range(span.value)]))
@@ -97,8 +97,9 @@ impl Fields {
         self.spans.is_empty()
     }
 
-    /// Returns the bytes of the field section as received, with the empty line at its end. Folded
-    /// lines are joined. For HTTP/2 and HTTP/3, returns the section in the syntax of HTTP/1.
+    /// Returns the bytes of the field section as received, with the empty line at its end. A field
+    /// that was folded onto several lines is on one line. For HTTP/2 and HTTP/3, returns the
+    /// section in the syntax of HTTP/1.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }

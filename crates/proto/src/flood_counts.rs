@@ -17,14 +17,15 @@ use core::time::Duration;
 
 const COUNTING_PERIOD: Duration = Duration::from_secs(10);
 
-/// A kind of useless frames: they cost the receiver work, but make no progress.
+/// A kind of useless frame. Such frames are allowed and cost the receiver work, but make no
+/// progress.
 pub(crate) trait Flood: Copy {
     type Error;
 
-    /// Returns the index of this kind in an array of all kinds.
+    /// Returns the index of this kind in an array with one element for each kind.
     fn index(self) -> usize;
 
-    /// Returns the error for a peer that sent more than `limit` frames of this kind.
+    /// Returns the error for a peer that sent more than `limit` useless frames of this kind.
     fn exceeded(self, limit: u32) -> Self::Error;
 }
 
@@ -39,13 +40,14 @@ pub(crate) struct FloodCounts<K, const KINDS: usize> {
 }
 
 impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
-    /// Creates the counts. `limits` contains the limit of each kind at the kind's index.
+    /// Creates the counts. `limits` contains, at the index of each kind, the number of frames
+    /// allowed in ten seconds.
     pub(crate) fn new(limits: [u32; KINDS]) -> FloodCounts<K, KINDS> {
         FloodCounts { limits, since: Timestamp(0), useful: 0, counts: [0; KINDS], kind: PhantomData }
     }
 
-    /// Records this many frames that made progress. Each allows one useless frame more of every
-    /// kind.
+    /// Records frames that made progress. For each of them, one more useless frame of every kind is
+    /// allowed in the current ten seconds.
     pub(crate) fn count_useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
@@ -55,7 +57,7 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
         self.count_many(now, of, 1)
     }
 
-    /// Counts `n` frames of this kind that made no progress.
+    /// Counts `n` frames of this kind that made no progress. Fails if the kind's limit is exceeded.
     pub(crate) fn count_many(&mut self, now: Timestamp, of: K, n: u32) -> Result<(), K::Error> {
         if now - self.since >= COUNTING_PERIOD {
             *self = FloodCounts { since: now, ..FloodCounts::new(self.limits) };
@@ -66,9 +68,9 @@ impl<K: Flood, const KINDS: usize> FloodCounts<K, KINDS> {
         self.check(of, count, self.useful)
     }
 
-    /// Checks a count of useless frames that the caller keeps. Unlike the counts of
-    /// [`FloodCounts::count`], this count is not reset after ten seconds, and progress does not
-    /// raise its limit.
+    /// Checks a count of useless frames that the caller keeps, and fails if it exceeds the kind's
+    /// limit. Unlike the counts of [`FloodCounts::count`], this count is not reset after ten
+    /// seconds, and progress does not raise its limit.
     pub(crate) fn check_absolute(&self, of: K, count: u32) -> Result<(), K::Error> {
         self.check(of, count, 0)
     }

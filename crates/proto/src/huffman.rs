@@ -31,20 +31,20 @@ pub(crate) struct MalformedHuffman;
 
 const EOS_SYMBOL: usize = 256;
 const LONGEST_CODE: usize = 30;
-/// The number of bits decoded by one table look-up.
+/// The number of bits of Huffman code that one table look-up decodes.
 const LOOKUP_BITS: u32 = 10;
 
 /// Tables for Huffman coding, computed from the code lengths at compile time.
 struct HuffmanTables {
-    /// The Huffman code of each symbol, in the low bits.
+    /// The Huffman code of each symbol, in the low bits of the number.
     codes: [u32; 257],
     /// For each value of the next [`LOOKUP_BITS`] bits: the symbol in the low byte and the length
     /// of its code in the high byte. The entry is 0 if the code is longer than [`LOOKUP_BITS`].
     short: [u16; 1 << LOOKUP_BITS],
     /// The symbols in the order of their Huffman codes.
     ordered: [u16; 257],
-    /// For each code length: the first code of that length, and the position of its symbol in
-    /// `ordered`.
+    /// For each code length in bits: the first code of that length, and the position of its symbol
+    /// in `ordered`.
     first: [u32; LONGEST_CODE + 2],
     offset: [u16; LONGEST_CODE + 2],
 }
@@ -118,7 +118,7 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the decoded text to `out`. If the coded text is invalid, `out` contains the part decoded
+/// Appends the decoded text to `out`. If the coded text is invalid, `out` then contains the text
 /// before the error.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), MalformedHuffman> {
     // The shortest code has five bits.

@@ -11,13 +11,15 @@
 //! limits.interim = 2;
 //! ```
 
-/// Limits on the parts of a response other than its body.
+/// Limits on the parts of a response other than its body. A response that exceeds a limit is an
+/// error.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ResponseLimits {
-    /// The largest number of bytes in all heads of one response together, interim heads included.
+    /// The largest number of bytes in all heads of one response together, interim (1xx) heads
+    /// included.
     ///
-    /// Default 307,200 (300 KiB), which is also the most memory that an unfinished head occupies in
-    /// the driver's buffer; a finished head is copied once more. Hazard: below about 16 KiB real
+    /// Default 307,200 (300 KiB). This is also the most memory that an unfinished head occupies in
+    /// the caller's buffer; a finished head is copied once more. Hazard: below about 16 KiB real
     /// sites with many cookies fail.
     pub head_bytes: usize,
     /// The largest number of fields in one response head.
@@ -44,7 +46,7 @@ pub struct ResponseLimits {
     pub chunk_extensions_total: usize,
     /// The largest number of bytes of the trailer section.
     ///
-    /// Default 65,536 (64 KiB). The bytes stay in the driver's buffer until the section ends, and
+    /// Default 65,536 (64 KiB). The bytes stay in the caller's buffer until the section ends, and
     /// are then copied once.
     pub trailer_bytes: usize,
     /// The largest number of fields in the trailer section.

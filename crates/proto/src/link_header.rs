@@ -20,13 +20,14 @@ use alloc::vec::Vec;
 
 use crate::syntax::trim_ows;
 
-/// Iterates over the links of one `Link` field value. A response may have several such fields.
+/// Returns an iterator over the links in the value of one `Link` field. A response may have several
+/// such fields.
 #[must_use]
 pub fn parse_links(value: &[u8]) -> Links<'_> {
     Links { rest: value }
 }
 
-/// An iterator over the links of a `Link` field value. See [`parse_links`].
+/// An iterator over the links in the value of a `Link` field, returned by [`parse_links`].
 #[derive(Clone, Debug)]
 pub struct Links<'a> {
     rest: &'a [u8],
@@ -53,7 +54,7 @@ impl<'a> Iterator for Links<'a> {
     }
 }
 
-/// A link: a target and its parameters.
+/// A link of a `Link` field (RFC 8288): a target and its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
     target: &'a [u8],
@@ -68,7 +69,7 @@ impl<'a> Link<'a> {
         self.target
     }
 
-    /// Iterates over the parameters, in the order received.
+    /// Iterates over the parameters of the link, in the order received.
     #[must_use]
     pub fn parameters(&self) -> LinkParameters<'a> {
         LinkParameters { rest: self.parameters }
@@ -82,24 +83,24 @@ impl<'a> Link<'a> {
         parameters.find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
-    /// Returns true if one of the link's relation types is `relation`. The letter case does not
-    /// matter. Only the first `rel` parameter counts (RFC 8288 section 3.3).
+    /// Returns true if one of the link's relation types is `relation`, in any letter case. Only the
+    /// first `rel` parameter counts (RFC 8288 section 3.3).
     #[must_use]
     pub fn has_relation(&self, relation: &str) -> bool {
         let relations = self.parameter("rel").unwrap_or_default();
         relations.split(|byte| matches!(byte, b' ' | b'\t')).any(|one| one.eq_ignore_ascii_case(relation.as_bytes()))
     }
 
-    /// Returns the reference to the resource from which the link leads; `None` if that is the
-    /// response itself (RFC 8288 section 3.2).
+    /// Returns the `anchor` parameter: the reference to the resource from which the link leads.
+    /// `None` if that resource is the response itself (RFC 8288 section 3.2).
     #[must_use]
     pub fn anchor(&self) -> Option<Cow<'a, [u8]>> {
         self.parameter("anchor")
     }
 }
 
-/// An iterator over the names and values of a link's parameters. A parameter without a value has an
-/// empty value. See [`Link::parameters`].
+/// An iterator over the names and values of a link's parameters, returned by [`Link::parameters`].
+/// A parameter without a value has an empty value.
 #[derive(Clone, Debug)]
 pub struct LinkParameters<'a> {
     rest: &'a [u8],

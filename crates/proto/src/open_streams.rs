@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-/// The open streams of a connection, by identifier (`K`).
+/// The open streams of a connection, each with an identifier of type `K` and a state of type `T`.
 #[derive(Debug)]
 pub(crate) struct OpenStreams<K, T> {
     slots: Vec<Option<T>>,

@@ -7,13 +7,14 @@ use core::fmt;
 /// that an idle connection costs little memory.
 const MAX_IDLE_CAPACITY: usize = 4 * 1024;
 
-/// The maximum number of unsent bytes of request bodies. 64 KiB fill a socket's buffer in one write
-/// and bound the memory of a connection, regardless of its number of uploads.
+/// The maximum number of unsent bytes in a connection's output buffer up to which request bodies
+/// are added. 64 KiB fill a socket's buffer in one write, and limit the memory of a connection with
+/// any number of uploads.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
-/// The same maximum after [`LARGE_BODY`] bytes have been sent: fewer and larger writes take less of
-/// the processor's time.
+/// The value that replaces [`OUTPUT_LIMIT`] after [`LARGE_BODY`] bytes have been sent. Fewer and
+/// larger writes take less processor time.
 const LARGE_OUTPUT_LIMIT: usize = 256 * 1024;
-/// The number of sent bytes after which a connection may have [`LARGE_OUTPUT_LIMIT`] unsent bytes.
+/// The number of bytes sent on a connection after which [`LARGE_OUTPUT_LIMIT`] applies to it.
 const LARGE_BODY: u64 = 4 << 20;
 
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl OutputBuffer {
         &self.bytes[self.start..]
     }
 
-    /// Returns the number of body bytes that may be appended now.
+    /// Returns the number of request-body bytes that may be appended now.
     pub(crate) fn body_room(&self) -> usize {
         let limit = if self.sent < LARGE_BODY { OUTPUT_LIMIT } else { LARGE_OUTPUT_LIMIT };
         limit.saturating_sub(self.pending().len())
@@ -51,8 +52,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Sets whether the buffer keeps all of its capacity while it is empty, because more of a body
-    /// follows. If not, it keeps at most [`MAX_IDLE_CAPACITY`] bytes.
+    /// Sets whether the empty buffer keeps all of its capacity, because more of a body follows. If
+    /// not, it keeps at most [`MAX_IDLE_CAPACITY`] bytes.
     pub(crate) fn keep_capacity(&mut self, keeps: bool) {
         self.keeps_capacity = keeps;
         if self.bytes.is_empty() {
@@ -66,7 +67,8 @@ impl OutputBuffer {
         }
     }
 
-    /// Counts `n` bytes that were sent without the buffer. The buffer must be empty.
+    /// Counts `n` bytes that the caller sent directly, not from this buffer. The buffer must be
+    /// empty.
     pub(crate) fn count_direct_bytes(&mut self, n: u64) {
         debug_assert!(self.pending().is_empty(), "bytes before these wait");
         self.sent += n;

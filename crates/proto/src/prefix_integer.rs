@@ -2,17 +2,17 @@
 
 use alloc::vec::Vec;
 
-/// The reason why an integer cannot be decoded.
+/// The reason why an integer with a prefix (RFC 7541 §5.1) cannot be decoded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PrefixIntegerError {
     /// The input ends within the integer.
     Truncated,
-    /// The integer has more bytes than allowed.
+    /// The integer has more bytes than the caller allows.
     TooLarge,
 }
 
-/// Appends an integer with a prefix of `prefix` bits (1 to 8). `pattern` contains the bits above
-/// the prefix in the first byte.
+/// Appends an integer in the encoding of HPACK and QPACK (RFC 7541 §5.1). Its prefix has `prefix`
+/// bits (1 to 8). `pattern` contains the bits above the prefix in the first byte.
 pub(crate) fn encode(value: u64, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
     let full = (1u64 << prefix) - 1;
     if value < full {

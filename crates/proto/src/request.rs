@@ -31,7 +31,7 @@ use crate::syntax::is_token;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The length of a request's body.
+/// The length of a request's body, which determines how its end is marked.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyLength {
     /// The request has no body, and no Content-Length or Transfer-Encoding field. (For a POST
@@ -68,8 +68,8 @@ pub struct RequestHead<'a> {
     /// The request target exactly as HTTP/1.1 sends it (RFC 9112 §3.2): origin-form, absolute-form,
     /// authority-form or `*`.
     pub target: &'a str,
-    /// The header fields that the caller wants, in order. Further fields are added as
-    /// [`BodyLength`] and `expect_continue` require.
+    /// The header fields of the request as names and values, in order. The connection adds further
+    /// fields if [`BodyLength`] or `expect_continue` requires them.
     pub fields: &'a [(&'a str, &'a [u8])],
     /// The length of the request's body.
     pub body: BodyLength,
@@ -111,7 +111,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// Prints only the names of header fields with `Debug`, since their values may be secret.
+/// A list of header fields of which `Debug` prints only the names, since the values may be secret.
 struct FieldNamesOnly<'a>(&'a [(&'a str, &'a [u8])]);
 
 impl fmt::Debug for FieldNamesOnly<'_> {
@@ -132,7 +132,7 @@ impl fmt::Debug for RequestHead<'_> {
     }
 }
 
-/// The reason why a connection refused a request: a mistake of the caller, or a limit that requires
+/// The reason why a connection refused a call: a mistake of the caller, or a limit that requires
 /// waiting. No byte was written, and the connection is unchanged.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -142,7 +142,7 @@ pub enum RequestError {
     /// HTTP/1.1: the number of unanswered requests has reached
     /// [`max_pipeline`](crate::h1::H1Config::max_pipeline).
     PipelineFull {
-        /// The largest number of unanswered requests allowed.
+        /// The largest number of unanswered requests that the configuration allows.
         limit: usize,
     },
     /// HTTP/1.1: the body of the previous request is not finished.
@@ -159,11 +159,11 @@ pub enum RequestError {
     /// HTTP/3: the identifier does not belong to a bidirectional QUIC stream that the client
     /// opened, or the stream carries a request already.
     StreamIdentifier,
-    /// HTTP/2: the receive window of a further response does not fit
+    /// HTTP/2: one more response needs a receive window that does not fit into
     /// [`connection_window`](crate::h2::H2Config::connection_window). Release received bytes, or
     /// wait for a response to end.
     NoWindow,
-    /// The method is not a token.
+    /// The method of the request is not a token.
     Method,
     /// The scheme of a request over HTTP/2 or HTTP/3 is neither `http` nor `https`.
     Scheme,
@@ -195,18 +195,18 @@ pub enum RequestError {
         /// The peer's limit in bytes, counted as in RFC 9113 §6.5.2.
         limit: u32,
     },
-    /// No open request has this id.
+    /// No request with this id is open on the connection.
     UnknownRequest,
     /// The request has no body, or the caller has given all of its body already.
     NoBodyExpected,
-    /// The body exceeds its announced length.
+    /// The caller passed more body bytes than the announced length.
     BodyTooLong {
         /// The number of body bytes that the request could still accept.
         expected: u64,
     },
     /// The caller ended the body before its announced length.
     BodyTooShort {
-        /// The number of bytes that are missing.
+        /// The number of body bytes that are missing.
         missing: u64,
     },
     /// The request has trailers and a body of known length. Only a chunked body can have trailers.
@@ -286,9 +286,9 @@ pub(crate) fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError>
     Ok(())
 }
 
-/// Returns `true` if a value may contain CR, LF or NUL, and always if it does. These bytes are below
-/// 0x0e, and the only valid byte below 0x0e is the tab. Most values are too short for the vectorised
-/// loop of [`contains_byte`], so this function examines eight bytes at a time.
+/// Returns `true` if a value contains CR, LF or NUL. May also return `true` for other values: it
+/// only looks for control bytes below 0x0e other than the tab. Most values are too short for the
+/// vectorised loop of [`contains_byte`], so this function examines eight bytes at a time.
 fn may_break_line(value: &[u8]) -> bool {
     const LIMIT: u8 = b'\r' + 1;
     const LIMITS: u64 = u64::from_ne_bytes([LIMIT; 8]);

@@ -3,12 +3,12 @@
 
 use crate::syntax::{DecimalFault, parse_decimal, trim_ows};
 
-/// The id of a request on its connection. Ids rise in the order in which requests are enqueued. In
-/// HTTP/2 and HTTP/3 the id is the stream identifier.
+/// The id of a request on its connection. Later requests have higher ids. In HTTP/2 and HTTP/3 the
+/// id is the stream identifier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// The rule by which the end of a response's body is determined (RFC 9112 §6.3).
+/// The rule by which the end of a response's body is found (RFC 9112 §6.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BodyFraming {
     /// The response has no body: it answers HEAD, or is a 204 or 304.
@@ -22,7 +22,8 @@ pub enum BodyFraming {
     UntilClose,
 }
 
-/// The properties of a request that determine the framing of its response.
+/// The property of a request that influences the framing of its response: its method is HEAD,
+/// CONNECT or another.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ResponseFramingContext {
     Head,
@@ -37,7 +38,7 @@ pub enum ContentLengthFault {
     /// The value is not a plain decimal number: it has a sign or a unit, is empty, or is a list
     /// with an empty element.
     Malformed,
-    /// The number exceeds 2⁶⁴−1.
+    /// The number in the field exceeds 2⁶⁴−1.
     TooLarge,
     /// Two values differ, in one Content-Length field or in two.
     Conflicting,

@@ -21,14 +21,15 @@ pub(crate) struct ValidatedRequest<'a> {
     authority: &'a [u8],
     /// The value of the Content-Length field to add; `None` to add none.
     length: Option<u64>,
-    /// True if an Expect field has to be added.
+    /// True if the writer has to add an Expect field.
     expect: bool,
-    /// True if the caller gave a Connection field, which names further fields to leave out.
+    /// True if the caller gave a Connection field. It may name further fields, which must then be
+    /// left out.
     nominates: bool,
 }
 
 /// Validates a request for HTTP/2 and HTTP/3 without writing it. `room` is the peer's limit on the
-/// size of a request head; `None` means no limit.
+/// size of a request head in bytes; `None` means no limit.
 pub(crate) fn check_request<'a>(
     request: &RequestHead<'a>,
     room: Option<u32>,
@@ -76,8 +77,8 @@ pub(crate) fn check_request<'a>(
     Ok(facts)
 }
 
-/// Returns the values of `:scheme` and `:path`. If the request's target is in absolute form, for a
-/// proxy that forwards it, both are in the target (RFC 9112 §3.2.2).
+/// Returns the values of `:scheme` and `:path`. A request target in absolute form, for a proxy that
+/// forwards the request, contains both values (RFC 9112 §3.2.2).
 fn scheme_and_path<'a>(request: &RequestHead<'a>) -> (&'a str, &'a str) {
     match request.target.split_once("://") {
         Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
@@ -112,8 +113,8 @@ fn field_section_size(request: &RequestHead<'_>, facts: &ValidatedRequest<'_>) -
     (fields + pseudo + 300) as u64
 }
 
-/// Writes the field section of a request that passed [`check_request`]. `name` is scratch space for
-/// names in lower case.
+/// Writes the field section of a request that passed [`check_request`]. `name` is a buffer that is
+/// reused to convert field names to lower case.
 pub(crate) fn write_request(
     request: &RequestHead<'_>,
     facts: &ValidatedRequest<'_>,
@@ -177,7 +178,7 @@ pub fn to_http1_text(request: &RequestHead<'_>) -> Result<Vec<u8>, RequestError>
     Ok(text.0)
 }
 
-/// The text of a request head in HTTP/1.1 to which fields are being added.
+/// The HTTP/1.1 text of a request head that is being written field by field.
 struct Http1Text(Vec<u8>);
 
 impl FieldSectionEncoder for Http1Text {
@@ -206,7 +207,8 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
     }
 }
 
-/// Writes the field section of trailers that passed [`check_trailers`].
+/// Writes the field section of trailers that passed [`check_trailers`]. `name` is a buffer that is
+/// reused to convert field names to lower case.
 pub(crate) fn write_trailers(trailers: &[(&str, &[u8])], encoder: &mut impl FieldSectionEncoder, name: &mut Vec<u8>) {
     write_fields(trailers, &[], false, encoder, name);
 }

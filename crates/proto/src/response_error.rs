@@ -5,7 +5,7 @@ use crate::close_reason::CloseReason;
 use crate::request_id_and_body_framing::ContentLengthFault;
 use core::fmt;
 
-/// A violation by the peer, or an end of the connection, that can happen in every HTTP version.
+/// A mistake of the peer, or an end of the connection, that can happen in every HTTP version.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ResponseError {
@@ -13,13 +13,13 @@ pub enum ResponseError {
     /// [`ResponseLimits::head_bytes`](crate::ResponseLimits::head_bytes). In HTTP/2 and HTTP/3,
     /// also if the encoded field section alone exceeds it.
     HeadTooLarge {
-        /// The largest number of bytes allowed.
+        /// The largest number of bytes allowed for all heads of a response together.
         limit: usize,
     },
     /// A head has more fields than
     /// [`ResponseLimits::head_fields`](crate::ResponseLimits::head_fields).
     TooManyFields {
-        /// The largest number of fields allowed.
+        /// The largest number of fields allowed in a head.
         limit: usize,
     },
     /// More interim responses arrived than
@@ -31,7 +31,7 @@ pub enum ResponseError {
     /// The trailer section exceeds
     /// [`ResponseLimits::trailer_bytes`](crate::ResponseLimits::trailer_bytes).
     TrailersTooLarge {
-        /// The largest number of bytes allowed.
+        /// The largest number of bytes allowed in the trailer section.
         limit: usize,
     },
     /// More trailer fields arrived than
@@ -65,7 +65,8 @@ impl ResponseError {
         )
     }
 
-    /// Returns `true` if the error is an end of the connection that breaks no rule of the protocol.
+    /// Returns `true` if the error is an end of the connection at a moment when the protocol allows
+    /// it.
     pub(crate) fn is_early_end(self) -> bool {
         matches!(self, ResponseError::EndedIdle | ResponseError::EndedBeforeResponse | ResponseError::Closed(_))
     }

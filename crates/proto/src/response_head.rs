@@ -66,8 +66,8 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// Creates a response head. `reason` is the start and end of the reason phrase within the raw
-    /// bytes of `fields`.
+    /// Creates a response head. `reason` is the start and end of the reason phrase, as offsets in
+    /// the raw bytes of `fields`.
     pub(crate) fn new(version: ProtocolVersion, status: u16, reason: (u32, u32), fields: Fields) -> ResponseHead {
         ResponseHead { version, status, reason, fields }
     }
@@ -78,15 +78,14 @@ impl ResponseHead {
         self
     }
 
-    /// Returns a head for an HTTP/0.9 response, which has none on the wire: version HTTP/1.0,
+    /// Returns the head for an HTTP/0.9 response, which has no head on the wire: version HTTP/1.0,
     /// status 200 and no fields.
     pub(crate) fn without_text() -> ResponseHead {
         ResponseHead::new(ProtocolVersion::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Parses a response head from the bytes of [`ResponseHead::raw`], for example after another
-    /// process has sent these bytes, or after they were read from a file. Returns `None` if the
-    /// bytes are not a head.
+    /// Parses the bytes that [`ResponseHead::raw`] returned, for example in another process or
+    /// after they were stored in a file. Returns `None` if the bytes are not a response head.
     pub fn from_raw(raw: &[u8]) -> Option<ResponseHead> {
         // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::parse_stored_head(raw))?
@@ -97,8 +96,7 @@ impl ResponseHead {
         self.version
     }
 
-    /// Returns the status code, 100 to 999. (RFC 9110 §15 says to treat a code above 599 like a
-    /// 5xx.)
+    /// Returns the status code, 100 to 999. Treat a code above 599 like a 5xx (RFC 9110 §15).
     pub fn status(&self) -> u16 {
         self.status
     }
@@ -121,7 +119,7 @@ impl ResponseHead {
         self.fields.iter_bytes()
     }
 
-    /// Iterates over the header fields for whose name length `is_wanted` returns true.
+    /// Iterates over the header fields whose name has a length for which `is_wanted` returns true.
     pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter_of_length(is_wanted)
     }
@@ -149,7 +147,7 @@ impl ResponseHead {
     }
 }
 
-/// Prints the lengths of field values in place of the values, see [`Fields`].
+/// Prints the lengths of field values in place of the values, because a value may be a secret.
 impl fmt::Debug for ResponseHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResponseHead")

@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 /// The kind of a field section, which determines the rules for its fields.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FieldSectionKind {
-    /// The head of a response. `before` is the number of bytes in earlier (interim) heads of this
-    /// response.
+    /// The head of a response. `before` is the number of bytes in the earlier (interim) heads of
+    /// the same response; they count against the same limit.
     Head {
         before: usize,
     },
@@ -26,7 +26,7 @@ pub(crate) enum FieldSectionKind {
 /// The reason why a field section cannot be used.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FieldSectionError {
-    /// The section exceeds a limit.
+    /// The field section exceeds a limit on the size or the number of its fields.
     Response(ResponseError),
     /// A field makes the message malformed.
     Field(FieldFault),
@@ -42,8 +42,8 @@ pub(crate) struct DecodedFieldSection {
     pub(crate) size: usize,
 }
 
-/// The status line of a head in the syntax of HTTP/1. The version and the status in it are then
-/// overwritten.
+/// The status line of a head in the syntax of HTTP/1. The version and the status in this template
+/// are overwritten with those of the response.
 const STATUS_LINE_TEMPLATE: &[u8] = b"HTTP/2 200 \r\n";
 
 impl DecodedFieldSection {
@@ -102,7 +102,7 @@ impl<'a> FieldSectionReader<'a> {
         }
     }
 
-    /// Returns the buffer to which the decoder appends the next field line.
+    /// Returns the buffer to which the HPACK or QPACK decoder appends the next field line.
     pub(crate) fn line_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
@@ -148,7 +148,7 @@ impl<'a> FieldSectionReader<'a> {
         Ok(())
     }
 
-    /// Ends the section after its last line.
+    /// Ends the section after its last line, and returns it. Updates `hint` with its size.
     pub(crate) fn finish(mut self, hint: &mut FieldSectionSizeHint) -> Result<DecodedFieldSection, FieldSectionError> {
         if matches!(self.section, FieldSectionKind::Head { .. }) && self.status == 0 {
             return Err(FieldSectionError::Field(FieldFault::MissingStatus));
@@ -208,7 +208,7 @@ impl<'a> FieldSectionReader<'a> {
     }
 }
 
-/// The bytes allowed in a field value by HTTP/1's rules: true at the index of each allowed byte.
+/// The bytes allowed in a field value, as in HTTP/1: true at the index of each allowed byte.
 static VALUE_BYTES: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;

@@ -27,7 +27,8 @@ pub(crate) fn is_token(text: &[u8]) -> bool {
 }
 
 /// Returns `true` if the letters and digits of a name contain "content-length" or
-/// "transfer-encoding". A lenient parser could take such a field for the framing field.
+/// "transfer-encoding", as in `Content_Length`. A lenient parser could take such a field for the
+/// framing field.
 pub(crate) fn resembles_framing_field(name: &[u8]) -> bool {
     let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);

@@ -17,7 +17,7 @@
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
-/// Nanoseconds since an arbitrary start, from a clock that never runs backwards.
+/// A point in time: nanoseconds since an arbitrary start, from a clock that never runs backwards.
 ///
 /// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" becomes the last
 /// representable time.

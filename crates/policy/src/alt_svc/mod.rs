@@ -26,9 +26,10 @@ use crate::calendar::CalendarTime;
 use crate::cookie::CookieFileConventions;
 use crate::target::{Scheme, Target};
 
-/// The maximum number of alternatives read from one field. Further alternatives are ignored.
+/// The maximum number of alternative services read from one Alt-Svc field. Further ones are
+/// ignored.
 pub const MAX_ALTERNATIVES: usize = 16;
-/// The largest number of alternatives in a store. A full store drops the alternative that expires
+/// The largest number of alternative services in a store. A full store drops the one that expires
 /// first.
 pub const MAX_ENTRIES: usize = 1000;
 /// The lifetime in seconds of an alternative without `ma`: 24 hours (RFC 7838 §3.1).
@@ -55,7 +56,7 @@ impl AlpnProtocol {
         }
     }
 
-    /// Returns the protocol with this ALPN identifier (RFC 7301).
+    /// Returns the protocol with this ALPN identifier (RFC 7301); `None` if haul does not speak it.
     pub fn from_alpn(id: &[u8]) -> Option<AlpnProtocol> {
         match id {
             b"http/1.1" => Some(AlpnProtocol::H1),
@@ -85,13 +86,13 @@ pub struct AlternativeService {
     pub host: String,
     /// The port of the alternative endpoint.
     pub port: u16,
-    /// The expiry of the alternative, in seconds since 1970.
+    /// The expiry time of the alternative, in seconds since 1970.
     pub expires: u64,
     /// True if the alternative survives a change of network (`persist=1`).
     pub persist: bool,
 }
 
-/// A stored alternative service, with its origin.
+/// A stored alternative service, with the origin that offered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct AltSvcEntry {
     /// The protocol of the response that offered the alternative in its Alt-Svc field. curl's
@@ -210,28 +211,30 @@ fn percent_decoded(id: &str) -> Option<String> {
 }
 
 impl AltSvcStore {
-    /// Creates an empty store.
+    /// Creates an empty store of alternative services.
     pub fn new() -> AltSvcStore {
         AltSvcStore::default()
     }
 
-    /// Creates an empty store that writes files in the given style.
+    /// Creates an empty store. `style` decides whether its file begins with haul's heading or with
+    /// curl's.
     pub fn with_style(style: CookieFileConventions) -> AltSvcStore {
         AltSvcStore { style, ..AltSvcStore::default() }
     }
 
-    /// Returns the number of stored alternatives.
+    /// Returns the number of stored alternative services.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns `true` if no alternative is stored.
+    /// Returns `true` if no alternative service is stored.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Processes the Alt-Svc field of a response from `target` that was received over `source`. The
-    /// new alternatives replace all stored alternatives of that origin.
+    /// Processes the Alt-Svc field of a response from `target` that was received over the protocol
+    /// `source`. The new alternatives replace all stored alternatives of that origin. `now` is in
+    /// seconds since 1970.
     pub fn on_field(&mut self, target: &Target, source: AlpnProtocol, field: &[u8], now: u64) {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());
@@ -254,9 +257,9 @@ impl AltSvcStore {
         }
     }
 
-    /// Returns the preferred alternative for `target` that has not expired and has not
-    /// [failed](Self::mark_failed), and for whose protocol `speaks` returns true. Returns `None`
-    /// for plain http.
+    /// Returns the preferred alternative for `target`, or `None`. The alternative has not expired
+    /// and has not [failed](Self::mark_failed), and `speaks` returns true for its protocol. Plain
+    /// http has no alternatives.
     pub fn find(
         &self,
         target: &Target,
@@ -317,8 +320,8 @@ impl AltSvcStore {
         }
     }
 
-    /// Applies to `file` the changes made to this store since the file was read. Read `file` again
-    /// from the disk just before the call, because other processes write it too. Call
+    /// Applies to `file` the changes made to this store since its file was read. `file` is another
+    /// store, read from the disk just before the call: other processes write the file, too. Call
     /// [`mark_saved`](Self::mark_saved) afterwards.
     pub fn apply_changes_to(&self, file: &mut AltSvcStore) {
         file.style = self.style;
@@ -333,14 +336,14 @@ impl AltSvcStore {
         !self.changed.is_empty()
     }
 
-    /// Marks all changes as written. To write without holding the store's lock, clone the store,
-    /// call `mark_saved`, then write from the clone.
+    /// Marks all changes as written to the file. To write without holding the store's lock, clone
+    /// the store, call `mark_saved`, then write from the clone.
     pub fn mark_saved(&mut self) {
         self.changed.clear();
     }
 
     /// Returns the text of an Alt-Svc file in curl's format, without alternatives that have expired
-    /// at `now`.
+    /// at `now`, in seconds since 1970.
     pub fn to_text(&self, now: u64) -> String {
         let heading = match self.style {
             CookieFileConventions::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",

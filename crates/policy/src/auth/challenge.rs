@@ -38,7 +38,7 @@ impl AuthScheme {
         AuthScheme::parse(credentials.split(|&byte| byte == b' ').next().unwrap_or_default())
     }
 
-    /// Returns `true` if the scheme authenticates a whole connection, not single requests.
+    /// Returns `true` if the scheme authenticates a whole connection instead of single requests.
     pub fn authenticates_connection(&self) -> bool {
         matches!(self, AuthScheme::Ntlm | AuthScheme::Negotiate)
     }
@@ -69,12 +69,14 @@ impl fmt::Display for AuthScheme {
     }
 }
 
-/// A challenge of a server or proxy: a scheme and its parameters (RFC 9110 §11.3).
+/// A challenge of a server or proxy: a scheme and its parameters (RFC 9110 §11.3). It asks the
+/// client for credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     /// The authentication scheme of the challenge.
     pub scheme: AuthScheme,
-    /// The token that NTLM and Negotiate have instead of parameters; `None` for other schemes.
+    /// The base64 token that NTLM and Negotiate send instead of parameters (a token68); `None` for
+    /// other challenges.
     pub token68: Option<Vec<u8>>,
     /// The parameters of the challenge: names in lower case, values unquoted.
     pub parameters: Vec<(String, Vec<u8>)>,
@@ -109,7 +111,8 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
     found
 }
 
-/// Parses a list of `name=value` pairs without schemes, as in Authentication-Info.
+/// Parses a list of `name=value` pairs, as in Authentication-Info, where no scheme stands before
+/// them.
 pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
     let mut cursor = ChallengeParser { rest: field };
@@ -120,7 +123,7 @@ pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     found.swap_remove(0).parameters
 }
 
-/// A parser of a response's challenges: the text that is not parsed yet.
+/// A parser of a field with challenges. It holds the text that is not parsed yet.
 struct ChallengeParser<'f> {
     rest: &'f [u8],
 }
@@ -132,7 +135,8 @@ impl<'f> ChallengeParser<'f> {
         self.rest.len() < before
     }
 
-    /// Skips commas and blanks up to the next item of the list. Returns `false` at the end.
+    /// Skips commas and blanks up to the next item of the list. Returns `false` if there is no
+    /// further item.
     fn skip_separators(&mut self) -> bool {
         self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b',')).count()..];
         !self.rest.is_empty()
@@ -160,7 +164,8 @@ impl<'f> ChallengeParser<'f> {
     }
 
     /// Parses a list item and any parameters that follow it without a comma. Some servers forget
-    /// commas; curl tolerates that too.
+    /// commas, and curl tolerates that too. `found` and `first` are as in
+    /// [`parse_item`](Self::parse_item).
     fn parse_item_with_parameters(&mut self, found: &mut Vec<Challenge>, first: usize) {
         while self.parse_item(found, first).is_some() && self.is_at_parameter() {}
     }
@@ -172,8 +177,9 @@ impl<'f> ChallengeParser<'f> {
         count > 0 && self.rest.get(count) == Some(&b'=')
     }
 
-    /// Parses one item: a parameter of the last challenge, or the start of a new challenge with its
-    /// first parameter or token68.
+    /// Parses one list item: a parameter of the last challenge, or the start of a new challenge
+    /// with its first parameter or token68. Adds it to `found`, in which the challenges of this
+    /// field begin at the index `first`. Returns `None` if the item is malformed.
     fn parse_item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
         let word = self.parse_token()?;
         let blanks = self.skip_blanks();
@@ -211,7 +217,8 @@ impl<'f> ChallengeParser<'f> {
         (count > 0).then_some(token)
     }
 
-    /// Parses a token68 if it is the whole list item. `realm=x` looks like a token68 up to the `=`.
+    /// Parses a token68 if it is the whole list item. Otherwise returns `None`: the start of the
+    /// parameter `realm=x` looks like a token68.
     fn parse_token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();
@@ -225,8 +232,8 @@ impl<'f> ChallengeParser<'f> {
         Some(token)
     }
 
-    /// Parses a parameter's value after `=`: a token or a closed quoted string. Other text up to a
-    /// comma or blank counts as a token, since some servers forget the quotes.
+    /// Parses a parameter's value after `=`: a token, or a quoted string with a closing quote.
+    /// Other text up to a comma or blank counts as a token, since some servers forget the quotes.
     fn parse_parameter_value(&mut self) -> Option<Vec<u8>> {
         self.rest = self.rest.strip_prefix(b"=")?;
         self.skip_blanks();

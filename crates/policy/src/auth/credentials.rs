@@ -35,12 +35,12 @@ impl Credentials {
         }
     }
 
-    /// Returns the user name.
+    /// Returns the user name as bytes.
     pub fn user(&self) -> &[u8] {
         &self.user
     }
 
-    /// Returns the password.
+    /// Returns the password as bytes.
     pub fn password(&self) -> &[u8] {
         &self.password
     }

@@ -26,8 +26,8 @@ pub struct DigestChallenge {
     nonce: Vec<u8>,
     opaque: Option<Vec<u8>>,
     algorithm: DigestAlgorithm,
-    /// True if the challenge has the parameter `algorithm`. Old servers reject an answer with a
-    /// parameter that their challenge does not have.
+    /// True if the challenge has the parameter `algorithm`. Only then does the answer have it: old
+    /// servers reject parameters that are not in their challenge.
     names_algorithm: bool,
     session: bool,
     qop: Qop,
@@ -76,7 +76,7 @@ impl DigestChallenge {
         self.stale
     }
 
-    /// Returns the realm, which a prompt for the password shows.
+    /// Returns the realm, which a prompt for the password should show.
     pub fn realm(&self) -> &[u8] {
         &self.realm
     }
@@ -93,8 +93,8 @@ impl DigestChallenge {
 
     /// Returns `true` if credentials may be sent to `target` before `target` sends a challenge (RFC
     /// 7616 §3.3, `domain`). `asked` is the target that sent this challenge. Both must have the
-    /// same origin. If the challenge has `domain`, `target` must lie below one of its URIs. URIs on
-    /// other origins are ignored: a server must not choose further recipients of a proof of the
+    /// same origin. If the challenge has `domain`, `target` must lie below one of the URIs in it.
+    /// URIs on other origins are ignored: a server must not choose who else receives a proof of the
     /// password.
     pub fn is_in_protection_space(&self, asked: &Target, target: &Target) -> bool {
         if asked.origin() != target.origin() {
@@ -208,8 +208,9 @@ impl DigestSession {
         Ok(value.0)
     }
 
-    /// Returns the hash of user, realm and password, and the client nonce to send. With a `-sess`
-    /// algorithm, returns the session key made from that hash instead (RFC 7616 §3.4.2).
+    /// Returns two values for the answer: a hash and the client nonce to send. The hash is over
+    /// user, realm and password. With a `-sess` algorithm, it is the session key made from that
+    /// hash (RFC 7616 §3.4.2).
     fn user_hash_and_cnonce(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
@@ -236,15 +237,17 @@ impl DigestSession {
         }
     }
 
-    /// Returns `true` if the challenge `new`, which refuses a request with an answer of this
-    /// session, should be answered: the session's nonce was stale, and the new nonce differs.
-    /// Returns `false` if the password is wrong. The caller must limit the number of repetitions.
+    /// Returns `true` if the challenge `new` should be answered. It is the server's reply to a
+    /// request with an answer of this session. The reply must say that the session's nonce was
+    /// stale, and bring another nonce. Otherwise the password is wrong. Always returns `true` if no
+    /// answer with the session's nonce was sent. The caller must limit the number of repetitions.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
 
-    /// Returns `true` if this session already answers the challenge, regardless of `stale`. The
-    /// caller then keeps the session, so that its nonce count continues (RFC 7616 §3.4).
+    /// Returns `true` if `challenge` is equal to the challenge of this session, regardless of
+    /// `stale`. The caller then keeps the session, so that its nonce count continues (RFC 7616
+    /// §3.4).
     pub fn has_same_challenge(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
@@ -259,12 +262,12 @@ impl fmt::Debug for DigestSession {
     }
 }
 
-/// Returns a client nonce made from 128 bits of entropy.
+/// Returns a client nonce made from 128 random bits.
 pub fn cnonce(entropy: [u8; 16]) -> String {
     hex(&entropy)
 }
 
-/// The value of an Authorization field under construction.
+/// The value of an Authorization field that is being written.
 struct AuthorizationWriter(Vec<u8>);
 
 impl AuthorizationWriter {

@@ -12,7 +12,7 @@ pub enum DigestAlgorithm {
     Md5,
     /// SHA-256, the algorithm that RFC 7616 recommends.
     Sha256,
-    /// SHA-512/256, the alternative of RFC 7616.
+    /// SHA-512/256, the alternative in RFC 7616.
     Sha512_256,
 }
 
@@ -26,8 +26,8 @@ impl DigestAlgorithm {
         }
     }
 
-    /// Parses the name of a digest algorithm. The returned flag is true for the `-sess` form of the
-    /// name.
+    /// Parses the name of a digest algorithm, and returns true with it for the `-sess` form of the
+    /// name. Returns `None` for an unknown name.
     pub(super) fn parse(name: &[u8]) -> Option<(DigestAlgorithm, bool)> {
         let is_session = name.len() > 5 && name[name.len() - 5..].eq_ignore_ascii_case(b"-sess");
         let base = if is_session { &name[..name.len() - 5] } else { name };
@@ -73,7 +73,7 @@ enum HasherState {
 }
 
 impl DigestHasher {
-    /// Adds bytes to the hash.
+    /// Adds bytes to the input of the hash function.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             HasherState::Md5(state) => state.update(bytes),
@@ -82,7 +82,7 @@ impl DigestHasher {
         }
     }
 
-    /// Returns the digest in lower-case hex.
+    /// Returns the digest of all bytes added, in lower-case hex.
     pub fn finish(self) -> String {
         match self.0 {
             HasherState::Md5(state) => hex(&state.finalize()),

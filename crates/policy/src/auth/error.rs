@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// The reason why a request cannot be authenticated. The message never repeats a credential.
+/// The reason why a request cannot be authenticated. The error message never repeats a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthError {

@@ -34,7 +34,7 @@ const MAX_COMPONENTS: usize = 16;
 /// The length of the private key of Ed25519 in bytes.
 const ED25519_KEY_LENGTH: usize = 32;
 
-/// The label of the signature in the Signature-Input and Signature fields.
+/// The label that identifies the signature in the Signature-Input and Signature fields (RFC 9421).
 const SIGNATURE_LABEL: &str = "sig1";
 
 /// The algorithm of a message signature (RFC 9421 §3.3).
@@ -48,12 +48,12 @@ pub enum SignatureAlgorithm {
 }
 
 impl SignatureAlgorithm {
-    /// Returns the algorithm with this name; `None` if it is not supported.
+    /// Returns the algorithm with this name in RFC 9421; `None` if the name is not supported.
     pub fn parse(name: &str) -> Option<SignatureAlgorithm> {
         [SignatureAlgorithm::Ed25519, SignatureAlgorithm::HmacSha256].into_iter().find(|one| one.name() == name)
     }
 
-    /// Returns the name in the registry of RFC 9421.
+    /// Returns the name of the algorithm in the registry of RFC 9421: `ed25519` or `hmac-sha256`.
     pub fn name(self) -> &'static str {
         match self {
             SignatureAlgorithm::Ed25519 => "ed25519",
@@ -85,7 +85,7 @@ impl SignatureComponent {
     }
 }
 
-/// The reason why requests cannot be signed. The message contains no key.
+/// The reason why requests cannot be signed. The error message contains no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageSignatureError {
@@ -129,7 +129,8 @@ impl fmt::Display for MessageSignatureError {
 
 impl core::error::Error for MessageSignatureError {}
 
-/// The settings for signing requests. `Debug` shows no key.
+/// The settings for signing requests by HTTP Message Signatures (RFC 9421): key, algorithm and
+/// components. `Debug` shows no key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MessageSigner {
     algorithm: SignatureAlgorithm,
@@ -175,7 +176,7 @@ impl MessageSigner {
         self.algorithm
     }
 
-    /// Returns the key.
+    /// Returns the key as bytes: the private seed of Ed25519, or the shared secret of HMAC.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -212,7 +213,7 @@ impl MessageSigner {
     }
 }
 
-/// The text to sign, and its last part, the signature parameters.
+/// The text to sign (the signature base of RFC 9421), and its last part, the signature parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureBase {
     text: Vec<u8>,
@@ -220,12 +221,13 @@ pub struct SignatureBase {
 }
 
 impl SignatureBase {
-    /// Returns the text to sign.
+    /// Returns the text to sign (the signature base).
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Returns the Signature-Input and Signature fields to add to the request.
+    /// Returns the Signature-Input and Signature fields to add to the request, as names and values.
+    /// `signature` is the signature of [`text`](Self::text).
     pub fn signature_fields(&self, signature: &[u8]) -> [(String, String); 2] {
         [
             ("Signature-Input".to_owned(), format!("{SIGNATURE_LABEL}={}", self.params)),
@@ -268,7 +270,7 @@ fn parse_components(text: &str) -> Result<Box<[SignatureComponent]>, MessageSign
 }
 
 /// Returns the value of a component (RFC 9421 §2.1 and §2.2). The values of several fields with one
-/// name are joined.
+/// name are joined by commas.
 fn component_value(
     component: &SignatureComponent,
     request: &UnsignedRequest<'_>,

@@ -42,28 +42,29 @@ pub enum NetrcMode<'g> {
     /// netrc is not used.
     #[default]
     Off,
-    /// `--netrc-optional`: credentials in the URL take precedence. If the URL has a user without a
-    /// password, the file supplies the password.
+    /// `--netrc-optional`: credentials in the URL take precedence over the netrc file. If the URL
+    /// has a user without a password, the file supplies the password.
     Optional(&'g [u8]),
-    /// `--netrc`: the file takes precedence over a password in the URL. If the URL has a user, only
-    /// an entry for that user counts.
+    /// `--netrc`: the netrc file takes precedence over a password in the URL. If the URL has a
+    /// user, only a netrc entry for that user counts.
     Required(&'g [u8]),
 }
 
-/// The credentials with which a request may answer a challenge, or which it may send without a
-/// challenge. `Debug` shows no secret.
+/// The credentials that a request may use: to answer a challenge, or to send without a challenge.
+/// `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestCredentials {
-    /// The user name and password for Basic and Digest, or `None`.
+    /// The user name and password for Basic and Digest; `None` without credentials that may be sent
+    /// to the target.
     pub credentials: Option<Credentials>,
-    /// The token for Bearer, or `None`.
+    /// The token for Bearer; `None` without a token that may be sent to the target.
     pub bearer: Option<Vec<u8>>,
     /// True if the user's Kerberos ticket may be used with the target.
     pub negotiate: bool,
 }
 
 /// Returns the credentials for a request to `target`. After a redirect, `secrets` and `downgraded`
-/// are those of the [`RedirectedRequest`](crate::redirect::RedirectedRequest); for the first
+/// are the fields of the [`RedirectedRequest`](crate::redirect::RedirectedRequest). For the first
 /// request they are [`SecretHandling::Keep`] and `false`.
 ///
 /// A netrc entry is bound to its host: each redirect target is looked up anew, and no part of an
@@ -113,7 +114,7 @@ pub fn credentials_for_target(
     Ok(identity)
 }
 
-/// The reason why the credentials cannot be determined.
+/// The reason why the credentials for a request cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CredentialsError {

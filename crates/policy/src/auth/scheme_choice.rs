@@ -2,38 +2,38 @@
 
 use super::{AuthError, AuthScheme, Challenge, DigestChallenge};
 
-/// The schemes that the user allows.
+/// The authentication schemes that the user allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllowedAuthSchemes {
     /// True to allow Basic (`--basic`), which sends the password unprotected.
     pub basic: bool,
     /// True to allow Digest (`--digest`).
     pub digest: bool,
-    /// True to allow Bearer: `--oauth2-bearer` gave a token.
+    /// True to allow Bearer, because `--oauth2-bearer` gave a token.
     pub bearer: bool,
     /// True to allow Negotiate (`--negotiate`), which sends a proof of the user's Kerberos ticket.
     pub negotiate: bool,
 }
 
 impl AllowedAuthSchemes {
-    /// No authentication scheme is allowed.
+    /// The value that allows no authentication scheme.
     pub const NONE: AllowedAuthSchemes =
         AllowedAuthSchemes { basic: false, digest: false, bearer: false, negotiate: false };
-    /// The schemes that `--anyauth` allows with a user and password.
+    /// The schemes that `--anyauth` allows for a user and password: Basic and Digest.
     pub const ANY: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, digest: true, ..Self::NONE };
-    /// The schemes that `--basic` allows with a user and password.
+    /// The scheme that `--basic` allows for a user and password.
     pub const BASIC: AllowedAuthSchemes = AllowedAuthSchemes { basic: true, ..Self::NONE };
-    /// The schemes that `--digest` allows with a user and password.
+    /// The scheme that `--digest` allows for a user and password.
     pub const DIGEST: AllowedAuthSchemes = AllowedAuthSchemes { digest: true, ..Self::NONE };
     /// The scheme that `--negotiate` allows.
     pub const NEGOTIATE: AllowedAuthSchemes = AllowedAuthSchemes { negotiate: true, ..Self::NONE };
 }
 
-/// The challenge to answer, as a scheme with the data for the answer.
+/// The authentication scheme with which to answer, and the data for the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenAuthScheme {
-    /// Answer with Negotiate: pass the token to the security context, and send the token that it
-    /// returns. The token is base64; it is empty in the first challenge.
+    /// Answer with Negotiate: pass this token of the challenge to the security context (GSS-API),
+    /// and send the token that it returns. The token is base64; it is empty in the first challenge.
     Negotiate(Vec<u8>),
     /// Answer with Bearer: send the token.
     Bearer,
@@ -42,7 +42,8 @@ pub enum ChosenAuthScheme {
     /// Answer with Basic: send
     /// [`Credentials::basic_authorization`](super::Credentials::basic_authorization).
     Basic,
-    /// The response has no challenge that can be answered; the caller delivers the response.
+    /// Do not answer: the response has no challenge that can be answered. The caller delivers the
+    /// response.
     Nothing,
 }
 
@@ -50,8 +51,12 @@ pub enum ChosenAuthScheme {
 /// Digest, Basic. Of several Digest challenges, the first supported one is chosen, since the server
 /// lists them by preference (RFC 7616 §3.7).
 ///
-/// Fails if no challenge can be answered: only NTLM is offered, only Negotiate is offered and not
-/// allowed, or Digest is unknown or malformed and Basic is not offered.
+/// # Errors
+/// Fails if no challenge can be answered:
+///
+/// * Only NTLM is offered.
+/// * Only Negotiate is offered, and it is not allowed.
+/// * Digest has an unknown algorithm or is malformed, and Basic is not offered.
 pub fn choose_scheme(challenges: &[Challenge], allowed: AllowedAuthSchemes) -> Result<ChosenAuthScheme, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.negotiate

@@ -39,11 +39,13 @@ use crate::urlencode::{percent_decode, percent_encode};
 
 /// The value that replaces an empty `--aws-sigv4` argument.
 const DEFAULT_PROVIDERS: &str = "aws:amz";
-/// The largest length in bytes of one part of the `--aws-sigv4` argument, as in curl.
+/// The largest length in bytes of each colon-separated part of the `--aws-sigv4` argument, as in
+/// curl.
 const MAX_PARAMETER_LENGTH: usize = 64;
-/// The placeholder for the SHA-256 of content that cannot be read in advance.
+/// The text that is signed in place of the content's SHA-256 if the content cannot be read in
+/// advance.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
-/// Services that sign the path exactly as it is sent and need a field with the content's SHA-256.
+/// Services that sign the path exactly as it is sent, and need a field with the content's SHA-256.
 /// All other services percent-encode the path once more before they sign it.
 const S3_SERVICES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
 
@@ -58,10 +60,10 @@ pub struct SigV4Parameters {
     service: Option<String>,
 }
 
-/// The parts of a request that the signature covers.
+/// The parts of a request that a signature may cover.
 #[derive(Clone, Copy, Debug)]
 pub struct UnsignedRequest<'a> {
-    /// The method, such as `GET`.
+    /// The method of the request, such as `GET`.
     pub method: &'a str,
     /// The URL that the request is sent to.
     pub target: &'a Target,
@@ -81,7 +83,8 @@ pub struct UnsignedRequest<'a> {
 pub struct SigV4Fields {
     /// The value of the Authorization field to add.
     pub authorization: String,
-    /// The fields to add: the date and the content's SHA-256, unless the request already has them.
+    /// The other fields to add: the date and the content's SHA-256, unless the request already has
+    /// them.
     pub fields: Vec<(String, String)>,
 }
 
@@ -107,9 +110,10 @@ impl SigV4Parameters {
         Ok(SigV4Parameters { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// Returns the target to sign and send instead of `target`; `None` if `target` can be used.
-    /// Some storage services sign the path as it was sent. Other services, such as AWS, encode it
-    /// again before they sign it. The returned target gives the same signature with both.
+    /// Returns the target to sign and send instead of `target`; `None` if `target` itself can be
+    /// used. Some storage services sign the path as it was sent. Other services, such as AWS,
+    /// encode it once more before they sign it. The returned target gives the same signature with
+    /// both.
     pub fn signed_target(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.region_and_service(target.host()).ok()?;
         if !is_s3_service(&service) {
@@ -199,8 +203,8 @@ impl SigV4Parameters {
     }
 }
 
-/// Returns the request's fields and the fields in `made` as lines in canonical form, and the list
-/// of their names.
+/// Returns two texts in canonical form: the header lines to sign, and the list of their names. The
+/// lines are the request's fields and the fields in `made`, which the signer adds.
 fn canonical_fields(request: &UnsignedRequest<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
     let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
@@ -244,8 +248,8 @@ fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent_encode).collect::<Vec<_>>().join("/")
 }
 
-/// Removes dot segments and repeated slashes. Every service except [`S3_SERVICES`] does this before
-/// it checks a signature.
+/// Removes dot segments and repeated slashes from a path. Every service except [`S3_SERVICES`] does
+/// this before it checks a signature.
 fn normalize_path(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {

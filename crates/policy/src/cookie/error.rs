@@ -10,11 +10,11 @@ pub enum CookieError {
     /// every request with such a cookie. One host could thereby lock a user out of another host
     /// under the same domain (CVE-2022-35252).
     ControlByte,
-    /// The path, or name and value together, are too long.
+    /// The cookie's path, or its name and value together, are longer than allowed.
     TooLong,
     /// The field has no cookie name: `name=` is missing.
     NoName,
-    /// The domain is not a host name, or ends with a dot (CVE-2022-27779).
+    /// The cookie's Domain is not a host name, or ends with a dot (CVE-2022-27779).
     Domain,
     /// The host that sent the cookie does not belong to the cookie's domain.
     ForeignDomain,

@@ -24,8 +24,8 @@ use crate::calendar::CalendarTime;
 const FILE_HEADER: &[u8] = b"#LWP-Cookies-";
 const COOKIE_LINE_PREFIX: &[u8] = b"Set-Cookie3:";
 
-/// Parses a cookie file of LWP. `now` is in seconds since 1970. Returns `None` if the text does not
-/// begin with the first line of an LWP file.
+/// Parses a cookie file of LWP, the Perl library. `now` is in seconds since 1970. Returns `None` if
+/// the text does not begin with the first line of an LWP file.
 pub fn read(text: &[u8], now: u64) -> Option<CookieFile> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     if !lines.next()?.starts_with(FILE_HEADER) {
@@ -93,8 +93,8 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-/// Appends `key=value` as the Perl module HTTP::Headers::Util does. The value is quoted if it is
-/// empty or contains a byte that a token cannot have.
+/// Appends `key=value`, or only `key` without a value, as the Perl module HTTP::Headers::Util does.
+/// The value is quoted if it is empty or contains a byte that a token cannot have.
 fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.extend_from_slice(key);
     let Some(value) = value else { return };

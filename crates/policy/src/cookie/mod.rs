@@ -56,36 +56,37 @@ pub use error::CookieError;
 pub use store::{CookieFileConventions, CookieStore, SetCookieOutcome};
 pub use unsaved_changes::{CookieChanges, CookieKey};
 
-/// The largest length of name and value together, in bytes (§5.6). A longer cookie is refused.
+/// The largest length of a cookie's name and value together, in bytes (RFC 6265bis §5.6). A longer
+/// cookie is refused.
 pub const MAX_NAME_AND_VALUE: usize = 4096;
-/// The largest length of an attribute's value, in bytes (§5.6). A longer attribute is ignored, and
-/// the cookie is accepted without it.
+/// The largest length of an attribute's value, in bytes (RFC 6265bis §5.6). A longer attribute is
+/// ignored, and the cookie is accepted without it.
 pub const MAX_ATTRIBUTE: usize = 1024;
-/// The largest number of cookies for all hosts under one registrable domain, as in Chrome. Together
-/// these cookies take at most 900 KiB.
+/// The largest number of cookies for all hosts under one registrable domain (such as
+/// `example.co.uk`), as in Chrome. Together these cookies take at most 900 KiB.
 pub const MAX_PER_SITE: usize = 180;
-/// The largest number of cookies in a jar, as in RFC 6265bis (§6.1). Together these cookies take at
-/// most 15 MiB, and a peer needs 17 domains to fill the jar.
+/// The largest number of cookies in a jar, as in RFC 6265bis §6.1. Together these cookies take at
+/// most 15 MiB. A peer needs 17 domains to fill the jar.
 pub const MAX_COOKIES: usize = 3000;
 /// The largest number of cookies in one request, like curl's limit.
 pub const MAX_COOKIES_PER_REQUEST: usize = 150;
 /// The largest length in bytes of the Cookie field of a request, as in curl. Servers refuse longer
 /// fields.
 pub const MAX_COOKIE_FIELD: usize = 8190;
-/// The largest lifetime of a cookie in seconds: 400 days (§5.5).
+/// The largest lifetime of a cookie in seconds: 400 days (RFC 6265bis §5.5).
 pub const MAX_AGE: u64 = 400 * 86_400;
 
-/// The value of the SameSite attribute (§5.6.7).
+/// The value of a cookie's SameSite attribute (RFC 6265bis §5.6.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SameSite {
     /// The SameSite attribute is missing or unknown.
     #[default]
     Default,
-    /// `SameSite=None`.
+    /// The attribute is `SameSite=None`.
     None,
-    /// `SameSite=Lax`.
+    /// The attribute is `SameSite=Lax`.
     Lax,
-    /// `SameSite=Strict`.
+    /// The attribute is `SameSite=Strict`.
     Strict,
 }
 
@@ -118,7 +119,8 @@ pub struct CookieParts {
     /// The host that receives the cookie, or the domain whose hosts receive it. A domain has no
     /// leading dot. An IPv6 address has no brackets, and its zone follows a `%`.
     pub domain: String,
-    /// True if only the host `domain` receives the cookie; false if its subdomains receive it too.
+    /// True if only the host in `domain` receives the cookie; false if its subdomains receive it
+    /// too.
     pub host_only: bool,
     /// The path at and below which the cookie is sent; begins with a slash.
     pub path: Vec<u8>,
@@ -127,9 +129,9 @@ pub struct CookieParts {
     /// True if the cookie is hidden from scripts in pages (`HttpOnly`). haul runs no scripts, but
     /// writes the flag to cookie files.
     pub http_only: bool,
-    /// The SameSite attribute. It is stored but has no effect.
+    /// The SameSite attribute. It is stored, but does not influence where the cookie is sent.
     pub same_site: SameSite,
-    /// The expiry in seconds since 1970; `None` for a session cookie.
+    /// The expiry time in seconds since 1970; `None` for a session cookie.
     pub expires: Option<u64>,
 }
 
@@ -178,17 +180,17 @@ impl Cookie {
         &self.0.value
     }
 
-    /// Returns `true` if the cookie has expired at `now`.
+    /// Returns `true` if the cookie has expired at `now`, in seconds since 1970.
     pub fn is_expired(&self, now: u64) -> bool {
         self.0.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Returns `true` if the cookie has no expiry, so that it ends with the session.
+    /// Returns `true` if the cookie has no expiry time: it is a session cookie.
     pub fn is_session(&self) -> bool {
         self.0.expires.is_none()
     }
 
-    /// Returns the key by which the cookie is identified (§5.7, step 23).
+    /// Returns the key by which the cookie is identified (RFC 6265bis §5.7, step 23).
     pub fn key(&self) -> CookieKey {
         let CookieParts { name, domain, host_only, path, .. } = &self.0;
         CookieKey { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
@@ -236,9 +238,9 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), CookieError> {
     Ok(())
 }
 
-/// Checks the rules for the name prefixes `__Secure-` and `__Host-` (§4.1.3). Case is ignored,
-/// since servers that ignore case would accept `__host-` as `__Host-`. Checks only the stored
-/// parts; [`CookieStore::set`] checks that the field had a Path.
+/// Checks the rules for the name prefixes `__Secure-` and `__Host-` (RFC 6265bis §4.1.3). Case is
+/// ignored, since servers that ignore case would accept `__host-` as `__Host-`. Checks only the
+/// stored parts; [`CookieStore::set`] checks that the field had a Path.
 fn check_prefix(parts: &CookieParts) -> Result<(), CookieError> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

@@ -25,7 +25,7 @@
 use super::{Cookie, CookieError, CookieFileConventions, CookieParts, CookieStore, scope, store};
 use crate::byte_order_mark::without_byte_order_mark;
 
-/// The result of parsing a cookie file.
+/// The result of parsing a cookie file: the cookies, and the number of bad lines.
 #[derive(Clone, Debug, Default)]
 pub struct CookieFile {
     /// The cookies that had not expired, in the order of the file.
@@ -45,7 +45,7 @@ const HTTP_ONLY_PREFIX: &[u8] = b"#HttpOnly_";
 const SET_COOKIE_PREFIX: &[u8] = b"Set-Cookie:";
 
 /// Parses a Netscape cookie file. `now` is in seconds since 1970. Any text is accepted; malformed
-/// lines are counted.
+/// lines are counted in [`CookieFile::refused`].
 pub fn read(text: &[u8], now: u64) -> CookieFile {
     read_for_host(text, now, None)
 }

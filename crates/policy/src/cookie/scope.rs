@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use super::CookieError;
 use crate::target::{Host, Scheme, Target};
 
-/// The widest scope that a cookie with a given domain may have.
+/// The widest scope that a cookie with a given domain may have: one host, or also its subdomains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MaxCookieScope {
-    /// The cookie can only be for the host itself, whose name is an address, a public suffix, or
-    /// has a trailing dot.
+    /// The cookie can only be for the host itself. The host is an address, or its name is a public
+    /// suffix or has a trailing dot.
     Host,
     /// The cookie is for the domain and all hosts below it.
     Domain,
@@ -26,8 +26,8 @@ pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     }
 }
 
-/// Returns `true` if the connection resists eavesdropping and tampering: it uses TLS, or it stays
-/// within this machine, under a name that curl accepts for it.
+/// Returns `true` if the connection resists eavesdropping and tampering. It uses TLS, or it stays
+/// within this machine: the host is `localhost`, 127.0.0.1 or `::1`, as in curl.
 pub(super) fn is_secure(target: &Target) -> bool {
     target.scheme() == Scheme::Https
         || match target.host() {
@@ -39,7 +39,7 @@ pub(super) fn is_secure(target: &Target) -> bool {
 
 /// Returns the key under which a host's cookies are stored and counted: its registrable domain, or
 /// the host if it has none. All hosts that can share a cookie have the same key. Therefore, one
-/// look-up finds all cookies of a host, and one limit applies to all subdomains of a domain.
+/// look-up finds all cookies of a host, and one limit covers all subdomains of a domain.
 pub(super) fn registrable_domain(host: &str) -> &str {
     if is_address(host) {
         return host;
@@ -53,8 +53,8 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
 }
 
-/// Returns the stored form of a domain that a program or a file supplies, and the widest scope that
-/// it allows.
+/// Returns the stored form of the domain `text`, which a program or a file supplies, and the widest
+/// scope that it allows. `host_only` is true if the cookie is for the host alone.
 pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, MaxCookieScope), CookieError> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = canonical_address(text) {
@@ -69,8 +69,8 @@ pub(super) fn canonical_domain(text: &str, host_only: bool) -> Result<(String, M
     }
 }
 
-/// Checks the Domain attribute of a cookie that `host` sent (§5.6.3). Returns the domain, or `None`
-/// if the cookie belongs to the host alone.
+/// Checks the Domain attribute of a cookie that `host` sent (RFC 6265bis §5.6.3). Returns the
+/// domain, or `None` if the cookie belongs to the host alone.
 pub(super) fn parse_domain_attribute(value: &[u8], host: &str) -> Result<Option<String>, CookieError> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
@@ -92,12 +92,14 @@ pub(super) fn parse_domain_attribute(value: &[u8], host: &str) -> Result<Option<
     if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(CookieError::ForeignDomain) }
 }
 
-/// Returns `true` if the host name `host` equals `domain` or is a subdomain of it (§5.1.3).
+/// Returns `true` if the host name `host` equals `domain` or is a subdomain of it (RFC 6265bis
+/// §5.1.3).
 pub(super) fn domain_match(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && !is_address(host))
 }
 
-/// Returns the default path (§5.1.4): the directory of the request's path, without its slash.
+/// Returns the default path of a cookie (RFC 6265bis §5.1.4): the directory of the request's path,
+/// without its trailing slash.
 pub(super) fn default_path(path: &str) -> &str {
     match path.rfind('/') {
         None | Some(0) => "/",
@@ -105,15 +107,16 @@ pub(super) fn default_path(path: &str) -> &str {
     }
 }
 
-/// Returns `true` if `cookie_path` is `path` or a directory above it (§5.1.4). Compares the bytes
-/// as they are sent; percent-encoding is not decoded.
+/// Returns `true` if `cookie_path` is `path` or a directory above it (RFC 6265bis §5.1.4). Compares
+/// the bytes as they are sent; percent-encoding is not decoded.
 pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
     path.strip_prefix(cookie_path)
         .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
 /// Checks the characters of a host name: letters, digits, `-_~` and single dots, as in a
-/// [`Target`]. Returns the widest cookie scope of the name: the host alone if it ends with a dot.
+/// [`Target`]. Returns the widest scope of a cookie with this domain: the host alone if the name
+/// ends with a dot.
 fn check_name(name: &str) -> Result<MaxCookieScope, CookieError> {
     let labels = name.strip_suffix('.').unwrap_or(name);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);

@@ -10,8 +10,8 @@ pub(super) struct SetCookie<'h> {
     pub(super) value: &'h [u8],
     pub(super) expires: Option<u64>,
     pub(super) domain: &'h [u8],
-    /// The path as it stands in the field; `None` means that the caller determines the default
-    /// path.
+    /// The path as it stands in the field. `None` if the field has no usable path; the caller then
+    /// determines the default path.
     pub(super) path: Option<&'h [u8]>,
     pub(super) secure: bool,
     pub(super) http_only: bool,
@@ -61,7 +61,8 @@ pub(super) fn parse(field: &[u8], now: u64, style: CookieFileConventions) -> Res
 /// An Expires value of at least this many bytes is ignored, as in curl.
 const CURL_MAX_DATE: usize = 80;
 
-/// Returns the value without a double quote at its start and at its end.
+/// Returns the value without the double quote at its start and the one at its end. Each is removed
+/// even without the other.
 fn remove_quotes(value: &[u8]) -> &[u8] {
     let value = value.strip_prefix(b"\"").unwrap_or(value);
     value.strip_suffix(b"\"").unwrap_or(value)
@@ -88,8 +89,8 @@ impl<'h> SetCookie<'h> {
     }
 }
 
-/// Parses Max-Age (§5.6.2): digits, or a minus sign and digits. A negative number gives 0. A number
-/// above [`MAX_AGE`] gives [`MAX_AGE`], however many digits it has.
+/// Parses the value of Max-Age (RFC 6265bis §5.6.2): digits, or a minus sign and digits. A negative
+/// number gives 0. A number above [`MAX_AGE`] gives [`MAX_AGE`], however many digits it has.
 fn parse_seconds(value: &[u8]) -> Option<u64> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

@@ -18,11 +18,11 @@ use crate::target::Target;
 /// last sent.
 #[derive(Clone, Debug, Default)]
 pub struct CookieStore {
-    /// Cookies by registrable domain. The map is sorted, so that eviction and files do not depend
-    /// on a hash.
+    /// Cookies by registrable domain, the part of a domain that one owner registers. The map is
+    /// sorted, so that eviction and files do not depend on a hash.
     sites: BTreeMap<Box<str>, Vec<StoredCookie>>,
     len: usize,
-    /// The change counter of the jar. Every change of the jar increments it.
+    /// The change counter of the jar: the number of changes so far.
     clock: u64,
     saved: u64,
     /// The keys of removed cookies that are still in the jar's file, each with the value of the
@@ -46,20 +46,20 @@ pub enum CookieFileConventions {
     Curl,
 }
 
-/// A cookie of a [`CookieStore`], with its creation order, its last change, and a flag that tells
-/// whether the jar's file contains it.
+/// A cookie in a [`CookieStore`]. In addition to the cookie, it contains the cookie's place in the
+/// order of creation, its last change, and a flag: true if the jar's file contains the cookie.
 #[derive(Clone, Debug)]
 struct StoredCookie {
     cookie: Cookie,
     /// The number of the cookie in the order of creation. Replacing the cookie's value keeps this
-    /// number (§5.7, step 23).
+    /// number (RFC 6265bis §5.7, step 23).
     born: u64,
     /// The value of the change counter when the cookie was last set.
     changed: u64,
     in_file: bool,
 }
 
-/// The effect of setting a cookie.
+/// The effect of setting a cookie on the jar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetCookieOutcome {
     /// The cookie was added; no cookie had the same key.
@@ -73,12 +73,12 @@ pub enum SetCookieOutcome {
 }
 
 impl CookieStore {
-    /// Creates an empty jar.
+    /// Creates an empty jar with the conventions of [`CookieFileConventions::Standard`].
     pub fn new() -> CookieStore {
         CookieStore::default()
     }
 
-    /// Creates an empty jar that follows the conventions of `style`.
+    /// Creates an empty jar with these conventions for the order of cookies and for files.
     pub fn with_style(style: CookieFileConventions) -> CookieStore {
         CookieStore { style, ..CookieStore::default() }
     }
@@ -142,13 +142,14 @@ impl CookieStore {
         Ok(self.store_or_reject(cookie, Some(now), false))
     }
 
-    /// Adds a cookie that a program created. The next save writes it. The expiry is not checked.
+    /// Adds a cookie that a program created. The next save writes it to the file. The expiry time
+    /// is not checked.
     pub fn insert(&mut self, cookie: Cookie) -> SetCookieOutcome {
         self.store_or_reject(self.in_style(cookie), None, false)
     }
 
-    /// Adds the cookies of the jar's own file. They count as saved. For the cookies of another
-    /// file, use [`insert`](CookieStore::insert).
+    /// Adds cookies that were read from the jar's own file. They count as saved. For the cookies of
+    /// another file, use [`insert`](CookieStore::insert).
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
             self.store_or_reject(self.in_style(cookie), None, true);
@@ -215,12 +216,12 @@ impl CookieStore {
         all.into_iter().map(|entry| &entry.cookie)
     }
 
-    /// Removes the session cookies (`-j`).
+    /// Removes the session cookies (`-j`): the cookies without an expiry time.
     pub fn clear_session(&mut self) {
         self.retain(|cookie| !cookie.is_session());
     }
 
-    /// Removes the cookies that have expired at `now`.
+    /// Removes the cookies that have expired at `now`, in seconds since 1970.
     pub fn clear_expired(&mut self, now: u64) {
         self.retain(|cookie| !cookie.is_expired(now));
     }
@@ -262,8 +263,8 @@ impl CookieStore {
         self.len = self.sites.values().map(Vec::len).sum();
     }
 
-    /// Returns the unsaved changes: all changes since the file was read, except changes that were
-    /// passed to [`mark_saved`](CookieStore::mark_saved).
+    /// Returns the changes that are not saved yet: all changes since the file was read, except
+    /// those already passed to [`mark_saved`](CookieStore::mark_saved).
     pub fn changes(&self) -> CookieChanges {
         let mut set: Vec<&StoredCookie> =
             self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
@@ -293,8 +294,8 @@ impl CookieStore {
         }
     }
 
-    /// Applies curl's rule for paths if the jar has curl's style: `/a/` becomes `/a`. Cookies for
-    /// both paths then replace each other.
+    /// Returns the cookie with its path in the style of the jar. In curl's style, `/a/` becomes
+    /// `/a`, so that cookies for both paths replace each other.
     fn in_style(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.style == CookieFileConventions::Curl && path.len() > 1 && path.ends_with(b"/") {
@@ -335,7 +336,7 @@ impl CookieStore {
     }
 
     /// Returns `true` if a cookie from an insecure peer would shadow a Secure cookie of the same
-    /// name for the same hosts and paths (§5.7, step 18).
+    /// name for the same hosts and paths (RFC 6265bis §5.7, step 18).
     fn shadows_secure_cookie(&self, new: &Cookie) -> bool {
         let new = new.parts();
         self.sites.get(scope::registrable_domain(&new.domain)).into_iter().flatten().any(|entry| {
@@ -358,8 +359,9 @@ fn position<'e>(entries: &'e mut [StoredCookie], key: &CookieKey) -> Option<&'e 
     })
 }
 
-/// Removes one cookie, as defined at the end of §5.7: an expired cookie, otherwise a cookie without
-/// Secure, otherwise any cookie. Of several candidates, removes the one that was set longest ago.
+/// Removes one cookie, as defined at the end of RFC 6265bis §5.7. Expired cookies go first, then
+/// cookies without Secure, then any others. Of several candidates, removes the one that was set
+/// longest ago.
 fn remove_least_important(entries: &mut Vec<StoredCookie>, now: Option<u64>) {
     let rank = |entry: &StoredCookie| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));

@@ -33,7 +33,7 @@ use super::{Cookie, CookieStore};
 pub struct CookieKey {
     /// The cookie's domain, as in [`CookieParts::domain`](super::CookieParts::domain).
     pub domain: String,
-    /// True if only this host receives the cookie, as in
+    /// True if only the host in `domain` receives the cookie, as in
     /// [`CookieParts::host_only`](super::CookieParts::host_only).
     pub host_only: bool,
     /// The path of the cookie, equal to [`CookieParts::path`](super::CookieParts::path).
@@ -61,12 +61,12 @@ impl CookieChanges {
         self.set.is_empty() && self.removed.is_empty()
     }
 
-    /// Returns the cookies to write, in the order in which they were created.
+    /// Returns the cookies to write to the file, in the order in which they were created.
     pub fn cookies_to_set(&self) -> &[Cookie] {
         &self.set
     }
 
-    /// Returns the keys of the cookies to delete.
+    /// Returns the keys of the cookies to delete from the file.
     pub fn cookies_to_remove(&self) -> &[CookieKey] {
         &self.removed
     }

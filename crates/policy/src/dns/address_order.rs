@@ -21,7 +21,7 @@
 use core::cmp::Ordering;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// An address of a name, with the local address that would be used to reach it.
+/// An address of a host name, with the local address from which the kernel would reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DestinationAddress {
     /// The address to connect to.
@@ -45,8 +45,8 @@ const POLICY_TABLE: [(Ipv6Addr, u32, u8, u8); 9] = [
     (Ipv6Addr::UNSPECIFIED, 0, 40, 1),
 ];
 
-/// Sorts the addresses, the best first. Two addresses that the rules do not distinguish keep their
-/// relative order.
+/// Sorts the addresses of a host by RFC 6724, the best destination first. Two addresses that the
+/// rules do not distinguish keep their relative order.
 pub fn sort(destinations: &mut [DestinationAddress]) {
     destinations.sort_by(compare);
 }
@@ -77,7 +77,7 @@ fn compare(a: &DestinationAddress, b: &DestinationAddress) -> Ordering {
         })
 }
 
-/// Returns the precedence and the label of an address in the policy table.
+/// Returns the precedence and the label that the policy table gives to an address.
 fn precedence_and_label(address: IpAddr) -> (u8, u8) {
     let bits = u128::from(to_ipv6_mapped(address));
     let matching = POLICY_TABLE.iter().find(|(prefix, length, ..)| {

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// The content of a hosts file.
+/// The parsed content of a hosts file, such as `/etc/hosts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostsFile {
     by_name: HashMap<Box<str>, Vec<IpAddr>>,

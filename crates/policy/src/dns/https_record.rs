@@ -27,9 +27,10 @@ use domain::rdata::svcb::value::AllValues;
 
 use crate::alt_svc::AlpnProtocol;
 
-/// The largest number of records of one response that are used.
+/// The largest number of HTTPS records that are used from one response. Further records are
+/// ignored.
 const MAX_RECORDS: usize = 16;
-/// The largest number of address hints of one record that are used, for IPv4 and for IPv6 each.
+/// The largest number of address hints that are used from one record, for IPv4 and for IPv6 each.
 const MAX_HINTS: usize = 8;
 /// The largest `ech` value in bytes that is used. A longer list of Encrypted Client Hello keys is
 /// ignored.
@@ -43,7 +44,7 @@ pub struct HttpsRecord {
     /// The priority of the endpoint. A client uses the endpoint with the lowest priority value
     /// first.
     pub priority: u16,
-    /// The host of the endpoint, in lower case without a final dot.
+    /// The host name of the endpoint, in lower case without a final dot.
     pub target: String,
     /// The port of the endpoint; `None` for the port of the origin.
     pub port: Option<u16>,
@@ -65,27 +66,29 @@ impl HttpsRecord {
     }
 }
 
-/// The HTTPS records of a name.
+/// The HTTPS records of a name, either in AliasMode or in ServiceMode (RFC 9460).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpsRecordSet {
-    /// AliasMode: the records of the name in the string are used instead.
+    /// AliasMode: use the records of another name instead. The string is that name.
     Alias(String),
     /// ServiceMode: the endpoints, the preferred one first. Empty if the name has no usable record.
     Services(Vec<HttpsRecord>),
 }
 
-/// Returns the name to ask for the HTTPS records of an origin (section 9.1).
+/// Returns the name to look up for the HTTPS records of an origin (RFC 9460 section 9.1): the host,
+/// preceded by `_PORT._https.` if the port is not 443.
 #[must_use]
 pub fn query_name(host: &str, port: u16) -> String {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     if port == 443 { host } else { format!("_{port}._https.{host}") }
 }
 
-/// One HTTPS record of a response, after parsing.
+/// One HTTPS record of a response, after parsing: an alias, an endpoint, or a record that cannot be
+/// used.
 pub(super) enum ParsedHttpsRecord {
     Alias(Option<String>),
     Service(HttpsRecord),
-    /// The record has a mandatory key that is not supported.
+    /// The record has a mandatory key that is not supported, so it must be ignored.
     Unusable,
     Malformed,
 }
@@ -167,7 +170,8 @@ pub(super) fn parse(data: &Https<&[u8], ParsedName<&[u8]>>, owner: &impl ToName)
     ParsedHttpsRecord::Service(record)
 }
 
-/// Combines the HTTPS records of one response.
+/// Returns the usable result of the HTTPS records of one response. A record in AliasMode takes
+/// precedence over records in ServiceMode. A malformed record makes all records unusable.
 pub(super) fn choose_record_set(records: Vec<ParsedHttpsRecord>) -> HttpsRecordSet {
     let (mut services, mut alias) = (Vec::new(), None);
     for record in records {

@@ -30,25 +30,27 @@ use super::message::{DnsNameError, DnsQuery, DnsRecordType, DnsResponse};
 use super::resolv_conf::ResolvConf;
 use crate::time::MonotonicTime;
 
-/// The time allowed for the second address family after the first has been answered (RFC 8305 §3).
+/// The time to wait for the addresses of one family after those of the other family have arrived
+/// (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
-/// The largest number of HTTPS records in AliasMode that are followed.
+/// The largest number of HTTPS records in AliasMode that one lookup follows.
 const MAX_HTTPS_ALIASES: u32 = 8;
-/// The time after which an unanswered query is first sent to the next server. It doubles each time.
+/// The time after which an unanswered query is first sent to the next server. It doubles with each
+/// further server, up to the configured timeout.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A query to send. [`NameLookup::query`] returns its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutgoingQuery {
-    /// The type of record to ask for.
+    /// The type of DNS record to ask for.
     pub record_type: DnsRecordType,
-    /// The index of the server in [`ResolvConf::servers`].
+    /// The index of the server to ask in [`ResolvConf::servers`].
     pub server: usize,
     /// True to send the query over TCP instead of UDP.
     pub tcp: bool,
 }
 
-/// The state of a lookup.
+/// The state or the result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsLookupState {
     /// The lookup waits for at least one response.
@@ -67,9 +69,9 @@ pub enum DnsLookupState {
         /// The time for which the records may be cached.
         ttl: Duration,
     },
-    /// Servers answered that the name does not exist, or has no address.
+    /// Servers answered that the name does not exist, or that it has no address.
     NotFound {
-        /// True if the name exists but has no address.
+        /// True if the name exists but has no address; false if it does not exist.
         exists: bool,
         /// The time for which this answer may be cached.
         ttl: Duration,
@@ -88,7 +90,7 @@ pub enum RequestedRecords {
     HttpsRecords,
 }
 
-/// The state of looking up one name: the queries, their servers and the answers so far.
+/// The state of looking up one name: the queries, the servers to ask, and the answers so far.
 #[derive(Debug)]
 pub struct NameLookup {
     subject: RequestedRecords,
@@ -97,20 +99,22 @@ pub struct NameLookup {
     config: Arc<ResolvConf>,
     first_server: usize,
     questions: Vec<RecordQuestion>,
-    /// The time at which the lookup ends without the answer for the second address family; `None`
-    /// before the first family is answered.
+    /// The time at which the lookup ends without the addresses of the second family. `None` until
+    /// one family's addresses have arrived.
     cut_off: Option<MonotonicTime>,
-    /// The last failure of a candidate name for which no server gave an answer.
+    /// The last failure to get an answer for a candidate name: the requested name, alone or with a
+    /// domain of the search list.
     failure: Option<Cow<'static, str>>,
-    /// True if some candidate name exists without an address.
+    /// True if some candidate name exists but has no address.
     exists: bool,
     negative_ttl: Option<Duration>,
-    /// The number of AliasMode records that were followed, and the shortest lifetime among them.
+    /// The number of AliasMode records that were followed, and the shortest time for which one of
+    /// them may be cached.
     https_aliases: (u32, Duration),
     state: DnsLookupState,
 }
 
-/// The query for one record type of the current candidate name, with its retries.
+/// The question for one record type of the current candidate name, with its retries.
 #[derive(Debug)]
 struct RecordQuestion {
     record_type: DnsRecordType,
@@ -119,9 +123,9 @@ struct RecordQuestion {
     edns: bool,
     /// The number of failures so far: a server refused, failed or could not be reached.
     failures: u32,
-    /// The time to wait for a response before the next server is asked as well.
+    /// The time to wait for a response before the next server is asked in addition.
     patience: Duration,
-    /// The time at which the next server is asked as well.
+    /// The time at which the next server is asked in addition.
     due: MonotonicTime,
     /// The time at which the question fails if it is still unanswered.
     ends: MonotonicTime,
@@ -173,7 +177,7 @@ impl NameLookup {
         })
     }
 
-    /// Returns which records the lookup asks for: addresses or HTTPS records.
+    /// Returns the kind of records that the lookup asks for: addresses or HTTPS records.
     #[must_use]
     pub fn subject(&self) -> RequestedRecords {
         self.subject
@@ -219,8 +223,8 @@ impl NameLookup {
         &self.state
     }
 
-    /// Returns the query for this record type, with or without EDNS as the server requires. The
-    /// caller chooses a random `id`.
+    /// Returns the query for this record type. It has EDNS if that is configured and the server
+    /// understands it. The caller chooses a random `id`.
     #[must_use]
     pub fn query(&self, record_type: DnsRecordType, id: u16) -> DnsQuery<'_> {
         let edns = self.questions.iter().any(|question| question.record_type == record_type && question.edns);
@@ -283,7 +287,8 @@ impl NameLookup {
         open.map(|question| question.due).chain(self.cut_off).min()
     }
 
-    /// Processes all timeouts up to `now`. Returns the next queries to send.
+    /// Processes all timeouts up to `now`: asks further servers, or ends the lookup. Returns the
+    /// next queries to send.
     pub fn on_timeout(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         if self.cut_off.is_some_and(|at| at <= now) {
             self.questions.iter_mut().for_each(|question| question.ends = question.ends.min(now));
@@ -302,8 +307,9 @@ impl NameLookup {
         transmits
     }
 
-    /// Records a failure of the server that was asked last, and asks the next server. The question
-    /// has failed once it has [`max_tries`](Self::max_tries) failures.
+    /// Records that the server `failed` did not answer, and asks the next server. Ignores servers
+    /// other than the one asked last. After [`max_tries`](Self::max_tries) failures, the question
+    /// itself has failed.
     fn on_failure(
         &mut self,
         now: MonotonicTime,
@@ -329,14 +335,15 @@ impl NameLookup {
         vec![question.transmit_at(now)]
     }
 
-    /// Returns the number of failures after which a question fails.
+    /// Returns the number of failures after which a question fails: the configured attempts for
+    /// each server.
     fn max_tries(&self) -> u32 {
         let servers = u32::try_from(self.config.servers.len()).unwrap_or(u32::MAX);
         self.config.attempts.max(1).saturating_mul(servers.max(1))
     }
 
-    /// Ends the lookup if the answers suffice, or starts the lookup of the next name of the search
-    /// list.
+    /// Ends the lookup if the answers suffice. Otherwise, if all answers are in, starts the lookup
+    /// of the next candidate name. Returns the queries to send.
     fn finish_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         if self.state != DnsLookupState::Waiting {
             return Vec::new();
@@ -382,7 +389,8 @@ impl NameLookup {
         Vec::new()
     }
 
-    /// Ends a lookup of HTTPS records, or continues with the target of a record in AliasMode.
+    /// Ends a lookup of HTTPS records, or continues with the name to which a record in AliasMode
+    /// points. Returns the queries to send.
     fn finish_https_candidate(&mut self, now: MonotonicTime) -> Vec<OutgoingQuery> {
         let Some(answer) = self.questions.first_mut().and_then(|question| question.answer.take()) else {
             return Vec::new();
@@ -431,7 +439,7 @@ fn fits_dns_name_syntax(name: &str) -> bool {
 }
 
 impl RecordQuestion {
-    /// Returns the query to send now, and sets the time at which the next server is asked.
+    /// Returns the query to send at `now`, and sets the time at which the next server is asked.
     fn transmit_at(&mut self, now: MonotonicTime) -> OutgoingQuery {
         self.due = (now + self.patience).min(self.ends);
         self.transmit()

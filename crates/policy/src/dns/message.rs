@@ -27,7 +27,7 @@ use super::https_record::{self, HttpsRecordSet, ParsedHttpsRecord};
 /// The size in bytes of the receive buffer that queries announce (EDNS). Responses of this size are
 /// not fragmented on any usual path (RFC 9715).
 pub const UDP_PAYLOAD_SIZE: u16 = 1232;
-/// The largest number of CNAME records that are followed.
+/// The largest number of CNAME records in a chain that are followed.
 const MAX_ALIASES: usize = 16;
 /// The longest time for which a negative answer is cached (RFC 2308 §5).
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(3 * 3600);
@@ -71,11 +71,12 @@ impl std::error::Error for DnsNameError {}
 /// A query for the records of one type of a name.
 #[derive(Clone, Copy, Debug)]
 pub struct DnsQuery<'a> {
-    /// The absolute name, without a dot at its end.
+    /// The absolute name to look up, without a dot at its end.
     pub name: &'a str,
-    /// The type of record to ask for.
+    /// The type of DNS record to ask for.
     pub record_type: DnsRecordType,
-    /// The identifier. It must be random, as a protection against forged responses (RFC 5452).
+    /// The identifier of the query, which the response repeats. It must be random, as a protection
+    /// against forged responses (RFC 5452).
     pub id: u16,
     /// True to announce a receive buffer of [`UDP_PAYLOAD_SIZE`] bytes (EDNS).
     pub edns: bool,
@@ -84,7 +85,7 @@ pub struct DnsQuery<'a> {
     pub trust_ad: bool,
 }
 
-/// The meaning of a response to a [`DnsQuery`].
+/// The content of a response to a [`DnsQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsResponse {
     /// The name exists. The list is empty if the name has no address of the requested type.
@@ -96,7 +97,7 @@ pub enum DnsResponse {
     },
     /// The name exists. The list is empty if the name has no HTTPS records.
     HttpsRecords {
-        /// The usable records.
+        /// The usable records in the response.
         records: HttpsRecordSet,
         /// The time for which the answer may be cached.
         ttl: Duration,
@@ -108,8 +109,8 @@ pub enum DnsResponse {
     },
     /// The response did not fit into a datagram: repeat the query over TCP.
     Truncated,
-    /// The server does not understand the query (FORMERR, NOTIMP). Without EDNS, it might
-    /// understand the query.
+    /// The server does not understand the query (FORMERR, NOTIMP). It may understand the query
+    /// without EDNS.
     NotUnderstood,
     /// The server cannot answer (SERVFAIL, REFUSED …), or its answer makes no sense. Another server
     /// may answer. The text describes the failure.
@@ -117,8 +118,8 @@ pub enum DnsResponse {
 }
 
 impl DnsResponse {
-    /// Returns the response with its TTL reduced by `age`, the time that the response has spent in
-    /// an HTTP cache (RFC 8484 section 5.1).
+    /// Returns the response with its TTL reduced by `age`. This is the time that the response has
+    /// spent in an HTTP cache (RFC 8484 section 5.1).
     #[must_use]
     pub fn with_age(mut self, age: Duration) -> Self {
         if let Self::Addresses { ttl, .. } | Self::HttpsRecords { ttl, .. } | Self::NoSuchName { ttl } = &mut self {
@@ -166,7 +167,7 @@ impl DnsQuery<'_> {
         builder.into_name().map_err(|_| DnsNameError)
     }
 
-    /// Parses a received message. Returns `None` if it is not a response to this query: it has
+    /// Parses a received message. Returns `None` if it is not a response to this query. Then it has
     /// another identifier or another question, or it is malformed before the end of the question.
     /// Drop such a message and continue to wait for the true response (RFC 5452 §4).
     #[must_use]
@@ -231,7 +232,7 @@ impl DnsQuery<'_> {
     }
 }
 
-/// The records of the requested type for one name in a response.
+/// The records of the requested type that a response contains for one name.
 #[derive(Default)]
 struct FoundRecords {
     addresses: Vec<IpAddr>,
@@ -239,7 +240,8 @@ struct FoundRecords {
 }
 
 impl FoundRecords {
-    /// Adds a record if it is of the type `wanted`. Returns true if it is.
+    /// Adds a record to those found if it is of the type `wanted`. Returns true if it is of this
+    /// type.
     fn add_if_wanted(&mut self, wanted: DnsRecordType, record: &ParsedRecord<'_, &[u8]>) -> Result<bool, ParseError> {
         match wanted {
             DnsRecordType::A => {

@@ -7,10 +7,10 @@
 //! assert_eq!(parse_host_sources("hosts: files mdns4_minimal [NOTFOUND=return] dns\n"), HostLookupSources::SystemOnly);
 //! ```
 
-/// The sources of host names, as far as this resolver distinguishes them.
+/// The order in which host names are looked up in the hosts file and in DNS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostLookupSources {
-    /// The hosts file, then DNS.
+    /// The hosts file, then DNS for names that the file does not list.
     FilesThenDns,
     /// DNS, then the hosts file for names that DNS does not answer.
     DnsThenFiles,

@@ -28,9 +28,9 @@ const DNS_PORT: u16 = 53;
 /// The address of a DNS server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NameServer {
-    /// The IP address of the server.
+    /// The IP address of the DNS server.
     pub address: IpAddr,
-    /// The port of the server; 53 if the address is configured without a port.
+    /// The port of the DNS server; 53 if the address is configured without a port.
     pub port: u16,
     /// The interface of a link-local IPv6 address (`eth0` in `fe80::1%eth0`); `None` for other
     /// addresses.
@@ -77,21 +77,22 @@ impl fmt::Display for NameServer {
     }
 }
 
-/// The configuration of a stub resolver.
+/// The configuration of a stub resolver, as in `/etc/resolv.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvConf {
     /// The servers in order of preference, at least one and at most [`MAX_SERVERS`].
     pub servers: Vec<NameServer>,
-    /// Domains that are appended to short names.
+    /// Domains that are appended to short names, such as `example.com` to `www`.
     pub search: Vec<String>,
     /// A name with at least this number of dots is tried as it is before the search list. Default
     /// 1, at most 15.
     pub ndots: u32,
-    /// The longest time to wait for a response before the next try. Default 5 s, at most 30 s.
+    /// The longest time to wait for a response before the query is sent again. Default 5 s, at most
+    /// 30 s.
     pub timeout: Duration,
     /// The number of times that a query is sent to each server. Default 2, at most 5.
     pub attempts: u32,
-    /// True to rotate the servers: each lookup begins with the next server.
+    /// True to rotate the servers: each lookup begins with another server than the lookup before.
     pub rotate: bool,
     /// True to announce a receive buffer for larger responses (EDNS, RFC 6891).
     pub edns0: bool,

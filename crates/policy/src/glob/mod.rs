@@ -31,7 +31,8 @@ use crate::filename;
 /// The largest number of decimal digits that a `u64` has.
 const MAX_DIGITS: usize = 20;
 
-/// A parsed URL with any number of globs. A clone only increments a reference count.
+/// A parsed URL with any number of globs, such as `[1-3]` or `{a,b}`. A clone only increments a
+/// reference count.
 #[derive(Clone, Debug)]
 pub struct UrlGlob {
     pieces: Arc<[GlobPiece]>,
@@ -41,7 +42,8 @@ pub struct UrlGlob {
 #[derive(Debug)]
 struct GlobPiece {
     kind: GlobKind,
-    /// The name by which a template refers to the glob. `None` for a glob without a name.
+    /// The name by which an output name refers to the glob (`#<name>`). `None` for a glob without a
+    /// name.
     name: Option<String>,
 }
 
@@ -69,26 +71,29 @@ enum GlobKind {
 pub struct ExpandedGlobUrl {
     /// The URL, in which each glob is replaced by a value.
     pub url: String,
-    /// The values that replaced the globs in this URL, for an output name.
+    /// The values that replaced the globs in this URL. They fill the placeholders in an output
+    /// name.
     pub parts: GlobValues,
 }
 
-/// The values of the globs in one expansion.
+/// The values of all globs in one expansion of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GlobValues {
-    /// The values for `#1`, `#2` …, in order.
+    /// The values of the globs in order, for `#1`, `#2` … in an output name.
     numbered: Vec<String>,
-    /// The values for `#<name>`. If two globs have the same name, the first one counts.
+    /// The names and values of the named globs, for `#<name>` in an output name. If two globs have
+    /// the same name, the first one counts.
     named: Vec<(String, String)>,
 }
 
 impl GlobValues {
-    /// Returns the values of the globs, in order.
+    /// Returns the values of the globs, in the order of the globs in the URL.
     pub fn by_number(&self) -> &[String] {
         &self.numbered
     }
 
-    /// Adds the named values of another glob. A name that exists already keeps its value.
+    /// Returns these values with the named values of another URL added. A name that exists already
+    /// keeps its value.
     #[must_use]
     pub fn with_named(mut self, other: &GlobValues) -> GlobValues {
         self.named.extend_from_slice(&other.named);
@@ -113,7 +118,7 @@ pub struct GlobError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobErrorKind {
-    /// A `]` or `}` has no opening bracket.
+    /// A `]` or `}` has no opening bracket before it.
     UnmatchedClose,
     /// A `{` has no closing `}`.
     UnmatchedBrace,
@@ -127,9 +132,9 @@ pub enum GlobErrorKind {
     RangeSpecification,
     /// A range is descending or lacks its `]`, or its step is zero or longer than the range.
     Range,
-    /// The last step of a range would exceed the largest number.
+    /// The value after the last of a range would exceed the largest number.
     RangeEnd,
-    /// The URL has more globs and text pieces between them than curl allows.
+    /// The URL has more pieces (globs, and texts between them) than curl allows.
     TooMany,
     /// Two globs have the same name.
     DuplicateName,
@@ -141,22 +146,24 @@ impl UrlGlob {
         Ok(UrlGlob { pieces: parse::parse_pieces(text)?.into() })
     }
 
-    /// Iterates over all expansions, which are made on demand. The iterator owns its data.
+    /// Iterates over all URLs to which the globs expand. Each URL is made on demand. The iterator
+    /// owns its data.
     pub fn iter(&self) -> GlobExpansions {
         GlobExpansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false, length: 0 }
     }
 
-    /// Returns the number of expansions; `None` if it does not fit into a `u64`.
+    /// Returns the number of URLs to which the globs expand; `None` if it does not fit into a
+    /// `u64`.
     pub fn count(&self) -> Option<u64> {
         self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last_index().checked_add(1)?))
     }
 
-    /// Returns `true` if the text contains no glob.
+    /// Returns `true` if the URL contains no glob.
     pub fn has_no_glob(&self) -> bool {
         self.pieces.iter().all(|piece| matches!(piece.kind, GlobKind::Text(_)))
     }
 
-    /// Returns `true` if a glob has this name.
+    /// Returns `true` if a glob of the URL has this name.
     pub fn has_name(&self, name: &str) -> bool {
         self.pieces.iter().any(|piece| piece.name.as_deref() == Some(name))
     }
@@ -172,7 +179,7 @@ impl IntoIterator for &UrlGlob {
 }
 
 impl GlobPiece {
-    /// Returns the index of the glob's last value.
+    /// Returns the index of the glob's last value, counted from 0.
     fn last_index(&self) -> u64 {
         match &self.kind {
             GlobKind::Text(_) => 0,
@@ -214,17 +221,19 @@ pub struct GlobExpansions {
     pieces: Arc<[GlobPiece]>,
     at: Vec<u64>,
     done: bool,
-    /// The length of the last URL in bytes, which is the initial capacity for the next URL.
+    /// The length in bytes of the URL made last. The next URL is allocated with this capacity.
     length: usize,
 }
 
 impl GlobExpansions {
-    /// Returns the URL of the next expansion, without the values of its globs.
+    /// Returns the URL of the next expansion, without the values of its globs; `None` after the
+    /// last one.
     pub fn next_url(&mut self) -> Option<String> {
         self.expand(|_, _| {})
     }
 
-    /// Returns the URL of the next expansion. Calls `on_value` with each glob and its value.
+    /// Returns the URL of the next expansion; `None` after the last one. Calls `on_value` with each
+    /// glob and its value.
     fn expand(&mut self, mut on_value: impl FnMut(&GlobPiece, &str)) -> Option<String> {
         if self.done {
             return None;
@@ -298,10 +307,11 @@ pub fn fill_template(template: &str, parts: &GlobValues) -> String {
     out
 }
 
-/// Fills the placeholders in an output name that follows `--then`: `{}`, `#1` and each `#<name>`
-/// are replaced by `value`, the text from which the URL was made. The value never leads to another
-/// directory: slashes, backslashes and deceptive characters in it become `_`, and so does a dot at
-/// the beginning of the name of a file or directory.
+/// Replaces the placeholders in an output name that follows `--then`. `{}`, `#1` and each `#<name>`
+/// become `value`, the text from which the URL was made.
+///
+/// The value never leads to another directory. Slashes, backslashes and deceptive characters in it
+/// become `_`, and so does a dot at the beginning of the name of a file or directory.
 ///
 /// ```
 /// use haul_policy::glob::fill_by_value;
@@ -345,7 +355,8 @@ pub fn placeholders(template: &[u8]) -> impl Iterator<Item = ValuePlaceholder<'_
     (0..template.len()).filter_map(|at| placeholder(&template[at..]).map(|(found, _)| found))
 }
 
-/// Returns the placeholder at the start of `text`, and its length.
+/// Returns the placeholder at the start of `text`, and its length in bytes. Returns `None` if there
+/// is none.
 fn placeholder(text: &[u8]) -> Option<(ValuePlaceholder<'_>, usize)> {
     if text.starts_with(b"{}") {
         return Some((ValuePlaceholder::Value, 2));
@@ -360,7 +371,8 @@ fn placeholder(text: &[u8]) -> Option<(ValuePlaceholder<'_>, usize)> {
     Some((ValuePlaceholder::Name(name), length + 1))
 }
 
-/// Returns the glob names in a template, each with the offset after it.
+/// Returns the glob names in an output name (`#<name>`), each with the offset after its
+/// placeholder.
 pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
     template.match_indices('#').filter_map(|(hash, _)| {
         let (name, length) = parse::parse_name(&template[hash + 1..])?;

@@ -4,11 +4,12 @@ use core::net::Ipv6Addr;
 
 use super::{GlobError, GlobErrorKind, GlobKind, GlobPiece};
 
-/// The largest number, and the largest step, in a range: curl's `curl_off_t`. With this limit,
-/// `from + index * step` fits into a `u64`.
+/// The largest number, and the largest step, in a range such as `[1-100:2]`: the maximum of curl's
+/// `curl_off_t`. With this limit, `from + index * step` fits into a `u64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// The largest number of globs and of the texts between them, counted together, as in curl.
+/// The largest number of pieces of a URL, as in curl. Each glob is a piece, and so is each text
+/// between globs.
 const MAX_PIECES: usize = 255;
 
 /// The largest length of a glob's name in bytes, as in curl.
@@ -62,7 +63,7 @@ pub(super) fn parse_pieces(text: &str) -> Result<Vec<GlobPiece>, GlobError> {
     Ok(pieces)
 }
 
-/// Adds the text before a glob to `pieces`, unless it is empty.
+/// Adds the literal text before a glob to `pieces`, unless the text is empty. Empties `plain`.
 fn push_literal_piece(pieces: &mut Vec<GlobPiece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
     if plain.is_empty() {
         return Ok(());
@@ -78,7 +79,7 @@ fn push(pieces: &mut Vec<GlobPiece>, piece: GlobPiece, at: usize) -> Result<(), 
     Ok(())
 }
 
-/// Returns the name in angle brackets at the start of `text`, and its length including the
+/// Returns the name in angle brackets at the start of `text`, and its length in bytes including the
 /// brackets. Returns `None` for text that cannot be a name; the parser then treats it as ordinary
 /// text.
 pub(super) fn parse_name(text: &str) -> Option<(&str, usize)> {
@@ -90,8 +91,8 @@ fn error(kind: GlobErrorKind, offset: usize) -> GlobError {
     GlobError { kind, position: offset + 1 }
 }
 
-/// Returns the length of an IPv6 address in brackets (with or without a zone) or of `[]`, and 0 for
-/// any other text.
+/// Returns the length in bytes of the literal brackets at the start of `text`: an IPv6 address in
+/// brackets (with or without a zone) or `[]`. Returns 0 for any other text.
 fn literal_bracket_length(text: &str) -> usize {
     let Some(end) = text.find(']') else { return 0 };
     let inner = &text[1..end];
@@ -100,7 +101,8 @@ fn literal_bracket_length(text: &str) -> usize {
     if literal { end + 1 } else { 0 }
 }
 
-/// A parsed glob and its length in bytes; or an error and its position in the parsed text.
+/// A parsed glob and its length in bytes; or, if parsing fails, an error and its position in the
+/// parsed text.
 type ParsedGlob = Result<(GlobKind, usize), (GlobErrorKind, usize)>;
 
 /// Parses the text after `{` up to the closing brace. In this text, a backslash makes the next
@@ -174,7 +176,8 @@ struct GlobRangeParser<'a> {
 }
 
 impl GlobRangeParser<'_> {
-    /// Parses the numbers of a range: `from-to]` or `from-to:step]`. The step is 1 by default.
+    /// Parses the numbers of a range, written as `from-to]` or `from-to:step]`. Returns from, to
+    /// and step; the step is 1 by default. Returns `None` for other text.
     fn parse_span(&mut self) -> Option<(u64, u64, u64)> {
         let from = self.parse_number()?;
         if !self.consume_byte(b'-') {
@@ -204,8 +207,8 @@ impl GlobRangeParser<'_> {
     }
 }
 
-/// Returns the index of the last value of a range; `None` if the range is descending or the step is
-/// longer than the range.
+/// Returns the index of the last value of a range. Returns `None` if the range is descending, the
+/// step is 0, or the step is longer than the range.
 fn last_index(from: u64, to: u64, step: u64) -> Option<u64> {
     let span = to.checked_sub(from)?;
     let fits = if span == 0 { step == 1 } else { (1..=span).contains(&step) };

@@ -37,23 +37,25 @@ use std::collections::HashMap;
 
 use crate::time::MonotonicTime;
 
-/// The time for which an endpoint is not tried after its first failure.
+/// The time for which an HTTP/3 endpoint is not tried after its first failure.
 pub const FIRST_BROKEN_TIME: Duration = Duration::from_secs(300);
-/// The longest time for which an endpoint is not tried.
+/// The longest time for which an HTTP/3 endpoint is not tried after failures.
 pub const MAX_BROKEN_TIME: Duration = Duration::from_secs(2 * 24 * 3600);
-/// The number of endpoints that do not answer after which the network is assumed to drop UDP.
+/// The number of endpoints in a row that do not answer, after which the network is assumed to drop
+/// UDP.
 pub const UDP_BLOCKED_AFTER_ENDPOINTS: u32 = 4;
 /// The largest number of endpoints whose failures are remembered. At the limit, the endpoint that
 /// may be tried again soonest is forgotten.
 pub const MAX_FAILURES: usize = 4096;
 
-/// The use of HTTP/3 that the user allows.
+/// The use of HTTP/3 that the user allows or requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Http3Policy {
     /// HTTP/3 is not used.
     #[default]
     Off,
-    /// HTTP/3 is used where an Alt-Svc field or an HTTPS record offers it, and TCP where it fails.
+    /// HTTP/3 is used where an Alt-Svc field or an HTTPS record offers it. TCP is used where HTTP/3
+    /// fails.
     Learned,
     /// HTTP/3 is tried first, and TCP is used where it fails (`--http3`).
     Race,
@@ -64,9 +66,9 @@ pub enum Http3Policy {
 /// The host and port of a QUIC server, or of an origin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QuicEndpoint {
-    /// The host, without brackets.
+    /// The host name or address, without brackets.
     pub host: String,
-    /// The UDP port.
+    /// The UDP port of a QUIC server; the port of an origin.
     pub port: u16,
 }
 
@@ -78,7 +80,7 @@ impl QuicEndpoint {
     }
 }
 
-/// The decision for a new connection.
+/// The decision whether a new connection uses QUIC or TCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Http3Choice {
     /// TCP only: HTTP/3 is not tried.
@@ -104,10 +106,10 @@ impl Http3Choice {
 /// The manner in which an attempt to use HTTP/3 failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http3Failure {
-    /// The endpoint sent no packet before TCP was connected.
+    /// The endpoint sent no packet, and TCP was connected first.
     Silent,
-    /// The endpoint answered. But the connection failed or broke the protocol, or TCP connected
-    /// first although it started later.
+    /// The endpoint answered, but HTTP/3 could not be used. The connection failed or broke the
+    /// protocol, or TCP connected first although it started later.
     Broken,
 }
 
@@ -122,7 +124,7 @@ struct Http3FailureRecord {
     was_silent: bool,
 }
 
-/// The record of HTTP/3 failures, by origin and endpoint.
+/// The record of HTTP/3 failures. Each failure belongs to an origin and a QUIC endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Http3FailureHistory {
     failures: HashMap<(QuicEndpoint, QuicEndpoint), Http3FailureRecord>,
@@ -158,8 +160,8 @@ impl Http3FailureHistory {
         }
     }
 
-    /// Returns true if QUIC to this endpoint starts some time before TCP. If false, both start at
-    /// the same time.
+    /// Returns true if QUIC to this endpoint may start some time before TCP. If false, both start
+    /// at the same time.
     #[must_use]
     pub fn has_head_start(&self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) -> bool {
         let was_silent = self.record(origin, endpoint).is_some_and(|record| record.was_silent);
@@ -172,13 +174,13 @@ impl Http3FailureHistory {
         self.record(origin, endpoint).is_some_and(|record| now < record.until)
     }
 
-    /// Returns true if no failure is recorded.
+    /// Returns true if no HTTP/3 failure is recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.failures.is_empty()
     }
 
-    /// Records that a connection to the endpoint was opened.
+    /// Records that a QUIC connection to the endpoint was opened. Forgets its failures.
     pub fn on_connected(&mut self, origin: &QuicEndpoint, endpoint: &QuicEndpoint) {
         (self.silent, self.blocked_until) = (0, None);
         if !self.failures.is_empty() {
@@ -186,8 +188,9 @@ impl Http3FailureHistory {
         }
     }
 
-    /// Records that a connection to the endpoint could not be opened, lost the race against TCP, or
-    /// broke. A second report while the endpoint is broken changes nothing.
+    /// Records that a QUIC connection to the endpoint could not be opened, lost the race against
+    /// TCP, or broke. The endpoint then counts as broken for some time. A second report within that
+    /// time changes nothing.
     pub fn on_failed(
         &mut self,
         origin: &QuicEndpoint,

@@ -8,40 +8,41 @@ use crate::target::TargetError;
 pub enum PaginationError {
     /// The page leads to another origin, and the user has not allowed that.
     OtherOrigin {
-        /// The URL to which the page leads.
+        /// The URL of the next page, which has the other origin.
         url: String,
-        /// The origin of the page.
+        /// The origin of the page that names the next page.
         page: String,
     },
     /// The reference to the next page is not an http or https URL.
     Reference {
-        /// The reference, as found.
+        /// The reference as it stands in the page.
         text: String,
         /// The reason why the reference cannot be used.
         error: TargetError,
     },
-    /// The value in the page that should lead to the next page has an unsuitable type.
+    /// The page contains a value in the place for the next page, but the value has an unsuitable
+    /// type.
     Unusable {
-        /// The type of the value, such as `an object`.
+        /// The type of the value that was found, such as `an object`.
         kind: &'static str,
         /// True if the value must be a URL; false if it must be a text or a number.
         wants_url: bool,
     },
-    /// The listing has more pages than the default limit.
+    /// The listing has more pages than the default limit, and the user has set no limit.
     TooManyPages {
         /// The default limit on pages.
         max: u64,
-        /// The URL of the first page beyond the limit.
+        /// The URL of the page that was not requested, the first beyond the limit.
         next: String,
     },
-    /// The query parameter to count up has a value that is not a number.
+    /// The query parameter that numbers the pages has a value that is not a number.
     NotANumber {
-        /// The name of the parameter.
+        /// The name of the query parameter.
         name: String,
     },
-    /// The next number of the query parameter would be too large.
+    /// The number of the next page would be too large for the query parameter.
     NumberTooLarge {
-        /// The name of the parameter.
+        /// The name of the query parameter.
         name: String,
     },
 }

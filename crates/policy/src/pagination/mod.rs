@@ -34,31 +34,33 @@ pub use query_parameter::{ParseQueryParameterError, QueryParameter};
 use crate::redirect::location_text;
 use crate::target::{Origin, Target};
 
-/// The number of pages after which a paginated listing fails if the user has set no limit.
+/// The number of pages after which a paginated listing fails if the user has set no limit. It stops
+/// listings that never end.
 pub const DEFAULT_MAX_PAGES: u64 = 1000;
 
-/// The HTTP status that ends a paginated listing whose page number is counted up.
+/// The HTTP status that ends a listing whose page numbers are counted up: there is no page with
+/// this number.
 const STATUS_NOT_FOUND: u16 = 404;
 
-/// The source of the next page's URL.
+/// The place in a response from which the URL of the next page is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextPageSource {
     /// The first link with the relation `next` in the `Link` fields of the response (RFC 8288).
     LinkHeader,
-    /// A reference that the engine finds in the page, resolved against the page's URL.
+    /// A reference that the engine finds in the page. It is resolved against the page's URL.
     Reference,
-    /// A value that the engine finds in the page and that becomes the value of this query
-    /// parameter. The value `true` increments the parameter.
+    /// A value that the engine finds in the page. It becomes the value of this query parameter in
+    /// the next page's URL. If the value is `true`, the parameter is incremented instead.
     Value(QueryParameter),
-    /// A number in the query. It is incremented until a page is empty, does not exist, or repeats
-    /// an earlier page.
+    /// A number in the query. It is incremented for each page. The listing ends when a page is
+    /// empty, does not exist, or repeats an earlier page.
     Count(QueryParameter),
 }
 
 /// The settings of a paginated listing: a sequence of pages, each of which leads to the next page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaginationRules {
-    /// The source of the next page's URL.
+    /// The place in a response from which the URL of the next page is taken.
     pub source: NextPageSource,
     /// True if the next page may have any origin. If false, it must have the origin of the current
     /// page or of the first URL. Default false.
@@ -75,15 +77,15 @@ impl PaginationRules {
         Self { source, any_origin: false, max_pages: None }
     }
 
-    /// Returns true if the failure of a page means that the listing has ended. `number` is the
-    /// page's number from 1, and `status` is the status of its response. The failure of the first
-    /// page is always an error.
+    /// Returns true if the failed request for a page means that the listing has ended. `number` is
+    /// the page's number, counted from 1. `status` is the status of its response. The failure of
+    /// the first page is always an error.
     #[must_use]
     pub fn ends_at(&self, number: u64, status: u16) -> bool {
         matches!(self.source, NextPageSource::Count(_)) && number > 1 && status == STATUS_NOT_FOUND
     }
 
-    /// Returns true if a number in the query is counted up, so that an empty page ends the listing.
+    /// Returns true if a number in the query is counted up. An empty page then ends the listing.
     #[must_use]
     pub fn counts_pages(&self) -> bool {
         matches!(self.source, NextPageSource::Count(_))
@@ -93,23 +95,23 @@ impl PaginationRules {
 /// A link with the relation `next` in a `Link` field.
 #[derive(Clone, Copy, Debug)]
 pub struct NextLink<'a> {
-    /// The reference to the next page, as received.
+    /// The reference to the next page, as received: the text between `<` and `>`.
     pub target: &'a [u8],
     /// The `anchor` parameter: the reference to the resource from which the link leads. `None`
     /// means the page itself.
     pub anchor: Option<&'a [u8]>,
 }
 
-/// The value in a page that leads to the next page.
+/// The value in a page that leads to the next page, for [`NextPageSource::Value`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NextPageValue {
     /// No value, or a value that means that there is no next page, such as `null`, `false` or an
     /// empty text.
     #[default]
     None,
-    /// A text.
+    /// A text, such as a URL or a cursor.
     Text(String),
-    /// A number in the spelling of the page.
+    /// A number, spelled as in the page.
     Number(String),
     /// The value `true`: there is a next page.
     True,
@@ -117,7 +119,7 @@ pub enum NextPageValue {
     Unusable(&'static str),
 }
 
-/// A page whose response is complete.
+/// A page of a listing whose response is complete.
 #[derive(Clone, Debug)]
 pub struct FinishedPage<'a> {
     /// The URL of the page, after redirects.
@@ -126,16 +128,17 @@ pub struct FinishedPage<'a> {
     pub status: u16,
     /// The links with the relation `next` in the response.
     pub links: &'a [NextLink<'a>],
-    /// The value that was found in the page.
+    /// The value in the page that may lead to the next page; [`NextPageValue::None`] if there is
+    /// none.
     pub value: NextPageValue,
-    /// True if the page has no content, or its content has no items.
+    /// True if the page has no content, or a list without items.
     pub is_empty: bool,
-    /// A digest of the page's content; `None` if contents are not compared.
+    /// A digest of the page's content; `None` if the contents of pages are not compared.
     pub digest: Option<u64>,
 }
 
 impl<'a> FinishedPage<'a> {
-    /// Creates a page that is not empty and has no links and no value.
+    /// Creates a finished page without links and without a value, whose content is not empty.
     #[must_use]
     pub fn new(url: &'a Target, status: u16) -> Self {
         Self { url, status, links: &[], value: NextPageValue::None, is_empty: false, digest: None }
@@ -145,9 +148,9 @@ impl<'a> FinishedPage<'a> {
 /// The step after a page of a paginated listing: to request the next page, or to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageStep {
-    /// The next page has this URL.
+    /// The listing continues with the page at this URL.
     Next(Target),
-    /// The listing has ended.
+    /// The listing has ended, for this reason.
     End(ListingEnd),
 }
 
@@ -155,24 +158,24 @@ pub enum PageStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListingEnd {
-    /// The last page names no next page.
+    /// The last page does not name a next page.
     NoNextPage,
     /// The last page is empty.
     EmptyPage,
-    /// The page after the last one does not exist.
+    /// The page after the last one does not exist (404).
     NotFound,
-    /// The response has an error status, so it is no page of the listing.
+    /// The page's response has an error status, so it is not counted as a page of the listing.
     ErrorStatus(u16),
     /// The listing has reached the user's maximum number of pages.
     MaxPages,
     /// The listing already contains a page with the URL of the next page.
     KnownUrl {
-        /// The URL of the known page.
+        /// The URL of the page that the listing already contains.
         url: String,
     },
-    /// The page was redirected to a page that the listing already contains.
+    /// The page was redirected to the URL of a page that the listing already contains.
     RedirectedToKnownUrl {
-        /// The URL of the known page.
+        /// The URL of the page that the listing already contains.
         url: String,
     },
     /// The page has the same content as the previous page.
@@ -215,14 +218,14 @@ pub struct ListingHistory {
     first: Target,
     /// The URL that was requested for the current page.
     requested: Target,
-    /// The number of the current page, from 1.
+    /// The number of the current page in the listing, counted from 1.
     page: u64,
-    /// The number in the query of the current page; used if the number is counted up.
+    /// The page number or offset in the query of the current page; used only if it is counted up.
     count: u64,
-    /// The digests of the URLs of the pages so far. Two URLs with the same digest would end a
+    /// The digests of the URLs of all pages so far. Two URLs with the same digest would end a
     /// listing too early. With 64 bits and 1,000 pages, the probability is 1 to 2^45.
     known: HashSet<u64, BuildHasherDefault<DefaultHasher>>,
-    /// The digest of the previous page's content.
+    /// The digest of the previous page's content; `None` if contents are not compared.
     digest: Option<u64>,
 }
 
@@ -243,7 +246,7 @@ impl ListingHistory {
         Ok(Self { first: first.clone(), requested: first.clone(), page: 1, count, known, digest: None })
     }
 
-    /// Returns the number of the current page, from 1.
+    /// Returns the number of the current page in the listing, counted from 1.
     #[must_use]
     pub fn page(&self) -> u64 {
         self.page
@@ -371,7 +374,7 @@ fn is_link_from_page(link: &NextLink<'_>, url: &Target) -> bool {
     !anchor.contains(&b'#') && url.join(&location_text(anchor)).is_ok_and(same)
 }
 
-/// Returns a digest of the parts of a URL that a server sees.
+/// Returns a digest of the parts of a URL that a server sees: not of userinfo and fragment.
 fn url_digest(target: &Target) -> u64 {
     let hasher: BuildHasherDefault<DefaultHasher> = BuildHasherDefault::default();
     hasher.hash_one((target.origin(), target.path_and_query()))

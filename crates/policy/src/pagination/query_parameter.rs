@@ -7,7 +7,7 @@ use super::PaginationError;
 use crate::target::Target;
 use crate::urlencode::{percent_decode, percent_encode};
 
-/// The query parameter that selects the page: its name, and the step by which it is counted up.
+/// The query parameter that selects the page: its name, and the step from one page to the next.
 ///
 /// ```
 /// use haul_policy::Target;
@@ -20,14 +20,15 @@ use crate::urlencode::{percent_decode, percent_encode};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryParameter {
-    /// The name, not encoded.
+    /// The name of the parameter, not percent-encoded.
     pub(super) name: String,
-    /// The step; `None` for a page number, which counts from 1 in steps of 1.
+    /// The step of an offset, such as the number of items per page. `None` if the parameter is a
+    /// page number, which counts from 1 in steps of 1.
     pub(super) step: Option<u64>,
 }
 
 impl QueryParameter {
-    /// Parses `NAME` or `NAME:STEP`.
+    /// Parses `NAME` or `NAME:STEP`. With a step, the parameter is an offset that grows by it.
     ///
     /// # Errors
     /// The name is empty, or the step is 0 or too large.
@@ -45,17 +46,17 @@ impl QueryParameter {
         Ok(Self { name: name.to_owned(), step })
     }
 
-    /// Returns the name, not encoded.
+    /// Returns the name of the parameter, not percent-encoded.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the value of this parameter in a URL's query. If the parameter is missing or empty,
-    /// returns 1 (the first page), or 0 (the first offset) if there is a step.
+    /// Returns the number that this parameter has in a URL's query. If the parameter is missing or
+    /// empty, returns the first number: 1 for a page number, 0 for an offset (with a step).
     ///
     /// # Errors
-    /// The value is no number.
+    /// The value is not a number.
     pub(super) fn number_in(&self, url: &Target) -> Result<u64, PaginationError> {
         let parts = url.query().unwrap_or_default().split('&');
         let value = parts.filter_map(|part| self.value_in(part)).find(|value| !value.is_empty());
@@ -65,7 +66,8 @@ impl QueryParameter {
         number.ok_or_else(|| PaginationError::NotANumber { name: self.name.clone() })
     }
 
-    /// Returns `number` plus the step.
+    /// Returns the number of the page after the one with `number`: `number` plus the step, or plus
+    /// 1.
     ///
     /// # Errors
     /// The number would be too large.
@@ -107,8 +109,8 @@ impl QueryParameter {
         url.with_query(&query)
     }
 
-    /// Returns the value in `part`, an element of a query; `None` if the element is another
-    /// parameter.
+    /// Returns the value of this parameter in `part`, one `name=value` element of a query. Returns
+    /// `None` if the element is another parameter.
     pub(super) fn value_in<'q>(&self, part: &'q str) -> Option<Cow<'q, [u8]>> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let is_mine = match name.contains('+') {
@@ -124,7 +126,7 @@ impl QueryParameter {
 pub enum ParseQueryParameterError {
     /// The name is empty.
     NoName,
-    /// The step is 0, or too large.
+    /// The step is 0, or does not fit in 64 bits.
     Step,
 }
 

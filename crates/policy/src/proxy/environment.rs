@@ -3,8 +3,8 @@
 use super::{NoProxy, Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
-/// The values of the proxy variables, read once. There is no `Debug`, since the values contain
-/// passwords.
+/// The values of the environment variables for proxies, read once. There is no `Debug`, since the
+/// values contain passwords.
 ///
 /// `http_proxy` is read in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so
 /// a peer could choose the proxy (CVE-2016-5385). All other variables are read in lower and upper
@@ -18,9 +18,9 @@ pub struct ProxyEnvironment {
 
 impl ProxyEnvironment {
     /// Reads the variables by calling `get` with their names. The values are text or the system's
-    /// bytes. Bytes that are not UTF-8 are percent-encoded: in a proxy's user and password they
-    /// keep their meaning; in any other part, parsing the URL fails. Such a variable is never
-    /// ignored.
+    /// bytes. A variable with bytes that are not UTF-8 is never ignored. Such bytes are
+    /// percent-encoded. In a proxy's user and password they keep their meaning; in any other part,
+    /// parsing the URL fails.
     pub fn from_variables<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> ProxyEnvironment {
         let value = |name: &&str| get(name).map(|value| decode_text(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
@@ -48,8 +48,8 @@ impl ProxyEnvironment {
         value.filter(|_| !no_proxy.matches(target))
     }
 
-    /// Returns `true` if there is a proxy for URLs with this scheme whose hosts `no_proxy` does not
-    /// name.
+    /// Returns `true` if a proxy is set for URLs with this scheme. Hosts that `no_proxy` names are
+    /// reached without it.
     pub fn has_proxy_for(&self, scheme: Scheme) -> bool {
         match scheme {
             Scheme::Http => self.http.is_some(),

@@ -4,7 +4,8 @@ use core::net::IpAddr;
 
 use crate::target::{Host, Target};
 
-/// A list of hosts, separated by commas or blanks.
+/// A list of hosts to reach without a proxy, separated by commas or blanks (`--noproxy`,
+/// `no_proxy`).
 ///
 /// | entry | hosts |
 /// |---|---|
@@ -41,7 +42,8 @@ struct NoProxyEntry {
     port: Option<u16>,
 }
 
-/// The hosts that an entry of a [`NoProxy`] list matches.
+/// The hosts that an entry of a [`NoProxy`] list matches: all, a name with its subdomains, or a
+/// network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NoProxyHostPattern {
     All,
@@ -51,13 +53,14 @@ enum NoProxyHostPattern {
 }
 
 impl NoProxy {
-    /// Parses a list. Entries that are neither a name nor a network are skipped.
+    /// Parses a list of hosts. Entries that are neither a name nor a network are skipped.
     pub fn parse(text: &str) -> NoProxy {
         let words = text.split([',', ' ', '\t']).filter(|word| !word.is_empty());
         NoProxy { entries: words.filter_map(parse_entry).collect() }
     }
 
-    /// Returns `true` if an entry of the list matches `target`.
+    /// Returns `true` if an entry of the list matches `target`, so that it is reached without a
+    /// proxy.
     pub fn matches(&self, target: &Target) -> bool {
         let is_for_port = |entry: &&NoProxyEntry| entry.port.is_none_or(|port| port == target.port());
         self.entries.iter().filter(is_for_port).any(|entry| match (&entry.hosts, target.host()) {

@@ -29,49 +29,49 @@ use core::net::{IpAddr, Ipv4Addr};
 use super::ProxyKind;
 use crate::auth::Credentials;
 
-/// The destination to which the proxy connects.
+/// The destination to which the SOCKS proxy connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksDestination<'d> {
-    /// A name for the proxy to resolve. Only SOCKS 4a and 5h support it.
+    /// A host name that the proxy resolves. Only SOCKS 4a and 5h support it.
     Name(&'d str),
     /// An address. SOCKS 4 supports IPv4 only.
     Address(IpAddr),
 }
 
-/// The next action of the caller.
+/// The next action of the caller in a SOCKS handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocksStep {
     /// Read more bytes, at most [`SocksHandshake::missing_bytes`].
     NeedMore,
-    /// Send the bytes, then read.
+    /// Send these bytes, then read the proxy's reply.
     Send(Vec<u8>),
-    /// Pass the proxy's token (`None` in the first round) to the security context, and pass the
-    /// resulting token to [`SocksHandshake::token_message`].
+    /// Continue the GSS-API exchange. Pass the proxy's token (`None` in the first round) to the
+    /// security context, and pass the resulting token to [`SocksHandshake::token_message`].
     Token(Option<Vec<u8>>),
-    /// Unwrap the protection level that the proxy chose, and pass it to
-    /// [`SocksHandshake::on_level`].
+    /// End the GSS-API exchange. Unwrap these bytes, the protection level that the proxy chose, and
+    /// pass the result to [`SocksHandshake::on_level`].
     Level(Vec<u8>),
     /// The handshake is complete: the connection now leads to the destination.
     Done,
 }
 
-/// The state of a handshake. `Debug` shows no secret.
+/// The state of a handshake with a SOCKS proxy. `Debug` shows no secret.
 pub struct SocksHandshake {
     state: SocksState,
-    /// The bytes of the expected message that have arrived.
+    /// The bytes of the expected message that have arrived so far.
     have: Vec<u8>,
     credentials: Option<Credentials>,
     first: Vec<u8>,
-    /// SOCKS 5: the request to send after authentication.
+    /// SOCKS 5: the request to connect, which is sent after authentication.
     request: Vec<u8>,
-    /// SOCKS 5: true if GSS-API is offered.
+    /// SOCKS 5: true if the client offers GSS-API as an authentication method.
     offers_gssapi: bool,
 }
 
-/// The message that the client expects next from the SOCKS proxy.
+/// The message that the client expects next from the SOCKS proxy, or the end of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SocksState {
-    /// SOCKS 4: the reply to the request.
+    /// SOCKS 4: the proxy's reply to the request to connect.
     Reply4,
     /// SOCKS 5: the authentication method that the proxy chooses.
     Choice,
@@ -79,13 +79,14 @@ enum SocksState {
     Verdict,
     Token,
     Level,
-    /// SOCKS 5: the reply to the request.
+    /// SOCKS 5: the proxy's reply to the request to connect.
     Reply5,
     Done,
 }
 
 impl SocksHandshake {
-    /// Starts a handshake for `destination:port`.
+    /// Prepares a handshake for a connection to `destination:port`. Nothing is sent yet: see
+    /// [`start`](Self::start).
     ///
     /// SOCKS 4 sends only the user name, since it has no passwords. With credentials, SOCKS 5
     /// offers the methods "none" and "user and password", and the proxy chooses.
@@ -136,21 +137,23 @@ impl SocksHandshake {
         self
     }
 
-    /// Returns the message that contains a token of the security context. The handshake then waits
-    /// for the proxy's token.
+    /// Returns the message that carries `token`, a token of the GSS-API security context, to the
+    /// proxy. The handshake then waits for the proxy's token.
     pub fn token_message(&mut self, token: &[u8]) -> Result<Vec<u8>, SocksError> {
         self.state = SocksState::Token;
         gssapi_message(1, token)
     }
 
-    /// Returns the message that contains the wrapped protection level of the client. The handshake
-    /// then waits for the proxy's level.
+    /// Returns the message that carries the client's protection level (RFC 1961). `wrapped` is that
+    /// level, wrapped by the GSS-API security context. The handshake then waits for the proxy's
+    /// level.
     pub fn level_message(&mut self, wrapped: &[u8]) -> Result<Vec<u8>, SocksError> {
         self.state = SocksState::Level;
         gssapi_message(2, wrapped)
     }
 
-    /// Handles the unwrapped protection level that the proxy chose. Returns the request to send.
+    /// Handles the protection level that the proxy chose, unwrapped by the GSS-API security
+    /// context. Returns the request to send.
     pub fn on_level(&mut self, level: &[u8]) -> Result<Vec<u8>, SocksError> {
         match level {
             [0] => {
@@ -162,13 +165,13 @@ impl SocksHandshake {
         }
     }
 
-    /// Returns the first bytes to send.
+    /// Returns the first bytes to send to the proxy.
     pub fn start(&self) -> &[u8] {
         &self.first
     }
 
-    /// Returns the number of bytes to read next; 0 after the handshake. Do not read more, so that
-    /// bytes from the destination stay in the socket.
+    /// Returns the number of bytes to read next from the proxy; 0 after the handshake. Do not read
+    /// more, so that bytes from the destination stay in the socket.
     pub fn missing_bytes(&self) -> usize {
         let whole = match self.state {
             SocksState::Reply4 => 8,
@@ -190,8 +193,8 @@ impl SocksHandshake {
         whole.saturating_sub(self.have.len())
     }
 
-    /// Processes received bytes; returns the number of bytes used, which is 0 after
-    /// [`SocksStep::Done`] and after an error.
+    /// Processes bytes received from the proxy. Returns the number of bytes used, and the next
+    /// step. After [`SocksStep::Done`], no bytes are used.
     pub fn receive(&mut self, input: &[u8]) -> Result<(usize, SocksStep), SocksError> {
         let mut used = 0;
         loop {
@@ -213,8 +216,9 @@ impl SocksHandshake {
         }
     }
 
-    /// Checks the first bytes of a message before the message is complete. A proxy that refuses may
-    /// close the connection early, and an HTTP server answers with text.
+    /// Checks the first bytes of a message before the message is complete. Otherwise, two failures
+    /// would look like a truncated message: a proxy that refuses may close the connection early,
+    /// and an HTTP server answers with text.
     fn check_incomplete_message(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
@@ -278,7 +282,8 @@ impl SocksHandshake {
     }
 }
 
-/// Returns a message of RFC 1961: version 1, the type, the length and the token.
+/// Returns a message of the GSS-API exchange (RFC 1961): version 1, the message type `kind`, the
+/// length and the token.
 fn gssapi_message(kind: u8, token: &[u8]) -> Result<Vec<u8>, SocksError> {
     let length = u16::try_from(token.len()).map_err(|_| SocksError::TooLong)?;
     Ok([&[1, kind], &length.to_be_bytes()[..], token].concat())
@@ -332,8 +337,8 @@ fn socks5_request(destination: SocksDestination<'_>, port: u16) -> Result<Vec<u8
     Ok(request)
 }
 
-/// Checks that a name fits its length byte and contains no NUL. A name cut to fit would be another
-/// host (compare CVE-2023-38545).
+/// Checks that a host name contains no NUL and is short enough for its length byte in the request.
+/// A name cut to fit would be another host (compare CVE-2023-38545).
 fn check_host_name(name: &str) -> Result<&str, SocksError> {
     if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
         return Err(SocksError::TooLong);
@@ -351,15 +356,16 @@ impl fmt::Debug for SocksHandshake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocksError {
-    /// The proxy is an HTTP proxy, not a SOCKS proxy.
+    /// The URL names an HTTP proxy, not a SOCKS proxy.
     NotSocks,
-    /// The protocol accepts only addresses, but the destination is a name. Resolve it first.
+    /// This SOCKS version accepts only addresses, but the destination is a name. Resolve the name
+    /// first.
     Unresolved,
     /// The destination is an IPv6 address, which SOCKS 4 does not support.
     NoIpv6,
     /// A name, user or password has more than 255 bytes, or a name is empty.
     TooLong,
-    /// The server's reply does not have the version number that this SOCKS version requires.
+    /// The server's reply does not begin with the version number of this SOCKS version.
     NotAProxy,
     /// The proxy requires a user and password, but none were given.
     WantsCredentials,
@@ -367,18 +373,19 @@ pub enum SocksError {
     NoMethod,
     /// The proxy refused the user or password.
     WrongCredentials,
-    /// The proxy refused the Kerberos ticket.
+    /// The proxy refused the user's Kerberos ticket.
     WrongTicket,
     /// The proxy requires that each message is protected by GSS-API, which is not supported.
     Protection,
-    /// SOCKS 4 replied with a code other than 90.
+    /// The SOCKS 4 proxy refused the request with this code. The code for success is 90.
     Refused4(u8),
-    /// SOCKS 5 replied with a code other than 0 (RFC 1928 §6).
+    /// The SOCKS 5 proxy refused the request with this code (RFC 1928 §6). The code for success is
+    /// 0.
     Refused5(u8),
 }
 
 impl SocksError {
-    /// Returns curl's exit code: 97.
+    /// Returns curl's exit code for every error of a SOCKS proxy: 97.
     pub fn exit_code(&self) -> u8 {
         97
     }

@@ -10,17 +10,18 @@ use crate::target::{Scheme, Target};
 /// The manner in which a request is sent through a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyMode {
-    /// The proxy receives the request in absolute form and forwards it.
+    /// The proxy receives the request with the whole URL as its target (absolute form) and forwards
+    /// it.
     Forward,
     /// The proxy opens a tunnel by CONNECT. The request is then sent as on a direct connection.
     Tunnel,
-    /// The proxy opens a tunnel by SOCKS.
+    /// The proxy opens a tunnel by SOCKS. The request is then sent as on a direct connection.
     Socks,
 }
 
 impl Proxy {
     /// Returns the manner in which a request to `target` is sent through this proxy. `tunnel` is
-    /// true with `-p`.
+    /// true if the user wants a tunnel even for plain HTTP (`-p`).
     pub fn route(&self, target: &Target, tunnel: bool) -> ProxyMode {
         match (self.kind(), target.scheme()) {
             (ProxyKind::Http | ProxyKind::Https, Scheme::Http) if !tunnel => ProxyMode::Forward,
@@ -30,7 +31,7 @@ impl Proxy {
     }
 }
 
-/// The fields of a request, in order.
+/// The names and values of a request's fields, in order.
 pub type ProxyFields = Vec<(String, Vec<u8>)>;
 
 /// Returns the request target of a CONNECT, which is also the value of its Host field: host and
@@ -40,7 +41,7 @@ pub fn connect_authority(target: &Target) -> String {
 }
 
 /// Returns the fields of a CONNECT in curl's order: Host, Proxy-Authorization, User-Agent,
-/// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`), which replace fields
+/// `Proxy-Connection`, then the user's fields for proxies (`--proxy-header`). These replace fields
 /// of the same name.
 ///
 /// `authorization` is the value of Proxy-Authorization: from
@@ -61,7 +62,8 @@ pub fn connect_fields(
 }
 
 /// Returns the fields to add to a forwarded request: Proxy-Authorization, `Proxy-Connection`, and
-/// the user's fields for proxies. Add them only to a request that is sent to the proxy itself.
+/// the user's fields for proxies (`--proxy-header`). Add them only to a request that is sent to the
+/// proxy itself, not through a tunnel.
 pub fn forward_fields(authorization: Option<&[u8]>, proxy_fields: &[(String, Vec<u8>)]) -> ProxyFields {
     let mut fields: ProxyFields = Vec::new();
     fields.extend(authorization.map(|value| ("Proxy-Authorization".to_owned(), value.to_vec())));

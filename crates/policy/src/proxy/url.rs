@@ -5,7 +5,7 @@ use core::fmt;
 use crate::auth::Credentials;
 use crate::target::{Host, Scheme, Target, TargetError};
 
-/// The protocol spoken with a proxy.
+/// The protocol that the client speaks with a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProxyKind {
     /// `http`: plain HTTP to the proxy.
@@ -23,7 +23,7 @@ pub enum ProxyKind {
 }
 
 impl ProxyKind {
-    /// Returns the scheme of the proxy's URL.
+    /// Returns the scheme of the proxy's URL for this protocol, such as `socks5h`.
     pub fn as_str(self) -> &'static str {
         match self {
             ProxyKind::Http => "http",
@@ -49,7 +49,8 @@ impl ProxyKind {
         !matches!(self, ProxyKind::Http | ProxyKind::Https)
     }
 
-    /// Returns `true` if the proxy resolves the destination's name, as every HTTP proxy does.
+    /// Returns `true` if the proxy resolves the destination's name. Every HTTP proxy does, and so
+    /// do `socks4a` and `socks5h`.
     pub fn resolves_names(self) -> bool {
         !matches!(self, ProxyKind::Socks4 | ProxyKind::Socks5)
     }
@@ -72,8 +73,8 @@ impl ProxyKind {
     }
 }
 
-/// A proxy. Equal proxies may share connections. `Debug` and `Display` do not print the
-/// credentials.
+/// A proxy, as parsed from its URL. Equal proxies may share connections. `Debug` and `Display` do
+/// not print the credentials.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Proxy {
     kind: ProxyKind,
@@ -124,35 +125,34 @@ impl Proxy {
         self.kind
     }
 
-    /// Returns the host of the proxy.
+    /// Returns the host on which the proxy runs.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Returns the host as used for DNS, SNI and certificates: without brackets and zone.
+    /// Returns the proxy's host as used for DNS, SNI and certificates: without brackets and zone.
     pub fn host_text(&self) -> &str {
         &self.host_text
     }
 
-    /// Returns the port, by default [`ProxyKind::default_port`].
+    /// Returns the port of the proxy, by default [`ProxyKind::default_port`].
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns the credentials for the proxy; `None` without credentials. No other peer receives
-    /// them.
+    /// Returns the credentials for the proxy; `None` without credentials. They must be sent to no
+    /// other peer.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
 
-    /// Returns the path of the Unix socket that replaces host and port; `None` for a TCP
-    /// connection.
+    /// Returns the path of the Unix socket that replaces the proxy's host and port; `None` for a
+    /// TCP connection.
     pub fn socket_path(&self) -> Option<&str> {
         self.socket_path.as_deref()
     }
 
-    /// Returns the proxy with these credentials. They replace the credentials of its URL, as `-U`
-    /// does.
+    /// Returns the proxy with these credentials instead of those of its URL, as for `-U`.
     #[must_use]
     pub fn with_credentials(self, credentials: Option<Credentials>) -> Proxy {
         Proxy { credentials, ..self }
@@ -176,7 +176,7 @@ impl fmt::Debug for Proxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyParseError {
-    /// The URL has a scheme that proxies do not have.
+    /// The URL has a scheme that is not in [`ProxyKind`].
     Scheme,
     /// The URL does not name exactly one host.
     Malformed(TargetError),
@@ -185,7 +185,7 @@ pub enum ProxyParseError {
 }
 
 impl ProxyParseError {
-    /// Returns curl's exit code: 7 or 5.
+    /// Returns curl's exit code: 7 for an unsupported scheme, 5 for the other errors.
     pub fn exit_code(&self) -> u8 {
         match self {
             ProxyParseError::Scheme => 7,

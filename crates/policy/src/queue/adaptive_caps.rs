@@ -10,13 +10,13 @@ use crate::concurrency::{
 };
 use crate::time::MonotonicTime;
 
-/// The time for which a host's cap is remembered after its last job.
+/// The time for which the queue remembers a host's cap after the host's last job.
 const CAP_REMEMBERED_FOR: Duration = Duration::from_secs(60);
 
-/// The end of a job: its times and its outcome.
+/// The times and the outcome of a job, when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobEnd {
-    /// The current time.
+    /// The time at which the job ended.
     pub now: MonotonicTime,
     /// The time from the request to the first byte of its response.
     pub first_byte: Duration,
@@ -24,7 +24,7 @@ pub struct JobEnd {
     pub total: Duration,
     /// True if the request was the first on its connection.
     pub on_new_connection: bool,
-    /// The outcome of the request.
+    /// The outcome of the job's request: served or refused.
     pub kind: CompletionKind,
 }
 
@@ -44,8 +44,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
     }
 
     /// Adapts the cap of `host` to the end of a job. Call this before
-    /// [`on_job_end`](JobQueue::on_job_end). Returns the load that may have made the host refuse
-    /// the job, if the job may be tried again as soon as the cap allows.
+    /// [`on_job_end`](JobQueue::on_job_end).
+    ///
+    /// If the host may have refused the job because too many jobs were running, returns their
+    /// number. The job may then be tried again as soon as the cap allows. Otherwise returns `None`.
     pub fn adapt_cap_on_end(&mut self, host: HostId, end: JobEnd) -> Option<RefusedLoad> {
         self.on_host_answered(host);
         let max = self.adaptive_max?;
@@ -70,15 +72,15 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         sample.refused_load()
     }
 
-    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) includes the next time at which caps
-    /// are raised because no job ends, or if caps do not adapt. If this returns false, call
-    /// [`next`](JobQueue::next) after each push for a host that is full.
+    /// Returns true if [`next_wakeup`](JobQueue::next_wakeup) covers hosts whose cap must grow
+    /// because no job ends, or if caps do not adapt. If this returns false, call
+    /// [`next`](JobQueue::next) after each push for a host that is full: it starts the timeout.
     pub fn includes_silence_timeout(&self, now: MonotonicTime) -> bool {
         self.adaptive_max.is_none() || self.silent_at.is_some_and(|at| now < at)
     }
 
-    /// Raises the caps of hosts on which jobs wait and no job ends. Called when a job could start
-    /// if a cap were higher.
+    /// Raises the caps of hosts on which jobs wait and no job ends. Called when no job may start
+    /// although jobs wait: a higher cap could allow one.
     pub(super) fn raise_silent_caps(&mut self, now: MonotonicTime) {
         let Some(max) = self.adaptive_max else { return };
         // A time long past is of an earlier wait.
@@ -108,9 +110,10 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         }
     }
 
-    /// Records whether the jobs of `host` share one connection, so that the peer limits their
-    /// number. If they do, the host's cap becomes the total cap, and an adaptive cap shrinks after
-    /// refusals. When the jobs need separate connections again, the cap starts as for a new host.
+    /// Records whether the jobs of `host` share one connection (HTTP/2), so that the peer limits
+    /// their number. If they do, the host's cap becomes the total cap; an adaptive cap then shrinks
+    /// after refusals. When the jobs need separate connections again, the cap starts as for a new
+    /// host.
     pub fn set_shared_connection(&mut self, host: HostId, is_shared: bool) {
         let total = self.caps.total;
         let adapts = self.adaptive_max.is_some();

@@ -5,16 +5,19 @@ use core::hash::Hash;
 
 use super::{HostId, JobQueue};
 
-/// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap.
+/// The maximum number of [lent slots](JobQueue::lend_slot), as a multiple of the total cap. A lent
+/// slot allows one job more than the total cap.
 const MAX_LENT_PER_SLOT: usize = 4;
-/// The maximum number of [lent slots](JobQueue::lend_slot), whatever the total cap.
+/// The maximum number of [lent slots](JobQueue::lend_slot) for any total cap.
 const MAX_LENT: usize = 1024;
 
 impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
-    /// Allows one job more than the total cap, because a running job only waits for its host to
-    /// answer. Call [`return_lent_slot`](JobQueue::return_lent_slot) when the host answers or the
-    /// wait ends. Returns `false` if four times the total cap, or 1,024 slots, are lent already.
-    /// With a total cap of 1, jobs must run one after the other, and no slot is lent.
+    /// Lends a slot: one job more than the total cap may run. Call this when a running job only
+    /// waits for its host to answer. Call [`return_lent_slot`](JobQueue::return_lent_slot) when the
+    /// host answers or the wait ends.
+    ///
+    /// Returns `false` if no slot can be lent: four times the total cap, or 1,024 slots, are lent
+    /// already. With a total cap of 1, jobs must run one after the other, and no slot is lent.
     pub fn lend_slot(&mut self) -> bool {
         let most =
             if self.caps.total == 1 { 0 } else { MAX_LENT.min(self.caps.total.saturating_mul(MAX_LENT_PER_SLOT)) };
@@ -23,29 +26,29 @@ impl<T, K: Hash + Eq + Clone> JobQueue<T, K> {
         may
     }
 
-    /// Lends a slot as [`lend_slot`](JobQueue::lend_slot) does, for a job whose `host` has accepted
-    /// a connection but has not answered yet. Also returns `false` if the host has answered an
-    /// earlier request: it is then slow, not dead.
+    /// Lends a slot as [`lend_slot`](JobQueue::lend_slot) does. Call this when `host` has accepted
+    /// a connection for a job but has not answered yet. Also returns `false` if the host has
+    /// answered an earlier request: it is then slow, not dead.
     pub fn lend_slot_of_silent_host(&mut self, host: HostId) -> bool {
         let has_answered = self.host_index(host).is_none_or(|index| self.host_at(index).has_answered);
         !has_answered && self.lend_slot()
     }
 
-    /// Records that `host` has answered a request.
+    /// Records that `host` has answered a request, so that it is not a silent host.
     pub fn on_host_answered(&mut self, host: HostId) {
         if let Some(index) = self.host_index(host) {
             self.host_at(index).has_answered = true;
         }
     }
 
-    /// Takes back a slot that was [lent](JobQueue::lend_slot). If more jobs run than the caps then
-    /// allow, no job starts until some have ended.
+    /// Takes back a slot that was [lent](JobQueue::lend_slot). If more jobs are running than the
+    /// total cap then allows, no job starts until enough have ended.
     pub fn return_lent_slot(&mut self) {
         self.lent = self.lent.saturating_sub(1);
     }
 
-    /// Lowers the total cap after the process has run out of file descriptors. The new cap is one
-    /// less than the number of running jobs, lent slots not counted.
+    /// Lowers the total cap after the process has run out of file descriptors. The new cap is the
+    /// number of running jobs, minus the number of lent slots, minus one.
     pub fn shrink(&mut self) {
         self.set_total(self.running.saturating_sub(self.lent + 1));
     }

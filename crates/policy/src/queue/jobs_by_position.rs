@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::JobPosition;
 
-/// The number of empty entries, left by removed jobs, that [`WaitingJobs`] always tolerates. Each
-/// job allows one more; beyond that, all empty entries are removed.
+/// The number of empty entries that [`WaitingJobs`] always tolerates. Removed jobs leave these
+/// entries in its `line`. One more is tolerated for each job in `line`; beyond that, all are
+/// removed.
 const MIN_GAPS: usize = 32;
 
 /// Waiting jobs, sorted by position. Most jobs are added in the order of their positions and
 /// removed from the front. These jobs are in `line`, a double-ended queue in which both operations
-/// cost a few instructions. A job with a lower position than the last job of `line` is in an
-/// ordered map.
+/// cost a few instructions. A job whose position is lower than that of the last job in `line` is in
+/// `others`, an ordered map.
 #[derive(Debug)]
 pub(super) struct WaitingJobs<T> {
-    /// Jobs in the order of their positions. `None` stands for a job that was removed. The first
-    /// and the last entry are jobs.
+    /// Jobs in the order of their positions. `None` is an empty entry, left by a removed job. The
+    /// first and the last entry are never empty.
     line: VecDeque<(JobPosition, Option<T>)>,
     /// The number of jobs in `line`.
     line_jobs: usize,
@@ -29,7 +30,7 @@ impl<T> Default for WaitingJobs<T> {
 }
 
 impl<T> WaitingJobs<T> {
-    /// Adds a job at a position that no waiting job has.
+    /// Adds a job. No other waiting job may have this position.
     pub(super) fn insert(&mut self, position: JobPosition, job: T) {
         if self.line.back().is_none_or(|(last, _)| *last < position) {
             self.line.push_back((position, Some(job)));
@@ -39,17 +40,17 @@ impl<T> WaitingJobs<T> {
         }
     }
 
-    /// Returns the number of jobs.
+    /// Returns the number of waiting jobs.
     pub(super) fn len(&self) -> usize {
         self.line_jobs + self.others.len()
     }
 
-    /// Returns true if there is no job.
+    /// Returns true if no job waits.
     pub(super) fn is_empty(&self) -> bool {
         self.line.is_empty() && self.others.is_empty()
     }
 
-    /// Returns the first job and its position.
+    /// Returns the position of the first job, and the job; `None` if no job waits.
     pub(super) fn first(&self) -> Option<(JobPosition, &T)> {
         let in_line = self.line.front().and_then(as_job);
         if self.others.is_empty() {
@@ -58,7 +59,8 @@ impl<T> WaitingJobs<T> {
         first_of(in_line, self.others.first_key_value().map(|(position, job)| (*position, job)))
     }
 
-    /// Returns the first job with this number, and its position.
+    /// Returns the first job with the caller's number `seq`, after its position; `None` if no such
+    /// job waits.
     pub(super) fn first_with_number(&self, seq: u64) -> Option<(JobPosition, &T)> {
         let begin = self.line.partition_point(|(position, _)| position.0 < seq);
         let in_line = self.line.range(begin..).take_while(|(position, _)| position.0 == seq).find_map(as_job);
@@ -66,7 +68,7 @@ impl<T> WaitingJobs<T> {
         first_of(in_line, other)
     }
 
-    /// Removes and returns the job at this position.
+    /// Removes and returns the job at this position; `None` if no job is there.
     pub(super) fn remove(&mut self, position: JobPosition) -> Option<T> {
         let is_first = self.line.front().is_some_and(|(first, _)| *first == position);
         let index = if is_first { Ok(0) } else { self.line.binary_search_by_key(&position, |(other, _)| *other) };
@@ -86,7 +88,7 @@ impl<T> WaitingJobs<T> {
         Some(job)
     }
 
-    /// Returns the positions of the jobs, in order.
+    /// Returns the positions of the waiting jobs, in order.
     pub(super) fn positions(&self) -> impl Iterator<Item = JobPosition> {
         let mut line = self.line.iter().filter_map(as_job).map(|(position, _)| position).peekable();
         let mut others = self.others.keys().copied().peekable();

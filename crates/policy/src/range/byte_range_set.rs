@@ -15,8 +15,8 @@
 
 use core::ops::Range;
 
-/// A set of byte offsets, stored as half-open ranges in ascending order that neither overlap nor
-/// touch.
+/// A set of byte offsets in a body. It is stored as half-open ranges in ascending order that
+/// neither overlap nor touch.
 ///
 /// The set is small in practice: one range for each connection, and one for each part that was
 /// received by an earlier run of the program. A look-up is a binary search; a change moves the
@@ -48,7 +48,7 @@ impl ByteRangeSet {
         self.sorted.splice(first..behind, [joined]);
     }
 
-    /// Removes a range. An empty range removes nothing.
+    /// Removes a range of offsets from the set. An empty range removes nothing.
     pub fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -77,21 +77,21 @@ impl ByteRangeSet {
         self.sorted.iter().map(|span| span.end - span.start).sum()
     }
 
-    /// Iterates over the ranges in ascending order.
+    /// Iterates over the ranges of the set in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> {
         self.sorted.iter().cloned()
     }
 
-    /// Iterates over the missing ranges of a body of `total` bytes in ascending order. Ranges of
-    /// the set beyond `total` are ignored.
+    /// Iterates over the ranges that are missing from a body of `total` bytes, in ascending order.
+    /// Ranges of the set beyond `total` are ignored.
     pub fn gaps(&self, total: u64) -> impl Iterator<Item = Range<u64>> {
         let starts = [0].into_iter().chain(self.sorted.iter().map(|span| span.end));
         let ends = self.sorted.iter().map(|span| span.start).chain([u64::MAX]);
         starts.zip(ends).map(move |(start, end)| start..end.min(total)).filter(|gap| !gap.is_empty())
     }
 
-    /// Returns the part of the first missing range that lies at or after `from`; `None` if no byte
-    /// is missing there.
+    /// Returns the first missing range of a body of `total` bytes that ends after `from`, without
+    /// its bytes before `from`. Returns `None` if no byte is missing at or after `from`.
     pub fn first_gap(&self, from: u64, total: u64) -> Option<Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= from);
         let mut behind = self.sorted[next..].iter();
@@ -115,7 +115,7 @@ impl ByteRangeSet {
         (!gap.is_empty()).then_some(gap)
     }
 
-    /// Returns `true` if no byte of a body of `total` bytes is missing.
+    /// Returns `true` if the set contains all bytes of a body of `total` bytes.
     pub fn is_complete(&self, total: u64) -> bool {
         self.contains_range(0..total)
     }

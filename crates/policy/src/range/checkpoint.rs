@@ -59,11 +59,11 @@ use core::ops::Range;
 
 use super::{ByteRangeSet, Validator};
 
-/// The size in bytes of one checkpoint in the file: a page, which file systems usually write as a
-/// whole.
+/// The size in bytes of one checkpoint in the file. It is that of a memory page, which file systems
+/// usually write as a whole.
 pub const SLOT_SIZE: u64 = 4096;
 
-/// The largest length of a boot id in bytes.
+/// The largest length in bytes of a boot id: the text that identifies one start of the machine.
 pub const MAX_BOOT: usize = 64;
 
 const ENCODED_SIZE: usize = SLOT_SIZE as usize;
@@ -72,22 +72,23 @@ const VERSION: u8 = 1;
 const ENCODED_RANGE_SIZE: usize = 16;
 const CHECKSUM_SIZE: usize = 4;
 
-/// The state of a partial file. It is stored at the end of that file.
+/// The state of a file that is partly downloaded. It is stored at the end of that file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The identity of the body: a digest, made by the engine, of the URL and everything else that
-    /// selects the body.
+    /// The identity of the body: a digest that the engine makes from the URL and everything else
+    /// that selects the body.
     pub identity: [u8; 32],
-    /// The boot id of the machine at the time when the checkpoint was written; at most [`MAX_BOOT`]
-    /// bytes. Empty if unknown.
+    /// The boot id of the machine when the checkpoint was written; at most [`MAX_BOOT`] bytes. It
+    /// changes with each start of the machine. Empty if unknown.
     pub boot: Vec<u8>,
     /// True if the bytes of `done` were synced to the disk before the checkpoint was written.
     pub is_synced: bool,
     /// The length of the whole body in bytes.
     pub total: u64,
-    /// The validator of the representation to which the bytes in `done` belong.
+    /// The validator (entity-tag or date) of the representation to which the bytes in `done`
+    /// belong.
     pub validator: Validator,
-    /// The received bytes, all below `total`.
+    /// The received bytes as offsets in the body, all below `total`.
     pub done: ByteRangeSet,
 }
 
@@ -125,9 +126,10 @@ impl Checkpoint {
         out
     }
 
-    /// Returns `true` if the bytes of `done` are surely in the file during the boot with the id
-    /// `boot`. After kill -9 they are in the page cache; after a power failure they are in the file
-    /// only if they were synced first. An unknown (empty) boot id equals no other boot id.
+    /// Returns `true` if the bytes of `done` are surely in the file while the machine has the boot
+    /// id `boot`. If the program was killed, they are in the page cache. After a power failure,
+    /// they are in the file only if they were synced first. An unknown (empty) boot id equals no
+    /// other boot id.
     pub fn is_reliable_in_boot(&self, boot: &[u8]) -> bool {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
@@ -146,9 +148,10 @@ impl Checkpoint {
     }
 }
 
-/// Decodes the [`SLOT_SIZE`] bytes that [`Checkpoint::encode`] wrote, and returns the sequence
-/// number too. Returns `None` for any other bytes: torn, truncated, too long, changed, or of
-/// another version. The ranges of the result are in order, not adjacent, and below the total.
+/// Decodes the [`SLOT_SIZE`] bytes that [`Checkpoint::encode`] wrote. Returns the sequence number
+/// and the checkpoint. Returns `None` for any other bytes: partly written, truncated, too long,
+/// changed, or of another version. The ranges of the result are in order, not adjacent, and below
+/// the total.
 pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     if bytes.len() != ENCODED_SIZE {
         return None;
@@ -186,7 +189,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Checkpoint)> {
     is_clean.then_some((sequence, Checkpoint { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
-/// Returns the newest valid checkpoint in `slots`, with its sequence number; `None` if no
+/// Returns the newest valid checkpoint in `slots`, preceded by its sequence number; `None` if no
 /// checkpoint is valid. `slots` is a sequence of slots of [`SLOT_SIZE`] bytes. A truncated slot is
 /// not valid.
 ///

@@ -12,18 +12,21 @@
 
 use core::ops::Range;
 
-/// A valid Content-Range in bytes. At least one of the two fields is `Some`.
+/// A valid Content-Range with the unit `bytes`. At least one of the two fields is `Some`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
-    /// The range of bytes, half-open and never empty; `None` for `*` (not satisfiable, in a 416).
+    /// The range of bytes, half-open and never empty. `None` stands for `*` in a 416: the requested
+    /// range cannot be satisfied.
     pub span: Option<Range<u64>>,
-    /// The length of the whole representation; `None` for `*` (unknown). `span` never exceeds it.
+    /// The length of the whole representation in bytes; `None` stands for `*`: the length is
+    /// unknown. `span` never exceeds it.
     pub total: Option<u64>,
 }
 
 impl ContentRange {
-    /// Returns `true` if this answers `Range: bytes=first-(end-1)` of a body of `total` bytes
-    /// exactly. An unknown total does not match, since the body's length may have changed.
+    /// Returns `true` if this is exactly the answer to `Range: bytes=FIRST-LAST` for a body of
+    /// `total` bytes. LAST is `end` - 1. An unknown total does not match, since the body's length
+    /// may have changed.
     pub fn is_exactly(&self, first: u64, end: u64, total: u64) -> bool {
         self.span == Some(first..end) && self.total == Some(total)
     }
@@ -60,8 +63,8 @@ pub fn parse(value: &[u8]) -> Option<ContentRange> {
     (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
 }
 
-/// Splits `text` at the first occurrence of the byte `at`. A second occurrence stays in the latter
-/// half, which then fails to parse as a number.
+/// Splits `text` at the first occurrence of the byte `at`. A second occurrence stays in the second
+/// part, which then fails to parse as a number. Returns `None` if `text` does not contain the byte.
 fn split_at_byte(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     Some((&text[..place], &text[place + 1..]))
@@ -76,7 +79,8 @@ fn trim_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Parses decimal digits; leading zeros are allowed.
+/// Parses decimal digits; leading zeros are allowed. Returns `None` for other text, and for a
+/// number that does not fit 64 bits.
 fn parse_number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

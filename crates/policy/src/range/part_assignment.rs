@@ -31,24 +31,25 @@ use core::ops::Range;
 
 use super::byte_range_set::ByteRangeSet;
 
-/// The order in which the parts of a body may arrive.
+/// The order in which connections may fetch the parts of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartOrder {
-    /// Parts are claimed in ascending order, at most `ahead` bytes before the output.
+    /// In ascending order, for an output such as a pipe. A part is claimed only if it ends at most
+    /// `ahead` bytes after the bytes already written.
     InOrder {
-        /// The number of bytes that may wait in memory for the output.
+        /// The number of received bytes that may wait in memory for the output.
         ahead: u64,
     },
-    /// Parts are claimed in any order, as a file allows.
+    /// In any order, for an output such as a file.
     Anywhere,
 }
 
-/// A part that a connection is fetching.
+/// A part of a body that a connection has claimed, to fetch it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedPart {
     /// The id of the claim, for the methods of [`PartTracker`].
     pub id: usize,
-    /// The range of the part in the body.
+    /// The range of the part in the body, in bytes.
     pub span: Range<u64>,
 }
 
@@ -64,18 +65,20 @@ pub struct PartTracker {
     next_id: usize,
 }
 
-/// The claim of a connection on the bytes from `at` (the next byte to arrive) to `end`.
+/// The claim of a connection to fetch the bytes from `at` (the next byte to arrive) to `end`.
 #[derive(Clone, Debug)]
 struct PartClaim {
     id: usize,
     at: u64,
     end: u64,
-    /// True for the claim of the first stream, whose end can be moved.
+    /// True for the claim of the first stream, the response to the request without a range. Its end
+    /// can be moved.
     is_open: bool,
 }
 
 impl PartTracker {
-    /// Creates the tracker of a body of `total` bytes, of which `done` are present.
+    /// Creates the tracker of a body of `total` bytes. `done` are the bytes that are already
+    /// present.
     pub fn new(total: u64, done: ByteRangeSet, order: PartOrder) -> PartTracker {
         PartTracker { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
@@ -96,8 +99,9 @@ impl PartTracker {
         id
     }
 
-    /// Returns the end of the unclaimed missing bytes that start at `at`: the next present byte, or
-    /// the start of the next claim. The claim `own` is ignored.
+    /// Returns the end of the missing and unclaimed bytes that start at `at`. This is the next
+    /// present byte, the start of the next claim, or the end of the body. The claim with the id
+    /// `own` is ignored.
     fn end_of_free_bytes(&self, at: u64, own: Option<usize>) -> u64 {
         // A part that was finished while another waited at its start may have been joined with what
         // lies before it.
@@ -107,23 +111,24 @@ impl PartTracker {
         [there, claimed].into_iter().flatten().min().unwrap_or(self.total)
     }
 
-    /// Ends the first stream's claim at the byte `at`. Other connections may then claim the bytes
-    /// after it.
+    /// Moves the end of the first stream's claim to the byte `at`. Other connections may then claim
+    /// the bytes after it.
     pub fn shorten_first_claim(&mut self, id: usize, at: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
             claim.end = claim.end.min(at.max(claim.at));
         }
     }
 
-    /// Extends the first stream's claim to the next present or claimed byte.
+    /// Moves the end of the first stream's claim to the next present or claimed byte.
     pub fn extend_claim(&mut self, id: usize) {
         let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
         let end = self.end_of_free_bytes(self.claims[index].at, Some(id));
         self.claims[index].end = end;
     }
 
-    /// Claims a part of about `size` bytes for another connection; `None` if nothing can be
-    /// claimed. A part that is cut off the first stream's claim has at least `least` bytes.
+    /// Claims a part of about `size` bytes for another connection. Returns `None` if nothing can be
+    /// claimed. If all missing bytes are claimed, the part is cut off the first stream's claim; it
+    /// then has at least `least` bytes.
     pub fn claim_part(&mut self, size: u64, least: u64) -> Option<ClaimedPart> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
@@ -144,8 +149,8 @@ impl PartTracker {
         is_enough.then(|| ClaimedPart { id: self.push_claim(span.start, span.end, false), span })
     }
 
-    /// Cuts a part of at most `size` bytes, and at most half of the claim, off the end of the first
-    /// stream's claim. Returns `None` if the part would have less than `least` bytes.
+    /// Cuts a part off the end of the first stream's claim: at most `size` bytes, and at most half
+    /// of the claim. Returns `None` if the part would have less than `least` bytes.
     fn take_from_first(&mut self, size: u64, least: u64) -> Option<Range<u64>> {
         let first = self.claims.iter_mut().find(|claim| claim.is_open)?;
         let size = size.min((first.end - first.at) / 2);
@@ -157,7 +162,7 @@ impl PartTracker {
         Some(end - size..end)
     }
 
-    /// Iterates over the ranges that are neither present nor claimed.
+    /// Iterates over the ranges of the body that are neither present nor claimed.
     fn unclaimed_gaps(&self) -> impl Iterator<Item = Range<u64>> {
         let mut taken = self.done.clone();
         for claim in &self.claims {
@@ -167,7 +172,7 @@ impl PartTracker {
         gaps.into_iter()
     }
 
-    /// Records that the bytes of this claim before the offset `to` have arrived.
+    /// Records that the claim with this id has received all its bytes before the offset `to`.
     pub fn on_received(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);
@@ -176,28 +181,28 @@ impl PartTracker {
         }
     }
 
-    /// Drops this claim. Its missing bytes can be claimed again.
+    /// Drops the claim with this id. Its missing bytes can be claimed again.
     pub fn release_claim(&mut self, id: usize) {
         self.claims.retain(|claim| claim.id != id);
     }
 
-    /// Returns the end of this claim; `None` if there is no such claim.
+    /// Returns the offset at which the claim with this id ends; `None` if there is no such claim.
     pub fn claim_end(&self, id: usize) -> Option<u64> {
         self.claims.iter().find(|claim| claim.id == id).map(|claim| claim.end)
     }
 
-    /// Records that the output has reached the offset `to`.
+    /// Records that all bytes before the offset `to` have been written to the output.
     pub fn on_output(&mut self, to: u64) {
         self.out = self.out.max(to);
     }
 
-    /// Returns the number of missing bytes.
+    /// Returns the number of bytes of the body that are missing.
     pub fn missing_bytes(&self) -> u64 {
         self.total - self.done.byte_count()
     }
 
-    /// Returns the number of bytes that another connection could claim: the unclaimed bytes, and
-    /// the part of the first stream's claim that can be cut off.
+    /// Returns the number of bytes that are left for other connections to claim: the unclaimed
+    /// bytes, and the missing bytes of the first stream's claim.
     pub fn bytes_left_to_claim(&self) -> u64 {
         let of_first = self.claims.iter().filter(|claim| claim.is_open).map(|claim| claim.end - claim.at);
         self.unclaimed_gaps().map(|free| free.end - free.start).chain(of_first).sum()

@@ -40,44 +40,46 @@ use core::time::Duration;
 
 use crate::MonotonicTime;
 
-/// The time over which the rate of one stream is measured. The rate of several streams is measured
+/// The time over which the download rate of one stream is measured. Several streams are measured
 /// over the same time if the gain is obvious.
 const SHORT_MEASUREMENT: Duration = Duration::from_millis(100);
-/// The time over which the rate of several streams is measured if the gain is not obvious.
+/// The time over which the download rate of several streams is measured if the gain is not obvious.
 const LONG_MEASUREMENT: Duration = Duration::from_millis(200);
-/// The time allowed for new connections to open. After it, the measurement begins without the
-/// connections that are not open.
+/// The time allowed for additional connections to open. After it, the measurement begins without
+/// the connections that are not open.
 const MAX_OPENING_TIME: Duration = Duration::from_secs(1);
 /// A stream of at least this rate, in bytes a second, is not split: more connections would cost
 /// more than they gain.
 const MAX_RATE_TO_SPLIT: u64 = 200_000_000;
-/// If one stream has at least this rate, in bytes a second, the processor may be its limit.
+/// If one stream has at least this rate, in bytes a second, the processor may be what limits it.
 const CPU_BOUND_RATE_OF_ONE: u64 = 50_000_000;
 /// If several connections together have at least this rate, in bytes a second, the processor may be
-/// their limit.
+/// what limits them.
 const CPU_BOUND_RATE_OF_SEVERAL: u64 = 100_000_000;
-/// The interval at which several connections are judged after the first measurement.
+/// The interval at which several connections are compared again with one, after the first
+/// measurement.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(500);
-/// The minimum remaining time, at the present rate, for which a trial is worthwhile.
+/// The minimum remaining time of the download, at the present rate, for which a trial with more
+/// connections is worthwhile.
 const MIN_REMAINING_TIME: Duration = Duration::from_millis(250);
-/// The number of connections during the first measurement of several connections.
+/// The number of connections during the first measurement of several connections together.
 const FIRST_CONNECTIONS: usize = 4;
 
-/// A measurement of the first stream at one moment.
+/// A measurement of the first stream, the response to the request without a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstStreamSample {
     /// The time of the measurement.
     pub now: MonotonicTime,
-    /// The number of body bytes received so far.
+    /// The number of body bytes that the first stream has received so far.
     pub received: u64,
-    /// The number of body bytes still to come.
+    /// The number of body bytes that are still to come.
     pub remaining: u64,
     /// The total time that the stream has waited for the network. Time spent waiting for the output
     /// is not counted.
     pub waited: Duration,
 }
 
-/// Decides the number of connections for one body.
+/// Decides how many connections fetch one body.
 #[derive(Clone, Debug)]
 pub struct SplitPlanner {
     most: usize,
@@ -85,11 +87,12 @@ pub struct SplitPlanner {
     since: MonotonicTime,
     received: u64,
     waited: Duration,
-    /// The rate of the first stream in bytes a second.
+    /// The download rate of the first stream in bytes a second.
     single: u64,
     /// The sample taken at the middle of the first stream's measurement window; `None` before that.
     middle: Option<MidWindowSample>,
-    /// The idle time of all cores when the present measurement began; `None` if unknown.
+    /// The total idle time of all processor cores when the present measurement began; `None` if
+    /// unknown.
     idle: Option<Duration>,
 }
 
@@ -105,15 +108,17 @@ struct MidWindowSample {
 enum SplitPhase {
     Single,
     Probing,
-    /// Further connections have been opening since this time.
+    /// Additional connections have been opening since this time.
     Opening(MonotonicTime),
-    /// The gain of several connections is measured until this time.
+    /// Several connections are measured until this time, to find out how much faster they are than
+    /// one.
     Measuring(MonotonicTime),
     Settled(usize),
 }
 
 impl SplitPlanner {
-    /// Creates a planner that allows at most `most` connections. Call it when the body begins.
+    /// Creates a planner that allows at most `most` connections for a body. Call it when the body
+    /// begins.
     pub fn new(most: usize, now: MonotonicTime) -> SplitPlanner {
         SplitPlanner {
             most,
@@ -128,8 +133,8 @@ impl SplitPlanner {
     }
 
     /// Returns `true` if a trial with more connections is worthwhile. Call it from time to time
-    /// while there is one stream. `idle` returns the total idle time of all cores since any fixed
-    /// moment, or `None` if it is unknown. It is called twice in each window.
+    /// while there is one stream. `idle` returns the total idle time of all processor cores since
+    /// any fixed moment, or `None` if it is unknown. It is called twice in each measurement.
     pub fn is_worth_trying(&mut self, seen: FirstStreamSample, idle: impl FnOnce() -> Option<Duration>) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < SHORT_MEASUREMENT / 2 {
@@ -159,7 +164,8 @@ impl SplitPlanner {
         is_worth
     }
 
-    /// Records that the first part arrives as requested: the server supports ranges.
+    /// Records that the first part of the body arrives as requested: the server supports range
+    /// requests.
     pub fn on_first_part(&mut self, now: MonotonicTime) {
         if self.phase == SplitPhase::Probing {
             self.phase = SplitPhase::Opening(now);
@@ -172,10 +178,10 @@ impl SplitPlanner {
         self.single
     }
 
-    /// Returns the number of connections that should be used now. `received` is the number of bytes
-    /// that all connections have received so far. `delivering` is the number of connections that
-    /// deliver bytes. `idle` is as in [`SplitPlanner::is_worth_trying`]; it is called once for each
-    /// measurement.
+    /// Returns the number of connections that should be used now. `received` is the number of body
+    /// bytes that all connections have received so far. `delivering` is the number of connections
+    /// that deliver bytes. `idle` is as in [`SplitPlanner::is_worth_trying`]; it is called once for
+    /// each measurement.
     pub fn wanted_connections(
         &mut self,
         now: MonotonicTime,
@@ -235,8 +241,8 @@ impl SplitPlanner {
         }
     }
 
-    /// Ends the measurement with the decision for `wanted` connections. A return to one connection
-    /// is final. Returns the number of connections to use.
+    /// Ends the measurement, and returns `wanted`, the number of connections to use from now on. A
+    /// return to one connection is final.
     fn finish_measurement(&mut self, wanted: usize) -> usize {
         if wanted < 2 {
             self.most = 1;
@@ -246,20 +252,20 @@ impl SplitPlanner {
         wanted
     }
 
-    /// Returns `true` if the number of connections will not grow any more.
+    /// Returns `true` if the planner will not ask for more connections any more.
     pub fn has_finished_measuring(&self) -> bool {
         matches!(self.phase, SplitPhase::Settled(_))
     }
 
-    /// Records that the server refused one of `connections` connections. The limit then becomes one
-    /// less than `connections`, but at least 1.
+    /// Records that the server refused one of `connections` connections. From then on, the planner
+    /// asks for at most one connection less than that, but at least for 1.
     pub fn on_connection_refused(&mut self, connections: usize) {
         self.most = self.most.min(connections.saturating_sub(1)).max(1);
         self.phase = SplitPhase::Settled(self.most);
     }
 
-    /// Returns the time of the next timeout, or `None` if there is none. At that time, call
-    /// [`SplitPlanner::wanted_connections`], even without an event.
+    /// Returns the time at which to call [`SplitPlanner::wanted_connections`] even without an
+    /// event, or `None` if there is no such time.
     pub fn next_timeout(&self) -> Option<MonotonicTime> {
         match self.phase {
             SplitPhase::Opening(since) => Some(since + MAX_OPENING_TIME),

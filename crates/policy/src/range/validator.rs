@@ -25,18 +25,19 @@ use std::time::{Duration, SystemTime};
 /// not cut.
 pub const MAX_ETAG: usize = 1024;
 
-/// 1 January 1990 as Unix time, before the first web server. An older Last-Modified is a constant
-/// that a build system set, see [`Validator::strong`].
+/// 1 January 1990, in seconds since 1970: a time before the first web server. An older
+/// Last-Modified is a constant that a build system set, see [`Validator::strong`].
 const FIRST_WEB_SERVER_TIME: u64 = 631_152_000;
 
 /// The strong validator of a representation: a strong entity-tag, or a Last-Modified that counts as
 /// strong.
 ///
-/// `==` compares the text; to compare with a later response use [`compare`](Validator::compare).
+/// `==` compares the text of the values; to compare with a later response use
+/// [`compare`](Validator::compare).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
-    /// The value as received. As in If-Range, its first byte tells an entity-tag from a date: only
-    /// an entity-tag begins with a quote.
+    /// The value of ETag or Last-Modified as received. The first byte tells them apart, as in
+    /// If-Range: only an entity-tag begins with a quote.
     value: Vec<u8>,
 }
 
@@ -49,9 +50,9 @@ pub enum ValidatorMatch {
     /// The response has, or may have, another representation: its bytes must not be joined with
     /// those received earlier.
     Different,
-    /// The response lacks the field that the validator was made from. If it is a 206 that answers
-    /// If-Range, its status implies the same representation (RFC 9110 §13.1.5); any other response
-    /// implies nothing.
+    /// The response lacks the field from which the validator was made. If it is a 206 that answers
+    /// If-Range, its status means the same representation (RFC 9110 §13.1.5). Any other response
+    /// means nothing.
     Unsaid,
 }
 
@@ -88,7 +89,8 @@ impl Validator {
         (at + Duration::from_secs(1) <= date).then(|| Validator { value: value.to_vec() })
     }
 
-    /// Returns the value of If-Range, as the server wrote it: many servers compare it as text.
+    /// Returns the value to send in If-Range. It is spelled as the server wrote it, because many
+    /// servers compare it as text.
     pub fn if_range(&self) -> &[u8] {
         &self.value
     }
@@ -110,7 +112,7 @@ impl Validator {
         if same { ValidatorMatch::Same } else { ValidatorMatch::Different }
     }
 
-    /// Returns the validator as bytes for storage, at most [`MAX_ETAG`] bytes.
+    /// Returns the validator as bytes for storage in a file, at most [`MAX_ETAG`] bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.value.clone()
     }
@@ -138,7 +140,8 @@ fn is_entity_tag(tag: &[u8]) -> bool {
     }
 }
 
-/// Parses a Last-Modified; `None` if it is invalid or before 1990.
+/// Parses a Last-Modified. Returns its text without blanks around it, and the time. Returns `None`
+/// if it is invalid or before 1990.
 fn parse_last_modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
     let at = parse_http_date(value)?;
     (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_WEB_SERVER_TIME)).then_some((value.trim_ascii(), at))

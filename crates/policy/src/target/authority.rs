@@ -24,7 +24,8 @@ pub(super) struct Authority<'t> {
     /// The text before the `@`, as written.
     pub(super) userinfo: Option<&'t str>,
     pub(super) host: Host,
-    /// The host as written. An IPv6 address keeps its opening bracket but not the closing one.
+    /// The host as written in the URL. An IPv6 address keeps its opening bracket but not the
+    /// closing one.
     pub(super) written_host: &'t str,
     /// The port as written; `None` for `host` and `host:`.
     pub(super) port: Option<u16>,
@@ -54,7 +55,7 @@ fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Splits the text after the userinfo into the host and the text after the colon. The host keeps
+/// Splits the text after the userinfo into the host and the port after the colon. The host keeps
 /// its opening bracket, if any, but loses the closing one.
 fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
     if text.starts_with('[') {
@@ -149,7 +150,8 @@ fn check_name(name: &str) -> Result<(), TargetError> {
 
 /// Parses an IPv4 address in any syntax that `inet_aton`, and so every resolver, accepts: `127.1`,
 /// `0x7f.1`, `0177.0.0.1`, `2130706433`. A trailing dot is accepted, as in browsers and curl.
-/// Returns `None` for any other text (a part too large, five parts, `08`), which counts as a name.
+/// Returns `None` for any other text, such as five parts, a part that is too large, or `08`. Such a
+/// text counts as a name.
 fn parse_lenient_ipv4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// The reason why a text was refused as a target. The message never repeats the text, which may
-/// hold a password.
+/// The reason why a text was refused as a [`Target`](super::Target), an http or https URL. The
+/// error message never repeats the text, which may contain a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -24,7 +24,8 @@ pub enum UrlErrorKind {
     TooLong,
     /// The byte at this offset is a space or a control byte.
     Byte(usize),
-    /// The byte at this offset is NUL. A list in UTF-16 is full of them.
+    /// The byte at this offset is NUL. A text in UTF-16 that is read as UTF-8 contains many of
+    /// them.
     Nul(usize),
     /// `http:` is not followed by one to three slashes.
     Slashes,
@@ -47,7 +48,7 @@ pub enum UrlErrorKind {
 }
 
 impl TargetError {
-    /// Returns curl's exit code: 1 or 3.
+    /// Returns curl's exit code: 1 for an unsupported scheme, 3 for a malformed URL.
     pub fn exit_code(&self) -> u8 {
         match self {
             TargetError::UnsupportedScheme(_) => 1,

@@ -8,11 +8,13 @@ use super::{PathQueryFragment, Target, TargetError, check_bytes, parse_scheme, s
 impl Target {
     /// Resolves `reference` against this target.
     ///
-    /// A reference is treated as browsers and curl treat a Location. Surrounding blanks are
-    /// removed. Spaces become `%20`, or `+` in a query. Non-ASCII characters are encoded. A
-    /// reference without a fragment inherits this target's fragment (RFC 9110 §10.2.2). Other
-    /// control bytes are refused. A backslash is an ordinary byte, as in curl, and does not start
-    /// an authority. A reference that names no host keeps this target's userinfo.
+    /// A reference is treated as browsers and curl treat a Location:
+    ///
+    /// * Surrounding blanks are removed. Spaces become `%20`, or `+` in a query. Non-ASCII
+    ///   characters are encoded. Other control bytes are refused.
+    /// * A backslash is an ordinary byte, as in curl, and does not start an authority.
+    /// * A reference without a fragment inherits this target's fragment (RFC 9110 §10.2.2).
+    /// * A reference that names no host keeps this target's userinfo.
     pub fn join(&self, reference: &str) -> Result<Target, TargetError> {
         let reference = escape_spaces(reference.trim_matches([' ', '\t', '\r', '\n']));
         check_bytes(&reference)?;

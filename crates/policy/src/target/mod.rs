@@ -60,7 +60,7 @@ pub struct Target {
     path_as_is: bool,
 }
 
-/// A reference without scheme and authority, split into its parts.
+/// A reference without scheme and authority, split into path, query and fragment.
 struct PathQueryFragment<'t> {
     path: &'t str,
     query: Option<&'t str>,
@@ -183,12 +183,13 @@ impl Target {
         self.origin.port()
     }
 
-    /// Returns the port if the URL contains one; `None` for the default port.
+    /// Returns the port if it is written in the URL; otherwise `None`.
     pub fn explicit_port(&self) -> Option<u16> {
         self.explicit_port
     }
 
-    /// Returns the request target in origin-form: path and query, without the fragment.
+    /// Returns the request target in origin-form (RFC 9112 §3.2.1): path and query, without the
+    /// fragment.
     pub fn path_and_query(&self) -> &str {
         &self.line
     }
@@ -198,7 +199,7 @@ impl Target {
         &self.line[..self.path_len]
     }
 
-    /// Returns the text after the first `?`; `None` if there is no `?`.
+    /// Returns the query, the text after the first `?`; `None` if there is no `?`.
     pub fn query(&self) -> Option<&str> {
         self.line.get(self.path_len + 1..)
     }
@@ -269,7 +270,8 @@ impl Target {
         self.origin.write_authority(out)
     }
 
-    /// Returns scheme, host and port. The call does not copy them; it increments a reference count.
+    /// Returns scheme, host and port as an [`Origin`]. The call does not copy them; it increments a
+    /// reference count.
     pub fn origin(&self) -> Origin {
         self.origin.clone()
     }
@@ -348,14 +350,15 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
     }
 }
 
-/// Splits `scheme:rest` (RFC 3986 §3.1). A scheme has at most 40 bytes, as in curl.
+/// Splits `scheme:rest` at the colon (RFC 3986 §3.1). Returns `None` if the text does not begin
+/// with a scheme. A scheme has at most 40 bytes, as in curl.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(41).position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
     let rest = text[end..].strip_prefix(':')?;
     text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
 }
 
-/// Refuses text of the form `word:`: it is a scheme with nothing after it, not a host with an empty
+/// Refuses text of the form `word:`. It is a scheme with nothing after it, not a host with an empty
 /// port.
 fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
@@ -372,7 +375,8 @@ fn parse_scheme(scheme: &str) -> Result<Scheme, TargetError> {
     }
 }
 
-/// Skips one to three slashes: curl accepts `http:/host` and `http:///host`.
+/// Returns the text after one to three slashes, and refuses any other number of slashes. curl
+/// accepts `http:/host` and `http:///host`, too.
 fn skip_slashes(rest: &str) -> Result<&str, TargetError> {
     let after = rest.trim_start_matches('/');
     match rest.len() - after.len() {

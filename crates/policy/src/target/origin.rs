@@ -34,7 +34,8 @@ impl Scheme {
     }
 }
 
-/// A host in normalised form, the same for DNS, Host, SNI, cookies and comparison.
+/// A host in normalised form. The same form serves for DNS, the Host field, SNI, cookies and
+/// comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Host {
     /// A host name in lower-case ASCII, after IDNA. A trailing dot is kept.
@@ -62,16 +63,16 @@ impl fmt::Display for Host {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(Arc<OriginParts>);
 
-/// The data of an [`Origin`], which its clones share.
+/// The data of an [`Origin`], which all its clones share.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct OriginParts {
     scheme: Scheme,
     port: u16,
     host: Host,
-    /// The start of the origin's URLs, such as `http://[::1%25lo]:8080`. It is stored, since every
-    /// request needs parts of it.
+    /// The text with which URLs of the origin begin, such as `http://[::1%25lo]:8080`. It is stored
+    /// because every request needs parts of it.
     text: Box<str>,
-    /// The length of the host in `text`, without brackets and zone.
+    /// The length in bytes of the host in `text`, without brackets and zone.
     host_len: usize,
 }
 

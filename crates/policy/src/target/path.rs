@@ -8,8 +8,8 @@ pub(crate) enum DotSegmentKind {
     Two,
 }
 
-/// Returns the kind of a segment. `%2e` counts as a dot: servers and newer clients decode it, so
-/// that a path with `%2e%2e`, which looks harmless here, would lead to the parent directory there.
+/// Returns the kind of a path segment: `.`, `..` or another. `%2e` counts as a dot, because servers
+/// and newer clients decode it: a path with `%2e%2e` would lead to the parent directory there.
 pub(crate) fn dot_segment_kind(segment: &str) -> DotSegmentKind {
     let mut rest = segment.as_bytes();
     let mut count = 0;

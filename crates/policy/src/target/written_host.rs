@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use super::{Host, Target};
 
-/// The spelling of the host's name in the URL, if it differs from the normalised name by upper-case
-/// or non-ASCII letters; otherwise `None`. All values compare equal, so that the spelling makes no
-/// difference between two targets.
+/// The spelling of the host's name in the URL, if it has upper-case or non-ASCII letters that the
+/// normalised name does not have; otherwise `None`. All values compare equal, so that the spelling
+/// makes no difference between two targets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostAsWritten(Option<Box<str>>);
 
@@ -42,8 +42,8 @@ impl Target {
         }
     }
 
-    /// Returns the host as spelled in the URL, if that differs from the normalised name.
-    /// Percent-encoded spellings, and spellings of addresses, are not kept.
+    /// Returns the host as spelled in the URL, or `None` if that does not differ from the
+    /// normalised name. Percent-encoded spellings, and spellings of addresses, are not kept.
     pub fn written_host(&self) -> Option<&str> {
         self.written.0.as_deref()
     }

@@ -27,7 +27,8 @@ use crate::response_error::ResponseError;
 use core::ops::Range;
 use memchr::memchr_iter;
 
-/// The largest number of hexadecimal digits in a chunk size, leading zeros included.
+/// The largest number of hexadecimal digits in a chunk size, leading zeros included: 16 digits are
+/// 64 bits.
 const MAX_DIGITS: u8 = 16;
 
 /// The result of decoding one piece of a chunked body.
@@ -56,7 +57,7 @@ enum ChunkState {
 #[derive(Default, Debug)]
 pub(crate) struct ChunkedDecoder {
     state: ChunkState,
-    /// While a size line is read: the chunk size read so far. Afterwards: the number of payload
+    /// While a chunk-size line is read: the size read so far. Afterwards: the number of payload
     /// bytes of the chunk that have not arrived.
     size: u64,
     digits: u8,
@@ -64,7 +65,7 @@ pub(crate) struct ChunkedDecoder {
     line: usize,
     /// The number of bytes of chunk extensions read so far in this body.
     extensions: usize,
-    /// The number of payload bytes decoded so far.
+    /// The number of payload bytes decoded so far in this body.
     got: u64,
     trailers: FieldSectionScan,
     is_loose: bool,
@@ -76,8 +77,8 @@ impl ChunkedDecoder {
         self.got
     }
 
-    /// Returns `true` if the chunked framing so far breaks RFC 9112, but can be read in one way
-    /// only.
+    /// Returns `true` if the chunked framing so far breaks RFC 9112 but is unambiguous, so that the
+    /// body could be decoded.
     pub(crate) fn has_tolerated_faults(&self) -> bool {
         self.is_loose
     }

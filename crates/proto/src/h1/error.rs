@@ -16,11 +16,11 @@
 use crate::response_error::ResponseError;
 use core::fmt;
 
-/// The reason why an HTTP/1 connection is unusable: a violation by the peer, or an early end.
+/// The reason why an HTTP/1 connection is unusable: a mistake of the peer, or an early end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H1Error {
-    /// A violation, or an end of the connection, that can happen in every HTTP version.
+    /// A mistake of the peer, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
     /// The response does not begin with a status line. It may be HTTP/0.9, another protocol, or the
     /// rest of an earlier response.
@@ -43,7 +43,7 @@ pub enum H1Error {
     Field(FieldLineFault),
     /// Too many empty lines precede the status line.
     EmptyLines {
-        /// The largest number of empty lines allowed.
+        /// The largest number of empty lines allowed before a status line.
         limit: usize,
     },
     /// `101 Switching Protocols` answers a request without an Upgrade field (RFC 9110 §15.2.2).
@@ -55,39 +55,40 @@ pub enum H1Error {
     /// A chunk-size line is longer than
     /// [`ResponseLimits::chunk_line`](crate::ResponseLimits::chunk_line).
     ChunkLineTooLong {
-        /// The limit in bytes.
+        /// The largest number of bytes allowed in a chunk-size line.
         limit: usize,
     },
     /// The chunk extensions of a body are longer than
     /// [`ResponseLimits::chunk_extensions_total`](crate::ResponseLimits::chunk_extensions_total).
     ChunkExtensionsTooLarge {
-        /// The limit in bytes.
+        /// The largest number of bytes allowed in the chunk extensions of a body.
         limit: usize,
     },
     /// Bytes arrived while no request was waiting for a response, or before any byte of the request
     /// had been sent.
     UnsolicitedBytes,
-    /// The peer closed after a complete response, while the rest of the request was still being
-    /// sent.
+    /// The peer closed the connection after a complete response, while the rest of the request was
+    /// still being sent.
     EndedInRequest,
     /// The peer closed the connection before the status line of the response was complete.
     EndedInStatusLine {
         /// The number of bytes received for this response, interim heads included.
         got: u64,
     },
-    /// The peer closed within a response head, after its status line.
+    /// The peer closed the connection within a response head, after its status line.
     EndedInHead {
         /// The number of bytes received for this response, interim heads included.
         got: u64,
     },
-    /// The peer closed within a body of known length.
+    /// The peer closed the connection within a body of known length.
     EndedInBody {
         /// The Content-Length of the response.
         expected: u64,
-        /// The number of body bytes received.
+        /// The number of bytes of this body that were received.
         got: u64,
     },
-    /// The peer closed before the last chunk, or within trailers.
+    /// The peer closed the connection before the last chunk of a chunked body, or within its
+    /// trailers.
     EndedInChunks {
         /// The number of payload bytes received, without chunk framing.
         got: u64,
@@ -95,7 +96,7 @@ pub enum H1Error {
     /// The body ends with the connection, but the transport's end mark (TLS close_notify) is
     /// missing: an attacker may have cut off the rest of the body.
     EndedUncleanly {
-        /// The number of payload bytes received.
+        /// The number of payload bytes of this body that were received.
         got: u64,
     },
 }
@@ -109,7 +110,7 @@ pub enum FieldLineFault {
     Name,
     /// The value contains NUL, a CR without LF, or another control byte.
     Value,
-    /// A line ends in CR without LF.
+    /// A line of the field section ends in CR without LF.
     LineEnd,
     /// A trailer field continues on the next line. Folded lines are accepted in heads only.
     Folded,
@@ -124,7 +125,7 @@ pub enum TransferCodingFault {
     /// The response has a transfer coding that the request did not allow: a coding other than
     /// `chunked` and `identity`, or one of these two with parameters.
     Unsupported,
-    /// The coding `chunked` occurs twice.
+    /// The transfer coding `chunked` occurs twice.
     Repeated,
 }
 

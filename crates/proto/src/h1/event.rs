@@ -24,7 +24,8 @@ use core::ops::Range;
 /// An event that an HTTP/1 connection has read from its input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum H1Event {
-    /// More input is needed: keep the bytes that were not consumed, and read more after them.
+    /// More input is needed. Keep the bytes that were not consumed, read more, and pass both to the
+    /// next call of `step`.
     NeedInput,
     /// An interim response (1xx except 101). The head of another response to this request follows.
     Interim {

@@ -27,8 +27,8 @@ use crate::response_error::ResponseError;
 use crate::response_head::{ProtocolVersion, ResponseHead};
 use crate::syntax::list_elements;
 
-/// Returns the framing of a final response that is not a tunnel, and the reason to close the
-/// connection afterwards (`None` if it may be reused).
+/// Returns the framing of a final response that is not a tunnel. Also returns the reason to close
+/// the connection afterwards, or `None` if it may be reused.
 ///
 /// With [`H1Deviations::ignore_length`](super::H1Deviations::ignore_length), Content-Length is
 /// ignored.
@@ -93,12 +93,12 @@ pub(crate) fn response_framing(
 /// The last transfer coding in the Transfer-Encoding fields, as far as it determines the framing.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum LastCoding {
-    /// The Transfer-Encoding field is present but empty.
+    /// The Transfer-Encoding field is present but names no coding.
     #[default]
     Unnamed,
     Identity,
     Chunked,
-    /// A transfer coding other than chunked, which the reader of the body decodes.
+    /// A transfer coding other than chunked. The reader of the body must decode it.
     Other,
 }
 
@@ -108,7 +108,7 @@ enum LastCoding {
 struct TransferCodings {
     last: LastCoding,
     /// True if the list of transfer codings contains `chunked` twice, or `identity`, which RFC 9112
-    /// removed.
+    /// removed. Such a list is accepted, but the connection is not reused.
     is_loose: bool,
 }
 
@@ -154,7 +154,7 @@ impl TransferCodings {
     }
 }
 
-/// The tokens of a Connection field that decide whether the connection stays open.
+/// The tokens of a response's Connection fields that decide whether the connection stays open.
 #[derive(Copy, Clone, Default)]
 pub(crate) struct ConnectionFieldTokens {
     pub(crate) close: bool,

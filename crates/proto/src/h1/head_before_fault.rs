@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use memchr::memchr_iter;
 
 impl H1Machine {
-    /// Returns the complete lines of a response head that precede its first faulty line, as a head
-    /// without the empty line at its end. `input` is the input for which [`H1Machine::step`]
-    /// failed, or the unconsumed input when [`H1Machine::end_of_input`] failed. Returns `None` if
-    /// the failure was not in a head, or if the status line itself is faulty.
+    /// Returns the lines of a response head before its first faulty line, as a head without the
+    /// empty line at its end. `input` is the input for which [`H1Machine::step`] failed, or the
+    /// unconsumed input when [`H1Machine::end_of_input`] failed. Returns `None` if the failure was
+    /// not in a head, or if the status line itself is faulty.
     ///
     /// Programs that print a head line by line print these lines. Do not use them for anything
     /// else, since the rest of the head could change their meaning.

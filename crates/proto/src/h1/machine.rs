@@ -66,7 +66,8 @@ impl H1Machine {
         }
     }
 
-    /// Returns `true` if [`H1Machine::enqueue`] would accept a valid request now.
+    /// Returns `true` if [`H1Machine::enqueue`] would accept a valid request now: the connection is
+    /// open, and no limit requires waiting.
     pub fn can_enqueue(&self) -> bool {
         self.enqueue_error().is_none()
     }
@@ -118,17 +119,18 @@ impl H1Machine {
     }
 
     /// Returns the number of body bytes of the last request that [`H1Machine::send_body`] accepts
-    /// now; `None` if no more body bytes are expected. At most 64 KiB of output are buffered; after
-    /// the first 4 MiB of a connection, 256 KiB.
+    /// now; `None` if no more body bytes are expected. At most 64 KiB of unsent output are
+    /// buffered; after the first 4 MiB sent on a connection, 256 KiB.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.body_credit()
     }
 
-    /// Appends body bytes to the output, as a chunk if the body is chunked. Returns the number of
-    /// bytes accepted: all of `data`, or as much as [`H1Machine::body_credit`] allowed. A body of
-    /// known length ends with its last byte.
+    /// Appends bytes of the last request's body to the output, as a chunk if the body is chunked.
+    /// Returns the number of bytes accepted: all of `data`, or as much as
+    /// [`H1Machine::body_credit`] allowed. A body of known length ends with its last byte.
     ///
-    /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice.
+    /// Bytes given right after [`H1Machine::enqueue`] follow the head in one output slice, so that
+    /// one write sends both.
     pub fn send_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
         let taken = self.sender.append_body(data).map_err(|error| self.closed_or(error))?;
         self.record_request_end();
@@ -149,46 +151,49 @@ impl H1Machine {
         self.sender.may_begin_chunk()
     }
 
-    /// Returns true if a chunk has begun whose payload is not complete: the caller has not supplied
-    /// all of it, or the driver has not sent all of it.
+    /// Returns true if a chunk has begun whose payload is not complete. Either the caller has not
+    /// supplied all of it, or not all of it has been sent.
     pub fn is_in_chunk(&self) -> bool {
         self.sender.is_in_chunk()
     }
 
-    /// Begins a chunk of `size` bytes, which must not be 0. Its payload follows by
-    /// [`H1Machine::advance_direct_body`], or by [`H1Machine::send_body`].
+    /// Begins a chunk of `size` bytes, which must not be 0. Its payload follows through
+    /// [`H1Machine::advance_direct_body`] or [`H1Machine::send_body`].
     ///
-    /// To begin a chunk while [`H1Machine::may_begin_chunk`] is false is a bug in the driver: debug
+    /// To begin a chunk while [`H1Machine::may_begin_chunk`] is false is a bug of the caller: debug
     /// builds panic, other builds ignore the call.
     pub fn begin_chunk(&mut self, size: u64) {
         self.sender.begin_chunk(size);
     }
 
-    /// Returns the number of body bytes of the last request that the driver may write to the socket
-    /// itself, for example with `sendfile`. It is 0 unless all output has been sent, the body may
-    /// be sent now, and the body has a known length or a chunk has begun.
+    /// Returns the number of body bytes of the last request that the caller may write to the socket
+    /// itself, for example with `sendfile`. It is 0 unless all of these hold:
+    ///
+    /// * All output has been sent.
+    /// * The body does not wait for `100 Continue`.
+    /// * The body has a known length, or a chunk has begun.
     pub fn direct_body_credit(&self) -> u64 {
         self.sender.direct_body_credit()
     }
 
-    /// Records body bytes that the driver wrote to the socket itself, as
+    /// Records that the caller wrote `n` body bytes to the socket itself, as
     /// [`H1Machine::direct_body_credit`] allows.
     pub fn advance_direct_body(&mut self, n: u64) {
         self.sender.advance_direct_body(n);
         self.record_request_end();
     }
 
-    /// Ends a chunked body, and sends the given trailers after it. For a body of known length,
-    /// checks that the caller gave all bytes.
+    /// Ends the body of the last request. A chunked body ends with the given trailers. For a body
+    /// of known length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         self.sender.finish_body(trailers)?;
         self.record_request_end();
         Ok(())
     }
 
-    /// Replaces [`RequestError::NoBodyExpected`] by [`RequestError::Closed`] if the connection is
-    /// closing. In that case the connection dropped the rest of the body, and the caller made no
-    /// mistake.
+    /// Returns [`RequestError::Closed`] instead of [`RequestError::NoBodyExpected`] if the
+    /// connection is closing; otherwise returns `error`. A closing connection dropped the rest of
+    /// the body, so the caller made no mistake.
     fn closed_or(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
@@ -197,7 +202,7 @@ impl H1Machine {
     }
 
     /// Records the position in the output at which the last request ends, if its body is finished.
-    /// The ends of earlier requests are recorded already.
+    /// Earlier requests have ended before it.
     fn record_request_end(&mut self) {
         if self.sender.is_finished()
             && let Some(exchange) = self.exchanges.back_mut()
@@ -220,10 +225,11 @@ impl H1Machine {
     /// Reads the next event from `input`, which must begin at the first byte that earlier calls did
     /// not consume.
     ///
-    /// Call `step` until [`H1Event::NeedInput`] (then read more) or [`H1Event::Complete`] (then
-    /// call it again if the connection is reused and more requests are
-    /// [unanswered](H1Machine::unanswered)). After `Complete` with a reason to close, after a
-    /// tunnel and after an error, no more can be read ([`ResponseError::Closed`]).
+    /// Call `step` again and again until it returns one of two events. After
+    /// [`H1Event::NeedInput`], read more. After [`H1Event::Complete`], go on if the connection is
+    /// reused and more requests are [unanswered](H1Machine::unanswered). After `Complete` with a
+    /// reason to close, after a tunnel and after an error, no more can be read
+    /// ([`ResponseError::Closed`]).
     pub fn step(&mut self, now: Timestamp, input: &mut [u8]) -> Result<H1Step, H1Error> {
         self.handle_timeout(now);
         let result = self.receive(input);
@@ -234,10 +240,10 @@ impl H1Machine {
     }
 
     /// Records that the peer closed its side of the connection. `clean` is false if the transport
-    /// uses an end mark (TLS close_notify) that did not arrive.
+    /// uses an end mark (TLS close_notify) and the mark did not arrive.
     ///
-    /// Returns [`H1Event::Complete`] if the response may end here, else an error that names the
-    /// truncated part. Pass all input to [`H1Machine::step`] first.
+    /// Returns [`H1Event::Complete`] if the response may end here, otherwise an error that names
+    /// the truncated part. Pass all input to [`H1Machine::step`] first.
     pub fn end_of_input(&mut self, clean: bool) -> Result<H1Event, H1Error> {
         let result = self.receive_end(clean);
         if let Err(error) = result {
@@ -276,21 +282,21 @@ impl H1Machine {
     }
 
     /// Returns the number of payload bytes that come next in the input; `None` if other bytes may
-    /// come next. The driver may then move up to that many bytes from the socket to their
-    /// destination without [`H1Machine::step`].
+    /// come next. The caller may then move up to that many bytes from the socket to their
+    /// destination itself, without [`H1Machine::step`].
     ///
-    /// First pass the bytes that the driver has already read into its buffer to
+    /// First pass the bytes that the caller has already read into its buffer to
     /// [`H1Machine::step`].
     pub fn direct_body(&self) -> Option<u64> {
         self.receiver.direct_body_bytes()
     }
 
-    /// Records payload bytes that the driver moved itself, as [`H1Machine::direct_body`] allows.
-    /// Returns [`H1Event::Complete`] if they end the response, otherwise `None`. Also returns
-    /// `None` if the response ended before its request was sent completely;
+    /// Records that the caller moved `n` payload bytes itself, as [`H1Machine::direct_body`]
+    /// allows. Returns [`H1Event::Complete`] if they end the response, otherwise `None`. Also
+    /// returns `None` if the response ended before its request was sent completely;
     /// [`H1Machine::has_completion_to_report`] becomes true when the request has been sent.
     ///
-    /// To report more bytes than [`H1Machine::direct_body`] allows is a bug in the driver: debug
+    /// To report more bytes than [`H1Machine::direct_body`] allows is a bug of the caller: debug
     /// builds panic, other builds count only the allowed bytes.
     pub fn advance_body(&mut self, n: u64) -> Option<H1Event> {
         let is_whole = self.receiver.advance_direct_body(n);
@@ -304,8 +310,9 @@ impl H1Machine {
     }
 
     /// Iterates over the ids of the requests without a complete response, in the order in which
-    /// they were enqueued. After the connection broke, the caller may send these requests again on
-    /// another connection, but the first of them only if [`H1Machine::response_started`] is false.
+    /// they were enqueued. After the connection broke, the caller may send them again on another
+    /// connection. The first of them is an exception: it may be sent again only if
+    /// [`H1Machine::response_started`] is false.
     pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
@@ -316,9 +323,8 @@ impl H1Machine {
         self.receiver.has_started()
     }
 
-    /// Returns the time of the next timeout, or `None` if there is none. Call
-    /// [`H1Machine::handle_timeout`] at that time. Only a request that waits for `100 Continue` has
-    /// a timeout.
+    /// Returns the time at which to call [`H1Machine::handle_timeout`]; `None` if no timeout is
+    /// running. Only a request that waits for `100 Continue` has a timeout.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         self.sender.continue_deadline()
     }

@@ -87,7 +87,7 @@ pub(crate) use parse_field_section::parse_stored_head;
 use crate::ResponseLimits;
 use core::time::Duration;
 
-/// The configuration of one HTTP/1 connection.
+/// The settings of one HTTP/1 connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H1Config {
     /// Limits on the parts of a response other than its body.
@@ -101,13 +101,13 @@ pub struct H1Config {
     /// The largest number of unanswered requests on the connection. 1 means no pipelining; 0 counts
     /// as 1.
     ///
-    /// Default 1. Each request costs its head in the output buffer until it is sent, and about 50
-    /// bytes until it is answered. Hazard: a slow response delays all responses after it, and a
-    /// broken connection leaves them unanswered; pipeline only idempotent requests (RFC 9112
+    /// Default 1. Each request occupies memory: its head in the output buffer until it is sent, and
+    /// about 50 bytes until it is answered. Hazard: a slow response delays all responses after it,
+    /// and a broken connection leaves them unanswered; pipeline only idempotent requests (RFC 9112
     /// §9.3.2).
     pub max_pipeline: usize,
-    /// True if the peer is a proxy to which the requests are addressed: `Proxy-Connection` in its
-    /// responses counts as `Connection`.
+    /// True if the requests are addressed to the peer as a proxy. `Proxy-Connection` in its
+    /// responses then counts as `Connection`.
     ///
     /// RFC 9112 does not define the field (its appendix C.2.2 describes it), but older proxies send
     /// it, and clients honour it.
@@ -134,10 +134,12 @@ pub struct H1Deviations {
     /// section 10.1.4). Bodies are delivered undecoded; the caller decodes the codings that
     /// Transfer-Encoding names before chunked.
     pub codings: bool,
-    /// Accepts more responses, as curl does. If `chunked` occurs twice, the body is decoded as
-    /// chunked once. With [`raw`](Self::raw), responses may have both Content-Length and transfer
-    /// codings other than chunked; Content-Length is then the length of the body. The connection
-    /// accepts no further request after such a response.
+    /// Accepts more responses, as curl does. The connection accepts no further request after such a
+    /// response.
+    ///
+    /// * `chunked` may occur twice. The body is decoded as chunked once.
+    /// * With [`raw`](Self::raw), a response may have both Content-Length and transfer codings
+    ///   other than chunked. Content-Length is then the length of the body.
     pub tolerant: bool,
     /// Sends requests as `HTTP/1.0` once the peer has answered with that version.
     pub follows_http10: bool,
@@ -145,7 +147,7 @@ pub struct H1Deviations {
     /// and NUL are refused nevertheless, and so are invalid names that resemble Content-Length or
     /// Transfer-Encoding. Hazard: the peer may read such fields differently.
     pub verbatim_fields: bool,
-    /// Treats a 101 to a request with an Upgrade field as a final response. Its content is
+    /// Treats a 101 that answers a request with an Upgrade field as a final response. Its body is
     /// everything after the head, until the peer closes.
     pub upgraded: bool,
 }

@@ -26,22 +26,22 @@ const FIELDS_ON_STACK: usize = 96;
 /// section from its first byte on.
 #[derive(Default, Debug)]
 pub(crate) struct FieldSectionScan {
-    /// The position in the section from which the search resumes. The end of the section is not
-    /// before it.
+    /// The position in the section from which the search resumes. The section does not end before
+    /// this position.
     resume: usize,
     seen: usize,
     /// True if at least one line of the section has ended.
     has_line: bool,
     /// True if a line of the section begins with a space or a tab.
     folded: bool,
-    /// The number of bytes examined by all calls together.
+    /// The number of bytes that all calls together have examined.
     #[cfg(test)]
     examined: usize,
 }
 
 impl FieldSectionScan {
-    /// Returns the length of the field section, including its final empty line; `None` until that
-    /// line has arrived. A line may end in LF without CR (RFC 9112 §2.2).
+    /// Returns the length of the field section in bytes, including its final empty line; `None`
+    /// until that line has arrived. A line may end in LF without CR (RFC 9112 §2.2).
     pub(crate) fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
@@ -108,8 +108,8 @@ fn find_line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks the part of a status line that has arrived, so that input of another protocol is
-/// recognised at its first wrong byte, before the length limit.
+/// Checks the part of a status line that has arrived. Input of another protocol is thus recognised
+/// at its first wrong byte, not only when it exceeds the length limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     const HTTP_PREFIX: &[u8] = b"HTTP/";
     let common = input.len().min(HTTP_PREFIX.len());
@@ -126,9 +126,9 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), H1Error> {
     }
 }
 
-/// Parses a complete response head, whose end `scan` has found. Keeps control bytes in values and
-/// in the reason phrase, except CR, LF and NUL (RFC 9110 §5.5). Skips a line whose name is not a
-/// token (`Feature Policy: x`), as browsers and curl do.
+/// Parses a complete response head, whose end `scan` has found. `limit` is the largest number of
+/// fields. Keeps control bytes in values and in the reason phrase, except CR, LF and NUL (RFC 9110
+/// §5.5). Skips a line whose name is not a token (`Feature Policy: x`), as browsers and curl do.
 pub(crate) fn parse_head(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<ResponseHead, H1Error> {
     // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfold_lines(input)) } else { Cow::Borrowed(input) };
@@ -187,11 +187,11 @@ fn replace_invalid_bytes(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Returns `true` if a field name is not a token but its line can be skipped: the name contains no
+/// Returns `true` if the line of a field is to be skipped. Its name is not a token, but contains no
 /// control bytes, and no parser could take it for a field that determines the framing.
 ///
-/// This function sees a line that begins with a blank only if it follows the status line, where it
-/// continues no field (RFC 9112 §2.2).
+/// A line that begins with a blank is passed to this function only if it follows the status line,
+/// where it continues no field (RFC 9112 §2.2).
 fn is_invalid_name(name: &[u8]) -> bool {
     !is_token(name)
         && !name.is_empty()
@@ -200,7 +200,8 @@ fn is_invalid_name(name: &[u8]) -> bool {
 }
 
 /// Parses the response head in `text`, and returns a head with the bytes of `input`. Both have the
-/// same length, so that positions in `text` are valid in `input`.
+/// same length, so that positions in `text` are valid in `input`. `limit` is the largest number of
+/// fields.
 fn parse_head_text(input: &[u8], text: &[u8], limit: usize) -> Result<ResponseHead, H1Error> {
     let too_many = H1Error::Response(ResponseError::TooManyFields { limit });
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -253,7 +254,8 @@ pub(crate) fn parse_stored_head(raw: &[u8]) -> Option<ResponseHead> {
     Some(ResponseHead::new(version, status, (end, end), to_fields(raw, raw, headers)))
 }
 
-/// Parses a complete trailer section, whose end `scan` has found.
+/// Parses a complete trailer section, whose end `scan` has found. `limit` is the largest number of
+/// fields.
 pub(crate) fn parse_trailers(input: &[u8], scan: &FieldSectionScan, limit: usize) -> Result<Fields, H1Error> {
     if scan.folded {
         return Err(H1Error::Field(FieldLineFault::Folded));
@@ -282,7 +284,7 @@ fn syntax_error(error: httparse::Error, too_many: H1Error) -> H1Error {
 }
 
 /// Returns the start and end of the reason phrase in a response head, which follows `HTTP/1.x NNN
-/// `. It is needed because `httparse` returns no phrase that contains bytes above 127.
+/// `. This function is needed because `httparse` returns no phrase that contains bytes above 127.
 fn find_reason_phrase(input: &[u8]) -> (u32, u32) {
     let line_end = memchr(b'\n', input).unwrap_or(input.len());
     let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };

@@ -29,8 +29,8 @@ enum ReceiveState {
     UntilClose {
         got: u64,
     },
-    /// The response is complete, but its request has not been sent completely. The value is the
-    /// trailer section, if the response has one.
+    /// The response is complete, but its request has not been sent completely. The completion is
+    /// reported later. The value is the trailer section, if the response has one.
     Early(Option<Fields>),
     Closed,
 }
@@ -47,7 +47,7 @@ pub(crate) struct ResponseReceiver {
     /// included.
     head_bytes: usize,
     /// True if the response is a success on a connection that stays open. The server then reads the
-    /// rest of the request although it has already answered.
+    /// rest of the request, although it has already answered.
     reads_on: bool,
 }
 
@@ -85,7 +85,7 @@ impl ResponseReceiver {
         }
     }
 
-    /// Records payload bytes that the driver moved itself. Returns `true` if they end the body.
+    /// Records that the caller moved `n` payload bytes itself. Returns `true` if they end the body.
     pub(crate) fn advance_direct_body(&mut self, n: u64) -> bool {
         let ReceiveState::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");
@@ -151,8 +151,8 @@ impl H1Machine {
         }
     }
 
-    /// Returns a body event for a decoded piece of a chunked body. The chunked framing is part of
-    /// the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
+    /// Returns a body event for a decoded piece of a chunked body whose framing is delivered as
+    /// part of the body ([`H1Deviations::raw`](super::H1Deviations::raw)).
     fn raw_chunk_event(&mut self, id: RequestId, consumed: usize, decoded: &ChunkEvent) -> H1Event {
         if let ChunkEvent::End(_) = decoded {
             self.receiver.state = ReceiveState::Length { total: 0, left: 0 };
@@ -231,9 +231,9 @@ impl H1Machine {
         step(skipped + end, event)
     }
 
-    /// Decides what follows a response head: after an interim response, another head; after a
-    /// tunnel response, tunnel data; after any other final response, its body (RFC 9110 §15.2,
-    /// §9.3.6; RFC 9112 §6.3).
+    /// Decides what follows a response head. After an interim response, it is another head. After a
+    /// tunnel response, it is tunnel data. After any other final response, it is the body (RFC 9110
+    /// §15.2, §9.3.6; RFC 9112 §6.3).
     fn begin_response(&mut self, id: RequestId, head: ResponseHead) -> Result<H1Event, H1Error> {
         let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
             return Err(H1Error::UnsolicitedBytes);
@@ -297,8 +297,8 @@ impl H1Machine {
     }
 
     /// Returns `true` if [`H1Machine::step`] will report a completed exchange without any input.
-    /// That is the case if a response was complete before its request was sent, and the request has
-    /// since been sent.
+    /// This happens if a response was complete before its request was sent, and the request has
+    /// been sent since then.
     ///
     /// After an early success, a connection that stays open still sends the rest of the request,
     /// because the server reads it (RFC 9112 §9.3).
@@ -312,9 +312,9 @@ impl H1Machine {
         self.exchanges.front().is_none_or(|exchange| self.has_sent_all_of(exchange))
     }
 
-    /// Ends the current response and returns [`H1Event::Complete`]. `more` is true if bytes follow
-    /// the response in the input. Returns [`H1Event::NeedInput`] if the rest of the request has to
-    /// be sent first.
+    /// Ends the current response and returns [`H1Event::Complete`], or [`H1Event::NeedInput`] if
+    /// the rest of the request must be sent first. `more` is true if bytes follow the response in
+    /// the input.
     pub(crate) fn complete_response(&mut self, trailers: Option<Fields>, more: bool) -> H1Event {
         let has_left = self.has_sent_front_request();
         if self.receiver.reads_on && !has_left {

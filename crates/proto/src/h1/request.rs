@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestProperties {
     pub(crate) response_to: ResponseFramingContext,
-    /// True if the request has an Upgrade field, so that 101 is a possible response.
+    /// True if the request has an Upgrade field, so that 101 is a valid response.
     pub(crate) upgrade: bool,
     /// True if the request has `Connection: close`.
     pub(crate) close: bool,
@@ -23,8 +23,8 @@ pub(crate) struct RequestProperties {
     missing: MissingBodyFields,
 }
 
-/// The fields about the request's body (Content-Length, Transfer-Encoding, Expect) that the head
-/// needs and that the caller did not supply.
+/// The fields for the request's body that the head still needs because the caller did not supply
+/// them: Content-Length, Transfer-Encoding, Expect.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct MissingBodyFields {
     length: Option<u64>,

@@ -8,14 +8,15 @@ use super::{BodyLength, RequestError};
 use crate::output_buffer::OutputBuffer;
 use crate::time::Timestamp;
 
-/// The number of bytes that the framing of a chunk adds to its payload: the longest possible size
-/// line of a chunk of at most [`OutputBuffer::body_room`] bytes, and the line end after the payload.
+/// The number of bytes that the framing of a chunk adds to its payload: the longest size line, and
+/// the line end after the payload. A chunk has at most [`OutputBuffer::body_room`] bytes, so that
+/// five hexadecimal digits suffice.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 /// The part of a request's body that is not in the output buffer yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum UnsentBody {
-    /// The request has no body, or all of its body is in the output.
+    /// No body byte is left: the request has no body, or all of its body is in the output.
     #[default]
     Finished,
     Known {
@@ -38,8 +39,8 @@ pub(crate) struct RequestSender {
 }
 
 impl RequestSender {
-    /// Prepares for the body of the request whose head was just written. If `hold_until` is a time,
-    /// the body waits for `100 Continue` until that time.
+    /// Prepares for the body of the request whose head was just written. The body waits for `100
+    /// Continue` until the time `hold_until`; `None` means that it does not wait.
     pub(crate) fn begin_body(&mut self, body: BodyLength, hold_until: Option<Timestamp>) {
         self.body = match body {
             BodyLength::None | BodyLength::Known(0) => UnsentBody::Finished,
@@ -62,7 +63,8 @@ impl RequestSender {
         self.hold_until = None;
     }
 
-    /// Drops the part of the request's body that the caller has not supplied yet.
+    /// Drops the part of the request's body that the caller has not supplied yet: no more is
+    /// expected.
     pub(crate) fn abandon_body(&mut self) {
         self.body = UnsentBody::Finished;
         self.hold_until = None;
@@ -97,8 +99,8 @@ impl RequestSender {
         })
     }
 
-    /// Appends at most `room` body bytes that `fill` writes. Returns their number, which is the
-    /// result of `fill`.
+    /// Appends at most `room` bytes of the request's body, which `fill` writes. Returns their
+    /// number, which is the result of `fill`.
     pub(crate) fn fill_body(
         &mut self,
         room: usize,
@@ -123,8 +125,8 @@ impl RequestSender {
         Ok(n)
     }
 
-    /// Counts body bytes that need no further framing: bytes of a body of known length, or of a
-    /// chunk.
+    /// Counts `n` body bytes in the output that are not framed as a chunk of their own: bytes of a
+    /// body of known length, or of a chunk that has begun.
     fn advance_body(&mut self, n: u64) {
         self.body = match self.body {
             UnsentBody::Known { left } if n < left => UnsentBody::Known { left: left - n },
@@ -156,8 +158,8 @@ impl RequestSender {
         }
     }
 
-    /// Returns the number of body bytes that may be written directly to the socket, without the
-    /// output buffer. 0 if the output buffer must be used.
+    /// Returns the number of bytes of the request's body that may be written directly to the
+    /// socket, without the output buffer. 0 if the output buffer must be used.
     pub(crate) fn direct_body_credit(&self) -> u64 {
         match self.body {
             UnsentBody::Known { left } | UnsentBody::Chunk { left }
@@ -169,7 +171,8 @@ impl RequestSender {
         }
     }
 
-    /// Records body bytes that were written to the socket without the output buffer.
+    /// Records that `n` bytes of the request's body were written to the socket without the output
+    /// buffer.
     pub(crate) fn advance_direct_body(&mut self, n: u64) {
         debug_assert!(n <= self.direct_body_credit(), "more was sent than allowed");
         let n = n.min(self.direct_body_credit());

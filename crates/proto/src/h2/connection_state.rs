@@ -3,7 +3,7 @@
 
 use crate::time::Timestamp;
 
-/// The values of the peer's SETTINGS that concern the client.
+/// The values in the peer's SETTINGS that the client needs.
 #[derive(Debug)]
 pub(crate) struct PeerSettings {
     /// True if the peer's first SETTINGS have arrived.
@@ -14,9 +14,9 @@ pub(crate) struct PeerSettings {
     pub(crate) max_head: Option<u32>,
 }
 
-/// An allowance for the bytes of DATA and header blocks that may still arrive on closed streams.
-/// One count covers all closed streams: remembering each stream would take unbounded memory, and
-/// forgetting some would end connections by mistake.
+/// The number of bytes in DATA and header blocks that may still arrive on closed streams. One count
+/// covers all closed streams. Remembering each stream would take unbounded memory, and forgetting
+/// some would end connections by mistake.
 #[derive(Default, Debug)]
 pub(crate) struct ClosedStreamAllowance {
     bytes: u64,
@@ -61,8 +61,8 @@ pub(crate) struct ConnectionTimers {
 }
 
 impl ConnectionTimers {
-    /// Returns the time since which the peer has been silent: the time of the last input, or the
-    /// time of the unanswered PING if that is later.
+    /// Returns the time since which the peer has been silent: the time of the last input, or that
+    /// of the unanswered PING if it is later.
     pub(crate) fn silent_since(&self) -> Timestamp {
         self.ping.map_or(self.heard, |ping| ping.max(self.heard))
     }

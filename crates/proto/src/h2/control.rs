@@ -64,8 +64,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Counts an acknowledgement that was written to the output. Fails if too many acknowledgements
-    /// are unsent because the peer does not read.
+    /// Counts an acknowledgement of SETTINGS that was written to the output. Fails if too many
+    /// acknowledgements are unsent because the peer does not read.
     fn on_settings_ack(&mut self) -> Result<(), H2Error> {
         self.unread += 1;
         self.tally.check_absolute(FloodKind::Unread, self.unread)
@@ -152,8 +152,8 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Starts the timers for the acknowledgement of SETTINGS and for keep-alive. Only the first
-    /// call has an effect.
+    /// Starts the timers for the acknowledgement of the client's SETTINGS and for keep-alive. Only
+    /// the first call has an effect.
     pub(crate) fn start_clocks(&mut self, now: Timestamp) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
@@ -161,9 +161,9 @@ impl H2Machine {
         }
     }
 
-    /// Returns the time of the next timeout, or `None` if there is none. Call
-    /// [`H2Machine::handle_timeout`] at that time. Timeouts exist for the acknowledgement of the
-    /// client's SETTINGS, for a keep-alive PING, and for a body that waits for `100 Continue`.
+    /// Returns the time at which to call [`H2Machine::handle_timeout`]; `None` if no timeout is
+    /// running. Timeouts exist for the acknowledgement of the client's SETTINGS, for a keep-alive
+    /// PING, and for a body that waits for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.is_over() {
             return None;
@@ -231,7 +231,7 @@ impl H2Machine {
         }
     }
 
-    /// Checks that a frame's length and stream are allowed for its type.
+    /// Checks that the length and the stream of a frame are allowed for its type.
     pub(crate) fn check_header(&self, header: FrameHeader) -> Result<(), H2Error> {
         use frame::kind;
         let length = header.length;

@@ -20,14 +20,14 @@ use crate::response_error::ResponseError;
 use crate::response_section_reader::FieldSectionError;
 use core::fmt;
 
-/// The reason why an HTTP/2 connection, or one of its responses, is unusable: a violation by the
+/// The reason why an HTTP/2 connection, or one of its responses, is unusable: a mistake of the
 /// peer, or an early end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Error {
-    /// A violation, or an end of the connection, that can happen in every HTTP version.
+    /// A mistake of the peer, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
-    /// The connection does not begin with the peer's SETTINGS.
+    /// The peer's first frame is not SETTINGS, as HTTP/2 requires.
     NotHttp2 {
         /// True if the input looks like an HTTP/1 response.
         http1: bool,
@@ -48,10 +48,10 @@ pub enum H2Error {
     Setting {
         /// The identifier of the setting.
         id: u16,
-        /// The value that the peer sent.
+        /// The value of the setting, as sent by the peer.
         value: u32,
     },
-    /// PUSH_PROMISE arrived although push is switched off.
+    /// PUSH_PROMISE arrived although the client has switched off server push.
     Push,
     /// DATA exceed the flow-control window of the stream or of the connection.
     FlowControl,
@@ -69,7 +69,7 @@ pub enum H2Error {
     },
     /// A field makes its message malformed (RFC 9113 §8.2, §8.3).
     Field(FieldFault),
-    /// The number of DATA bytes received differs from Content-Length (RFC 9113 §8.1.1).
+    /// The number of DATA bytes differs from the response's Content-Length (RFC 9113 §8.1.1).
     Length {
         /// The Content-Length of the response.
         expected: u64,
@@ -81,9 +81,10 @@ pub enum H2Error {
     /// The peer did not acknowledge the client's SETTINGS within
     /// [`H2Config::settings_timeout`](super::H2Config::settings_timeout).
     SettingsTimeout,
-    /// The peer did not answer a PING within [`H2Config::keepalive`](super::H2Config::keepalive).
+    /// Nothing arrived within [`H2Config::keepalive`](super::H2Config::keepalive) after the client
+    /// had sent a PING.
     PingTimeout,
-    /// The peer closed the connection before all responses were complete.
+    /// The peer closed the connection before all open responses were complete.
     EndedInResponse {
         /// The number of responses that were incomplete.
         open: usize,
@@ -123,7 +124,7 @@ pub enum FrameFault {
 pub enum FloodKind {
     /// PING frames, except answers to the client's PINGs.
     Ping,
-    /// SETTINGS frames, acknowledgements included.
+    /// SETTINGS frames, acknowledgements by the peer included.
     Settings,
     /// DATA frames that have no payload and do not end the stream.
     EmptyData,
@@ -131,11 +132,11 @@ pub enum FloodKind {
     WindowUpdate,
     /// PRIORITY frames.
     Priority,
-    /// RST_STREAM frames on streams that had ended.
+    /// RST_STREAM frames on streams that had ended already.
     Reset,
     /// GOAWAY frames.
     GoAway,
-    /// CONTINUATION frames within one header block.
+    /// CONTINUATION frames of a single header block.
     Continuation,
     /// Frames whose type RFC 9113 does not define.
     Unknown,
@@ -162,7 +163,7 @@ impl H2Error {
     }
 
     /// Returns `true` if the connection ended before any byte of a response was received. An
-    /// idempotent request may then be tried again on a fresh connection (RFC 9110 §9.2.2).
+    /// idempotent request may then be sent again on a new connection (RFC 9110 §9.2.2).
     pub fn is_before_response(&self) -> bool {
         matches!(self, H2Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }

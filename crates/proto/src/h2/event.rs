@@ -30,7 +30,7 @@ use core::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H2Event {
-    /// All input was consumed, and there is no event to report.
+    /// All input was consumed, and there is no event to report: read more.
     NeedInput,
     /// The peer's settings arrived, at the beginning or later:
     /// [`H2Machine::can_enqueue`](super::H2Machine::can_enqueue) may have changed.
@@ -64,8 +64,8 @@ pub enum H2Event {
         /// no padding.
         range: Range<usize>,
     },
-    /// The response is complete and has its announced length. No further event has this request's
-    /// id.
+    /// The response is complete, and its body has the announced length. No further event has this
+    /// request's id.
     Complete {
         /// The request whose response is complete.
         id: RequestId,
@@ -86,7 +86,7 @@ pub enum H2Event {
     /// The peer accepts no further requests. Open requests up to `last` continue; an
     /// [`H2Event::Reset`] follows for each later request.
     GoAway {
-        /// The last request that the peer may have processed.
+        /// The last request that the peer may have processed. No later request was processed.
         last: RequestId,
         /// The error code of the peer's GOAWAY.
         code: ErrorCode,
@@ -118,16 +118,16 @@ pub struct H2Step {
     pub event: H2Event,
 }
 
-/// The reason why one response ended early.
+/// The reason why one response ended early while the connection continues.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ResetReason {
     /// The peer reset the stream with this code.
     Peer(ErrorCode),
-    /// The peer sent a GOAWAY with this code, and the request's stream is after the last stream
-    /// that the GOAWAY names.
+    /// The peer sent a GOAWAY with this code. The stream of this request comes after the last
+    /// stream that the GOAWAY names.
     GoAway(ErrorCode),
-    /// The response is malformed or exceeds a limit; the stream was reset locally.
+    /// The response is malformed or exceeds a limit. The client has reset its stream.
     Violation(H2Error),
 }
 

@@ -4,9 +4,9 @@ use super::{FloodKind, H2Error};
 use crate::flood_counts::Flood;
 
 /// Limits on HTTP/2 frames that make no progress: for each kind, the number of frames that may
-/// arrive in ten seconds.
+/// arrive in ten seconds. Each frame that makes progress allows one more.
 ///
-/// Such frames cost no memory. Only [`FloodLimits::unread`] is a limit on memory.
+/// Such frames occupy no memory, except those counted by [`FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct FloodLimits {
     /// The number of PING frames. Default 1,000. Hazard: some servers send a PING to measure each
@@ -31,8 +31,9 @@ pub struct FloodLimits {
     /// The number of CONTINUATION frames of one header block, however long the block takes to
     /// arrive. Default 64: a head of 300 KiB needs 19.
     pub continuation: u32,
-    /// The number of PING and SETTINGS frames whose acknowledgements are still unsent because the
-    /// peer does not read, whatever their age. Default 2,000, about 34 KB.
+    /// The number of PING and SETTINGS frames that may wait for their acknowledgements to be sent
+    /// because the peer does not read. This count is not limited to ten seconds. Default 2,000,
+    /// about 34 KB.
     pub unread: u32,
 }
 
@@ -53,11 +54,11 @@ impl Default for FloodLimits {
     }
 }
 
-/// The number of variants of [`FloodKind`].
+/// The number of kinds of useless frames: the variants of [`FloodKind`].
 pub(crate) const FLOOD_KINDS: usize = FloodKind::Unread as usize + 1;
 
 impl FloodLimits {
-    /// Returns the limits in the order of [`FloodKind`].
+    /// Returns the limits as an array, in the order of the variants of [`FloodKind`].
     pub(crate) fn by_kind(&self) -> [u32; FLOOD_KINDS] {
         let mut limits = [0; FLOOD_KINDS];
         for (of, limit) in [

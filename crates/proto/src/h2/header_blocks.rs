@@ -15,7 +15,7 @@ use crate::response_section_reader::{
 };
 use alloc::vec::Vec;
 
-/// A header block whose CONTINUATION frames have not all arrived.
+/// A header block of which some CONTINUATION frames have not arrived.
 #[derive(Debug)]
 pub(super) struct PartialHeaderBlock {
     pub(super) id: u32,
@@ -159,9 +159,9 @@ impl H2Machine {
     }
 }
 
-/// The factor by which a header block may exceed the size limit of a head before the connection is
-/// ended. A block between the two sizes is decoded only to keep the dynamic table equal to the
-/// peer's. A limit is needed because a block of 300 KiB can expand to a gigabyte.
+/// The factor by which a header block may exceed the size limit of a head. A block above the limit
+/// is still decoded, only to keep the dynamic table equal to the peer's. Beyond this factor, the
+/// connection ends, because a block of 300 KiB can expand to a gigabyte.
 const MAX_BLOCK_FACTOR: usize = 16;
 
 /// Decodes a header block. The outer error ends the connection, the inner one only the stream.

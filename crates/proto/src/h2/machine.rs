@@ -57,13 +57,14 @@ pub struct H2Machine {
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
-    /// The highest stream identifier that the peer's GOAWAY allows; the largest number before a
-    /// GOAWAY.
+    /// The highest stream identifier that the peer's GOAWAY allows. Without a GOAWAY, it is the
+    /// largest number.
     pub(crate) last_allowed: u32,
-    /// The number of acknowledgements appended to the output since the output was last empty.
+    /// The number of acknowledgements (of PING and SETTINGS) appended to the output since the
+    /// output was last empty.
     pub(crate) unread: u32,
-    /// An allowance for frames on streams that the client has reset. The peer may have sent them
-    /// before the RST_STREAM arrived.
+    /// The number of bytes and header blocks that may still arrive on streams that the client has
+    /// reset. The peer may have sent them before the RST_STREAM arrived.
     pub(crate) stale: ClosedStreamAllowance,
     pub(crate) name: Vec<u8>,
 }
@@ -124,7 +125,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns `true` if [`H2Machine::enqueue`] would accept a valid request now.
+    /// Returns `true` if [`H2Machine::enqueue`] would accept a valid request now: the connection is
+    /// open, and no limit requires waiting.
     pub fn can_enqueue(&self) -> bool {
         self.enqueue_error().is_none()
     }
@@ -151,8 +153,8 @@ impl H2Machine {
     }
 
     /// Raises the initial receive window of responses to `stream_window` bytes, also for open
-    /// requests. Does nothing if [`H2Config::stream_window`] is already larger or the connection's
-    /// window is too small. A window never shrinks, since the peer may be using all of it.
+    /// requests. Does nothing if the initial window is already as large, or if the connection's
+    /// window is too small for it. A window never shrinks, since the peer may be using all of it.
     pub fn raise_stream_window(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -238,7 +240,8 @@ impl H2Machine {
     /// steps.
     ///
     /// Release every byte of every [`H2Event::Body`] eventually, even after the response is
-    /// complete or was reset. Unreleased bytes stop the peer, which bounds the memory.
+    /// complete or was reset. The peer stops when too many bytes are unreleased; this limits the
+    /// memory.
     pub fn release(&mut self, now: Timestamp, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
         let number = stream_id(id);
@@ -269,8 +272,9 @@ impl H2Machine {
         open || self.due.len() < before
     }
 
-    /// Removes a stream, and returns its state if it was open. If `code` is given, the exchange may
-    /// be incomplete: RST_STREAM with this code is sent, and frames of the stream may still arrive.
+    /// Removes a stream, and returns its state if it was open. Give a `code` if the exchange may be
+    /// incomplete: RST_STREAM with this code is then sent, and frames that still arrive on the
+    /// stream are tolerated.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<RequestStreamState> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -383,8 +387,8 @@ impl H2Machine {
     }
 }
 
-/// Returns the stream identifier of a request. For an id above 2³²−1 it is 0, which is no request's
-/// stream.
+/// Returns the stream identifier of a request. For an id above 2³²−1 it returns 0, which is the
+/// identifier of no request.
 pub(crate) fn stream_id(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }

@@ -106,17 +106,17 @@ pub struct H2Config {
     /// Limits on HTTP/2 frames that make no progress.
     pub floods: FloodLimits,
     /// The initial receive window of a response: the number of bytes of its body that the peer may
-    /// send before the driver releases any. At most [`H2Config::connection_window`].
+    /// send before any are [released](H2Machine::release). At most [`H2Config::connection_window`].
     ///
-    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. The
-    /// number of open requests is limited to the number of initial windows that fit the
-    /// connection's window. Hazard: a small window costs round trips at the beginning of each body.
+    /// Default 262,144 (256 KiB). The window grows by itself if it slows a response down. At most
+    /// as many requests are open as initial windows fit into the connection's window. Hazard: a
+    /// small window costs round trips at the beginning of each body.
     pub stream_window: u32,
     /// The receive window of the connection: the number of body bytes that the peer may send on all
-    /// streams together before the driver releases any. It is the memory budget of the connection.
-    /// At least 65,535, at most 2³¹−1.
+    /// streams together before any are [released](H2Machine::release). It is the memory budget of
+    /// the connection. At least 65,535, at most 2³¹−1.
     ///
-    /// Default 33,554,432 (32 MiB), which is also the most that a driver has to buffer if nobody
+    /// Default 33,554,432 (32 MiB). This is also the most that the caller has to buffer if nobody
     /// reads the bodies.
     pub connection_window: u32,
     /// The largest frame payload accepted, in bytes: 16,384 to 16,777,215.
@@ -139,11 +139,11 @@ pub struct H2Config {
     /// [`H2Machine::enqueue`]. Default 1 s, like curl's.
     pub expect_timeout: Duration,
     /// The longest time that the peer may take to acknowledge the client's SETTINGS, counted from
-    /// the first call that passes a time. Default 30 s, because a server may acknowledge them only
-    /// when it has something to send.
+    /// the first call with a `now` argument. Default 30 s, because a server may acknowledge them
+    /// only when it has something to send.
     pub settings_timeout: Duration,
     /// The time without input, while requests are open, after which a PING is sent. If nothing
-    /// arrives for that time once more, the connection ends with an error. `None`, the default: no
+    /// arrives for the same time again, the connection ends with an error. `None`, the default: no
     /// PING is sent.
     pub keepalive: Option<Duration>,
 }

@@ -29,15 +29,15 @@ enum FrameReadState {
     Payload(FrameHeader),
     /// The padding length of a DATA frame with this frame header.
     PadLength(FrameHeader),
-    /// Payload of DATA on stream `id`: `left` bytes, then `padding` bytes. `end` is true if the
-    /// frame ends the stream.
+    /// The payload of a DATA frame on stream `id`: `left` bytes, then `padding` bytes. `end` is
+    /// true if the frame ends the stream.
     Data {
         id: u32,
         left: u32,
         padding: u32,
         end: bool,
     },
-    /// Bytes to skip, with their number: padding, or the rest of an unwanted frame.
+    /// Bytes to skip: padding, or the rest of an unwanted frame. The value is their number.
     Skip(u32),
     Closed,
 }
@@ -56,7 +56,7 @@ impl H2FrameReader {
     }
 
     /// Skips the rest of the current frame if it is on `stream`, which was closed. Returns the
-    /// number of payload bytes of the frame that will not be delivered.
+    /// number of payload bytes that are therefore not delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
             FrameReadState::Data { id, left, padding, .. } if id == stream => {
@@ -241,7 +241,7 @@ impl H2Machine {
         Ok(header)
     }
 
-    /// Processes a complete frame other than DATA.
+    /// Processes a complete frame of any type but DATA.
     fn on_frame(&mut self, now: Timestamp, header: FrameHeader, payload: &[u8]) -> Result<(), H2Error> {
         match header.kind {
             kind::HEADERS => self.on_headers(header, payload),
@@ -307,7 +307,7 @@ impl H2Machine {
         Ok(())
     }
 
-    /// Ends the response on stream `id`. If its request was sent completely, too, reports that the
+    /// Ends the response on stream `id`. If its request was also sent completely, reports that the
     /// exchange is complete.
     pub(super) fn complete_response(&mut self, id: u32, trailers: Option<DecodedFieldSection>) {
         let Some(stream) = self.streams.get_mut(id) else { return };
@@ -323,7 +323,7 @@ impl H2Machine {
         self.due.push_back(H2Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// Reports the completion of a response that ended before its request was sent. Called once the
+    /// Reports the completion of a response that ended before its request was sent. Called when the
     /// caller has supplied the whole request.
     pub(super) fn complete_before_request(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended)

@@ -36,15 +36,15 @@ use core::time::Duration;
 /// WINDOW_UPDATE frame. This minimum does not apply if the peer's window is 0.
 const MIN_WINDOW_UPDATE: u64 = 4 * 1024;
 
-/// The receive window of one HTTP/2 stream.
+/// The receive window of one HTTP/2 stream, which limits the response's body.
 #[derive(Debug)]
 pub(crate) struct StreamReceiveWindow {
     /// The number of bytes that the peer may still send on the stream.
     pub(crate) window: i64,
-    /// The number of bytes of the stream that the driver has not released: received bytes, and
+    /// The number of bytes of the stream that the caller has not released: received bytes, and
     /// bytes announced by the header of a DATA frame.
     pub(crate) held: u64,
-    /// The sum of `window` and `held` that each WINDOW_UPDATE restores.
+    /// The size to which each WINDOW_UPDATE restores the sum of `window` and `held`.
     target: u64,
     /// The time of the last WINDOW_UPDATE for the stream; `None` before the first.
     since: Option<Timestamp>,
@@ -72,11 +72,13 @@ pub(crate) struct ConnectionReceiveWindow {
     initial: u64,
     /// The number of bytes that the peer may still send on the connection.
     window: i64,
-    /// The number of bytes that the driver has released but no WINDOW_UPDATE has announced.
+    /// The number of bytes that the caller has released and that no WINDOW_UPDATE has announced
+    /// yet.
     pending: u64,
-    /// The number of bytes of ended streams that the driver has not released.
+    /// The number of bytes of ended streams that the caller has not released yet.
     orphaned: u64,
-    /// The total number of bytes by which the targets of open streams exceed the initial window.
+    /// The number of bytes by which the `target`s of all open streams together exceed their initial
+    /// windows.
     grown: u64,
     rtt: Option<Duration>,
 }
@@ -94,9 +96,9 @@ impl ConnectionReceiveWindow {
         }
     }
 
-    /// Returns the increment of the connection's first WINDOW_UPDATE, which raises the window from
-    /// the initial size of RFC 9113 to the configured total. `None` if the increment is too small
-    /// for a frame.
+    /// Returns the increment in the connection's first WINDOW_UPDATE, which raises the window from
+    /// the initial size of RFC 9113 to the configured size. `None` if the increment is too small to
+    /// be worth a frame.
     pub(crate) fn first_increment(&mut self) -> Option<u32> {
         self.take_increment()
     }
@@ -109,7 +111,8 @@ impl ConnectionReceiveWindow {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
-    /// Returns `true` if the memory budget has room for one more stream besides the `open` streams.
+    /// Returns `true` if the memory budget has room for one more stream in addition to the `open`
+    /// streams.
     pub(crate) fn admits_stream(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
@@ -118,9 +121,9 @@ impl ConnectionReceiveWindow {
         initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
     }
 
-    /// Raises the initial receive window of streams. Does nothing if `initial` is not larger, or if
-    /// the memory budget does not allow it for all open streams and one more. Returns the increment
-    /// for each open stream.
+    /// Raises the initial receive window of streams to `initial` bytes. Returns the increment for
+    /// the window of each open stream. Returns `None` and does nothing if `initial` is not larger,
+    /// or if the memory budget is too small for all open streams and one more.
     pub(crate) fn raise_initial_window(&mut self, initial: u32, open: usize) -> Option<u32> {
         let wider = u64::from(initial);
         let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
@@ -142,19 +145,19 @@ impl ConnectionReceiveWindow {
         self.window >= 0
     }
 
-    /// Records that a stream has ended. The driver may release the stream's remaining bytes later.
+    /// Records that a stream has ended. Its bytes that are not released yet may be released later.
     pub(crate) fn end_stream(&mut self, inbound: &StreamReceiveWindow) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
     }
 
     /// Releases bytes that belong to no open stream: padding, or payload of a stream that has
-    /// ended. Returns the increment that a WINDOW_UPDATE for the connection has to announce, if
-    /// any.
+    /// ended. Returns the increment that a WINDOW_UPDATE for the connection has to announce; `None`
+    /// if no frame is due.
     ///
     /// Also call this with 0 after each received frame. The frame may have reduced the peer's
-    /// window so far that released bytes are worth an announcement now, and no other release may
-    /// follow.
+    /// window so far that an announcement of released bytes is worthwhile now, and no other release
+    /// may follow.
     pub(crate) fn release_without_stream(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
@@ -165,8 +168,9 @@ impl ConnectionReceiveWindow {
         }
     }
 
-    /// Releases bytes of streams that have ended, limited to the number of bytes that the driver
-    /// has not released before. Returns the increment for the connection, if any.
+    /// Releases bytes of streams that have ended, at most as many as are unreleased. Returns the
+    /// increment that a WINDOW_UPDATE for the connection has to announce; `None` if no frame is
+    /// due.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;
@@ -181,7 +185,7 @@ impl ConnectionReceiveWindow {
     }
 
     /// Releases bytes of an open stream. Returns the increments that WINDOW_UPDATE frames have to
-    /// announce, first for the stream and then for the connection.
+    /// announce, first for the stream and then for the connection; `None` if no frame is due.
     ///
     /// `left` is the number of bytes of the response's body that have not arrived, if known. `open`
     /// is the number of open streams. `expected` is the number of streams that may be open at the
@@ -231,11 +235,12 @@ impl ConnectionReceiveWindow {
         Some(increment as u32)
     }
 
-    /// Returns the number of bytes by which a stream's target may grow: at most the present target,
-    /// the unused part of the stream's share of the pool, and the unused part of the pool.
+    /// Returns the number of bytes by which a stream's target may grow. It is the smallest of
+    /// three: the present target, the unused part of the stream's share of the pool, and the unused
+    /// part of the pool.
     ///
-    /// The pool is the part of the budget that further streams do not need, but at least half of
-    /// the budget.
+    /// The pool is the part of the memory budget that further streams do not need, but at least
+    /// half of the budget.
     fn allowed_growth(&self, inbound: &StreamReceiveWindow, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;

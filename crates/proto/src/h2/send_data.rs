@@ -9,8 +9,8 @@ use crate::request_section_writer;
 
 impl H2Machine {
     /// Returns the number of bytes that [`H2Machine::send_body`] accepts now of this request's
-    /// body; `None` if no more body bytes are expected. At most 64 KiB of output are buffered for
-    /// all bodies; after the first 4 MiB of a connection, 256 KiB.
+    /// body; `None` if no more body bytes are expected. At most 64 KiB of unsent output are
+    /// buffered for all bodies; after the first 4 MiB sent on a connection, 256 KiB.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.streams.get(stream_id(id))?;
         let room = self.output.body_room() as u64;
@@ -27,9 +27,9 @@ impl H2Machine {
     /// of `data`, or as much as [`H2Machine::body_credit`] allowed. A body of known length ends
     /// with its last byte.
     ///
-    /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice. With
-    /// several uploads, the driver decides which upload sends next; uploads that alternate share
-    /// the connection's window.
+    /// Bytes given right after [`H2Machine::enqueue`] follow the head in one output slice, so that
+    /// one write sends both. With several uploads, the caller decides which of them sends next.
+    /// Uploads that alternate share the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.missing_body_error(id))?;
         let number = stream_id(id);
@@ -97,8 +97,8 @@ impl H2Machine {
         n
     }
 
-    /// Ends a body of unknown length, and sends the given trailers after it. For a body of known
-    /// length, checks that the caller gave all bytes.
+    /// Ends the request's body. After a body of unknown length, sends the given trailers. For a
+    /// body of known length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let number = stream_id(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.missing_body_error(id)) };
@@ -135,7 +135,8 @@ impl H2Machine {
         }
     }
 
-    /// Returns `true` if the caller has no more bytes of the request's body to give.
+    /// Returns `true` if the connection has ended: the peer closed it or broke the protocol.
+    /// Nothing more can then be read.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }

@@ -25,7 +25,8 @@ pub(crate) struct RequestStreamState {
     /// True if the response is a success, so that the server continues to read the request
     /// afterwards.
     pub(crate) reads_on: bool,
-    /// The trailers of a response that ended before its request was sent completely.
+    /// The trailers of a response that ended before its request was sent completely. They are
+    /// reported later.
     pub(crate) trailers: Option<Fields>,
     /// The position of the request's first byte, counted from the first byte sent on the
     /// connection.

@@ -20,12 +20,12 @@ use crate::response_error::ResponseError;
 use crate::response_section_reader::FieldSectionError;
 use core::fmt;
 
-/// The reason why an HTTP/3 connection, or one of its responses, is unusable: a violation by the
+/// The reason why an HTTP/3 connection, or one of its responses, is unusable: a mistake of the
 /// peer, or an early end.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3Error {
-    /// A violation, or an end of the connection, that can happen in every HTTP version.
+    /// A mistake of the peer, or an end of the connection, that can happen in every HTTP version.
     Response(ResponseError),
     /// The frame is malformed or not allowed at this point.
     Frame(H3FrameFault),
@@ -35,13 +35,13 @@ pub enum H3Error {
         kind: u64,
         /// The length of the frame's payload in bytes.
         length: u64,
-        /// The largest length allowed.
+        /// The largest length of the payload allowed, in bytes.
         limit: u64,
     },
     /// The buffered parts of incomplete field sections on all streams together exceed
     /// [`H3Config::partial_head_bytes`](super::H3Config::partial_head_bytes).
     PartialHeads {
-        /// The largest number of bytes allowed.
+        /// The largest number of buffered bytes allowed.
         limit: usize,
     },
     /// The peer opened or closed a stream although that is not allowed.
@@ -60,7 +60,8 @@ pub enum H3Error {
     Flood {
         /// The kind of the useless data.
         of: H3FloodKind,
-        /// The limit that the peer exceeded.
+        /// The largest amount of this data that is allowed, from
+        /// [`H3FloodLimits`](super::H3FloodLimits).
         limit: u32,
     },
     /// A field makes its message malformed (RFC 9114 §4.2, §4.3).
@@ -74,7 +75,7 @@ pub enum H3Error {
     },
     /// A body arrived in a response without a body (204 or 304).
     UnexpectedBody,
-    /// The stream ended before the head of a final response.
+    /// The request's stream ended before the head of a final response.
     MissingHead,
     /// The connection ended before all responses were complete.
     EndedInResponse {
@@ -83,18 +84,18 @@ pub enum H3Error {
     },
 }
 
-/// The reason why an HTTP/3 frame is malformed or not allowed at this point.
+/// The reason why an HTTP/3 frame is malformed, or not allowed on its stream or at this point.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3FrameFault {
-    /// Frames of this type are not allowed on the stream, or on any stream.
+    /// Frames of this type are not allowed on this stream, or on no stream at all.
     WrongStream {
         /// The type of the frame.
         kind: u64,
     },
     /// The control stream does not begin with SETTINGS.
     MissingSettings,
-    /// SETTINGS arrived a second time.
+    /// SETTINGS arrived a second time on the control stream.
     SecondSettings,
     /// The payload of the frame does not have the layout of its type.
     Layout {
@@ -112,7 +113,7 @@ pub enum H3FrameFault {
     GoAwayId,
 }
 
-/// The reason why a stream of the peer is not allowed.
+/// The reason why the peer must not have opened or closed a stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3PeerStreamViolation {
@@ -139,7 +140,7 @@ pub enum H3FloodKind {
     GoAway,
     /// CANCEL_PUSH frames.
     CancelPush,
-    /// Instructions on the peer's QPACK encoder stream.
+    /// Instructions on the peer's QPACK encoder stream, which change the dynamic table.
     TableChange,
     /// Stream Cancellation instructions on the peer's QPACK decoder stream.
     StreamCancellation,
@@ -181,12 +182,13 @@ impl H3Error {
     }
 
     /// Returns `true` if the connection ended before any byte of a response was received. An
-    /// idempotent request may then be tried again on a fresh connection (RFC 9110 §9.2.2).
+    /// idempotent request may then be sent again on a new connection (RFC 9110 §9.2.2).
     pub fn is_before_response(&self) -> bool {
         matches!(self, H3Error::Response(ResponseError::EndedBeforeResponse | ResponseError::EndedIdle))
     }
 
-    /// Returns `true` if the connection ended too early, and `false` if the peer sent invalid data.
+    /// Returns `true` if the connection ended too early, and `false` if the peer sent invalid data
+    /// or too much.
     pub fn is_early_end(&self) -> bool {
         self.is_before_response() || matches!(self, H3Error::EndedInResponse { .. })
     }

@@ -29,7 +29,7 @@ use core::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3Event {
-    /// All input was consumed, and there is no event to report.
+    /// All input was consumed, and there is no event to report: read more.
     NeedInput,
     /// The response's next field section needs QPACK table entries that have not arrived. Keep the
     /// unconsumed input of this stream, and read no more of the stream until
@@ -44,13 +44,13 @@ pub enum H3Event {
         /// The request whose response was blocked.
         id: RequestId,
     },
-    /// The peer's SETTINGS arrived.
+    /// The peer's SETTINGS arrived on its control stream.
     Settings,
     /// An interim response (1xx). The head of another response to this request follows.
     Interim {
         /// The request that this interim response answers.
         id: RequestId,
-        /// The head of the interim response.
+        /// The head of the interim response: status and header fields.
         head: ResponseHead,
     },
     /// The head of the final response. After a 2xx to CONNECT, the request body and the response
@@ -71,8 +71,8 @@ pub enum H3Event {
         /// The range of these body bytes in the buffer given to `step`. It contains no framing.
         range: Range<usize>,
     },
-    /// The response is complete and has its announced length. No further event has this request's
-    /// id.
+    /// The response is complete, and its body has the announced length. No further event has this
+    /// request's id.
     Complete {
         /// The request whose response is complete.
         id: RequestId,
@@ -93,7 +93,8 @@ pub enum H3Event {
     /// The peer accepts no further requests. Open requests before `first_refused` continue; an
     /// [`H3Event::Reset`] follows for each other request.
     GoAway {
-        /// The first request id that the peer has not processed and will not process.
+        /// The first request id that the peer has not processed and will not process. The same
+        /// holds for all higher ids.
         first_refused: RequestId,
     },
 }
@@ -125,7 +126,7 @@ pub struct H3Step {
     pub event: H3Event,
 }
 
-/// The reason why one response ended early.
+/// The reason why one response ended early while the connection continues.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum H3ResetReason {
@@ -133,7 +134,7 @@ pub enum H3ResetReason {
     Peer(H3ErrorCode),
     /// The peer sent a GOAWAY that refuses this request.
     GoAway,
-    /// The response is malformed or exceeds a limit; the stream was reset locally.
+    /// The response is malformed or exceeds a limit. The client has reset its stream.
     Violation(H3Error),
 }
 
@@ -147,7 +148,7 @@ impl fmt::Display for H3ResetReason {
     }
 }
 
-/// A QUIC stream on which the machine sends.
+/// A QUIC stream on which the HTTP/3 client sends.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum H3SendStream {
     /// The client's control stream, which is unidirectional (RFC 9114 §6.2.1).
@@ -163,8 +164,8 @@ pub enum H3SendStream {
 /// Bytes to write to a QUIC stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3Output<'a> {
-    /// The stream on which to send. The driver opens a unidirectional stream when its first output
-    /// appears.
+    /// The stream on which to send. If it is a unidirectional stream that does not exist yet, open
+    /// it now.
     pub stream: H3SendStream,
     /// The bytes to write.
     pub bytes: &'a [u8],
@@ -179,14 +180,14 @@ pub enum H3StreamAbortToSend {
     ResetStream {
         /// The request whose stream is reset.
         id: RequestId,
-        /// The application error code of the frame.
+        /// The application error code in the RESET_STREAM frame.
         code: H3ErrorCode,
     },
     /// Send STOP_SENDING: the client reads no more of this stream.
     StopSending {
-        /// The identifier of the QUIC stream.
+        /// The identifier of the QUIC stream that is read no more.
         stream: u64,
-        /// The application error code of the frame.
+        /// The application error code in the STOP_SENDING frame.
         code: H3ErrorCode,
     },
 }

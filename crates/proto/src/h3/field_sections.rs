@@ -58,7 +58,8 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Keeps a field section until the peer has inserted `required` entries into the QPACK table.
+    /// Keeps the encoded field section of a blocked stream until the peer has inserted `required`
+    /// entries into the QPACK table.
     fn wait_for_insertions(&mut self, id: u64, required: u64, payload: Cow<'_, [u8]>) -> Result<(), H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(()) };
         let limit = self.config.qpack_blocked_streams;

@@ -4,9 +4,9 @@ use super::{H3Error, H3FloodKind};
 use crate::flood_counts::Flood;
 
 /// Limits on HTTP/3 frames that make no progress. For each kind, this number of frames may arrive
-/// in ten seconds, and one more for each frame that made progress.
+/// in ten seconds. Each frame that makes progress allows one more.
 ///
-/// Such frames cost no memory. Only [`H3FloodLimits::unread`] is a limit on memory.
+/// Such frames occupy no memory, except those counted by [`H3FloodLimits::unread`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct H3FloodLimits {
     /// The number of frames of unknown types, on all streams together. Default 1,000.
@@ -26,8 +26,9 @@ pub struct H3FloodLimits {
     /// The number of Stream Cancellation instructions on the peer's QPACK decoder stream. Default
     /// 1,000.
     pub stream_cancellation: u32,
-    /// The maximum number of bytes of QPACK decoder instructions that are unsent because the peer
-    /// gives no flow-control credit for their stream, whatever their age. Default 32,768.
+    /// The maximum number of bytes of QPACK decoder instructions that wait because the peer gives
+    /// no flow-control credit for their stream. This count is not limited to ten seconds. Default
+    /// 32,768.
     pub unread: u32,
 }
 
@@ -46,11 +47,11 @@ impl Default for H3FloodLimits {
     }
 }
 
-/// The number of variants of [`H3FloodKind`].
+/// The number of kinds of useless data: the variants of [`H3FloodKind`].
 pub(crate) const H3_FLOOD_KINDS: usize = H3FloodKind::Unread as usize + 1;
 
 impl H3FloodLimits {
-    /// Returns the limits in the order of [`H3FloodKind`].
+    /// Returns the limits as an array, in the order of the variants of [`H3FloodKind`].
     pub(crate) fn by_kind(&self) -> [u32; H3_FLOOD_KINDS] {
         let mut limits = [0; H3_FLOOD_KINDS];
         for (of, limit) in [

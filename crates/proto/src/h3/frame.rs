@@ -38,13 +38,13 @@ pub(crate) mod stream_type {
     pub(crate) const QPACK_DECODER: u64 = 0x3;
 }
 
-/// Appends the header of a frame.
+/// Appends the header of a frame: its type and the length of its payload.
 pub(crate) fn header(kind: u64, length: u64, out: &mut Vec<u8>) {
     varint::encode(kind, out);
     varint::encode(length, out);
 }
 
-/// Appends a SETTINGS frame.
+/// Appends a SETTINGS frame with these identifiers and values.
 pub(crate) fn settings(entries: &[(u64, u64)], out: &mut Vec<u8>) {
     let mut payload = Vec::new();
     for &(id, value) in entries {
@@ -55,7 +55,7 @@ pub(crate) fn settings(entries: &[(u64, u64)], out: &mut Vec<u8>) {
     out.extend_from_slice(&payload);
 }
 
-/// Appends a GOAWAY frame of a client, which allows no push.
+/// Appends the GOAWAY frame of a client. It refuses all pushes: its push identifier is 0.
 pub(crate) fn go_away(out: &mut Vec<u8>) {
     header(kind::GOAWAY, 1, out);
     varint::encode(0, out);
@@ -77,19 +77,20 @@ impl H3FrameHeader {
 /// The part of a frame that comes next in the input of a stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum H3FrameReadState {
-    /// A frame header. `partial` contains the bytes of the header that have arrived.
+    /// A frame header comes next. The field `partial` of the reader contains the bytes of the
+    /// header that have arrived.
     #[default]
     Header,
-    /// The payload of a frame that is buffered until it is complete. `partial` contains the bytes
-    /// that have arrived.
+    /// The payload of a frame comes next; it is buffered until it is complete. The field `partial`
+    /// of the reader contains the bytes that have arrived.
     Payload(H3FrameHeader),
-    /// Payload of DATA, with the number of bytes that have not arrived.
+    /// Payload of DATA comes next. The value is the number of bytes that have not arrived.
     Data(u64),
-    /// Payload to skip, with the number of bytes that have not arrived.
+    /// Payload to skip comes next. The value is the number of bytes that have not arrived.
     Skip(u64),
 }
 
-/// The state of reading the frames of one stream.
+/// The state of reading the frames of one QUIC stream.
 #[derive(Debug, Default)]
 pub(crate) struct H3FrameReader {
     pub(crate) state: H3FrameReadState,
@@ -105,7 +106,7 @@ impl H3FrameReader {
     }
 
     /// Reads bytes of a frame header. Returns the number of bytes consumed, and the header if it is
-    /// complete. The reader's state does not change.
+    /// complete. The caller then sets the state that follows.
     pub(crate) fn read_header(&mut self, input: &[u8]) -> (usize, Option<H3FrameHeader>) {
         if self.partial.is_empty() {
             let mut rest = input;
@@ -123,8 +124,8 @@ impl H3FrameReader {
         (input.len(), None)
     }
 
-    /// Buffers bytes of a payload that has `length` bytes in all. Returns the number of bytes
-    /// consumed, and the payload if it is complete.
+    /// Buffers bytes of a frame's payload, which has `length` bytes in all. Returns the number of
+    /// bytes consumed, and the payload if it is complete.
     pub(crate) fn buffer_payload(&mut self, length: u64, input: &[u8]) -> (usize, Option<Vec<u8>>) {
         let missing = length as usize - self.partial.len();
         let take = missing.min(input.len());
@@ -136,7 +137,7 @@ impl H3FrameReader {
         (take, Some(mem::take(&mut self.partial)))
     }
 
-    /// Skips up to `left` bytes. Returns the number of bytes consumed.
+    /// Skips up to `left` bytes of a frame's payload. Returns the number of bytes consumed.
     pub(crate) fn skip_payload(&mut self, left: u64, input: &[u8]) -> usize {
         let take = left.min(input.len() as u64);
         self.state = if take < left { H3FrameReadState::Skip(left - take) } else { H3FrameReadState::Header };

@@ -49,17 +49,19 @@ pub struct H3Machine {
     pub(crate) due: VecDeque<H3Event>,
     pub(crate) commands: VecDeque<H3StreamAbortToSend>,
     pub(crate) closing: Option<CloseReason>,
-    /// The lowest stream identifier that the peer's GOAWAY refuses; the largest number before a
-    /// GOAWAY.
+    /// The lowest stream identifier that the peer's GOAWAY refuses. Without a GOAWAY, it is the
+    /// largest number.
     pub(crate) first_refused: u64,
-    /// The identifiers of the streams whose field section waits for QPACK insertions.
+    /// The identifiers of the streams on which a field section waits for QPACK table entries.
     pub(crate) blocked: Vec<u64>,
-    /// The number of buffered bytes of field sections on all streams together.
+    /// The number of bytes of incomplete or blocked field sections that are buffered, on all
+    /// streams together.
     pub(crate) buffered: usize,
     /// The number of request bodies that wait for `100 Continue`.
     pub(crate) holding: u32,
     pub(crate) hint: FieldSectionSizeHint,
-    /// Scratch space for field names in lower case. `section` is scratch space for field sections.
+    /// A buffer that is reused to convert field names to lower case. `section` is reused to encode
+    /// field sections.
     pub(crate) name: Vec<u8>,
     pub(crate) section: Vec<u8>,
 }
@@ -107,8 +109,8 @@ impl H3Machine {
         }
     }
 
-    /// Returns `true` if [`H3Machine::enqueue`] would accept a valid request now. The peer's limit
-    /// on QUIC streams is not considered.
+    /// Returns `true` if [`H3Machine::enqueue`] would accept a valid request now: the connection is
+    /// open, and no limit requires waiting. The peer's limit on QUIC streams is not considered.
     pub fn can_enqueue(&self) -> bool {
         self.enqueue_error().is_none()
     }
@@ -125,7 +127,7 @@ impl H3Machine {
     }
 
     /// Appends a request head to the output of `stream`, the identifier of a bidirectional QUIC
-    /// stream that the driver has opened. Returns the request's id, which is that identifier. If
+    /// stream that the caller has opened. Returns the request's id, which is that identifier. If
     /// the request is refused, the connection is unchanged, and the stream may carry another
     /// request.
     pub fn enqueue(
@@ -175,7 +177,7 @@ impl H3Machine {
     }
 
     /// Ends the field section that the encoder has begun, and appends it to the output of `stream`
-    /// in a HEADERS frame. `fin` ends the stream.
+    /// in a HEADERS frame. If `fin` is true, the stream ends after the frame.
     pub(crate) fn finish_request_section(&mut self, stream: u64, fin: bool) {
         self.section.clear();
         self.encoder.finish_section(stream, &mut self.section);
@@ -198,14 +200,14 @@ impl H3Machine {
 
     /// Reads the next event of the QUIC stream `stream`. `input` must begin at the first byte of
     /// the stream that earlier calls did not consume; `fin` is true if `input` reaches the end of
-    /// the stream. `stream` may be a stream that the server has opened and that no earlier call has
-    /// named.
+    /// the stream. The stream may also be new: opened by the server, and named by no earlier call.
     ///
     /// Call `step` until [`H3Event::NeedInput`], when all input is consumed, or until
     /// [`H3Event::Blocked`], when the rest must be kept. An event may concern a request on another
-    /// stream than `stream`. Input of a stream that has ended is consumed and ignored. After an
-    /// error no more input can be read ([`ResponseError::Closed`]): close the QUIC connection with
-    /// [`H3Error::code`]; [`H3Machine::unanswered`] lists the lost requests.
+    /// stream than `stream`. Input of a stream that has ended is consumed and ignored.
+    ///
+    /// After an error no more input can be read ([`ResponseError::Closed`]). Close the QUIC
+    /// connection with [`H3Error::code`]; [`H3Machine::unanswered`] lists the lost requests.
     pub fn step(&mut self, now: Timestamp, stream: u64, input: &[u8], fin: bool) -> Result<H3Step, H3Error> {
         if self.has_failed_or_ended() {
             let reason = self.closing.unwrap_or(CloseReason::Broken);
@@ -215,7 +217,7 @@ impl H3Machine {
         self.close_on_error(result)
     }
 
-    /// Ends the connection if `result` is an error.
+    /// Returns `result`. If it is an error, ends the connection first.
     pub(crate) fn close_on_error<T>(&mut self, result: Result<T, H3Error>) -> Result<T, H3Error> {
         if result.is_err() {
             self.due.clear();
@@ -300,7 +302,7 @@ impl H3Machine {
 
     /// Records that the QUIC connection has ended. Pass all input to [`H3Machine::step`] first.
     ///
-    /// The result is always an error that names the truncated part ([`ResponseError::EndedIdle`] if
+    /// Always returns an error, which names the truncated part ([`ResponseError::EndedIdle`] if
     /// nothing was lost).
     pub fn on_connection_end(&mut self) -> H3Error {
         let error = match self.closing {
@@ -359,9 +361,8 @@ impl H3Machine {
         matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
     }
 
-    /// Returns the time of the next timeout, or `None` if there is none. Call
-    /// [`H3Machine::handle_timeout`] at that time. Only bodies that wait for `100 Continue` have
-    /// timeouts.
+    /// Returns the time at which to call [`H3Machine::handle_timeout`]; `None` if no timeout is
+    /// running. Only bodies that wait for `100 Continue` have timeouts.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         if self.has_failed_or_ended() || self.holding == 0 {
             return None;
@@ -369,7 +370,8 @@ impl H3Machine {
         self.requests.iter().filter_map(|stream| stream.hold_until).min()
     }
 
-    /// Handles the timeouts that have passed at `now`.
+    /// Handles the timeouts that have passed at `now`: bodies that waited for `100 Continue` may be
+    /// sent.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if self.holding > 0 {
             for stream in self.requests.iter_mut() {

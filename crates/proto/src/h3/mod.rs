@@ -110,22 +110,23 @@ pub struct H3Config {
     pub limits: ResponseLimits,
     /// Limits on HTTP/3 data that make no progress.
     pub floods: H3FloodLimits,
-    /// The largest capacity in bytes of the dynamic table with which the peer compresses heads (RFC
-    /// 9204 §3.2.3).
+    /// The largest capacity in bytes of the QPACK dynamic table with which the peer compresses
+    /// heads (RFC 9204 §3.2.3).
     ///
-    /// Default 4,096. Worst case of memory: ten times this capacity.
+    /// Default 4,096. In the worst case, the table occupies ten times this capacity in memory.
     pub qpack_table_capacity: u32,
-    /// The number of responses that may wait for the QPACK table at a time (RFC 9204 §2.1.2).
+    /// The number of responses that may wait at a time for entries of the QPACK dynamic table (RFC
+    /// 9204 §2.1.2).
     ///
-    /// Default 16. Hazard: with 0, a peer can use a table entry only after a round trip.
+    /// Default 16. Hazard: with 0, a peer can use a new table entry only after a round trip.
     pub qpack_blocked_streams: u32,
-    /// The largest number of open requests. The driver takes care of the peer's limit on QUIC
-    /// streams. Default 1,000; each open request costs about 300 bytes.
+    /// The largest number of open requests. The peer's limit on QUIC streams applies in addition;
+    /// the caller has to obey it. Default 1,000; each open request costs about 300 bytes.
     pub max_streams: u32,
     /// The largest number of bytes of incomplete or blocked field sections, on all streams
     /// together. Default 4,194,304 (4 MiB).
     pub partial_head_bytes: usize,
-    /// The largest payload in bytes of SETTINGS and other frames that control the connection.
+    /// The largest payload in bytes of SETTINGS and of the other frames on the control stream.
     /// Default 16,384.
     pub max_frame_size: u32,
     /// The longest time for which a request's body waits for `100 Continue`, counted from

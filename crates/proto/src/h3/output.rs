@@ -8,14 +8,14 @@ use crate::output_buffer::OutputBuffer;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The output of a critical stream, which lasts as long as the connection.
+/// The output of a critical stream (control or QPACK), which lasts as long as the connection.
 #[derive(Default, Debug)]
 pub(crate) struct CriticalStreamOutput {
     pub(crate) buffer: OutputBuffer,
     is_blocked: bool,
 }
 
-/// The output of a request's stream.
+/// The unsent output of a request's stream.
 #[derive(Default, Debug)]
 pub(crate) struct RequestOutput {
     buffer: OutputBuffer,
@@ -49,7 +49,7 @@ impl H3Outputs {
         self.requests.insert(id, RequestOutput::default());
     }
 
-    /// Returns the number of unsent bytes of this request; `None` if the request was sent
+    /// Returns the number of unsent bytes in this request's output; `None` if the request was sent
     /// completely.
     pub(crate) fn pending_bytes(&self, id: u64) -> Option<usize> {
         self.requests.get(id).map(|request| request.buffer.pending().len())
@@ -60,8 +60,8 @@ impl H3Outputs {
         self.requests.get(id).is_none_or(|request| request.buffer.sent_bytes() > 0)
     }
 
-    /// Appends the bytes that `write` appends to the output of a request. `fin` ends the stream
-    /// after them.
+    /// Calls `write` to append bytes to the output of a request. If `fin` is true, the stream ends
+    /// after these bytes.
     pub(crate) fn append(&mut self, id: u64, fin: bool, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(request) = self.requests.get_mut(id) else { return };
         write(request.buffer.append_buffer());
@@ -120,7 +120,8 @@ impl H3Outputs {
         }
     }
 
-    /// Removes a request from `ready`. In most cases, it is the first one there.
+    /// Removes a request from `ready`, the requests that may send. In most cases, it is the first
+    /// one there.
     fn remove_from_ready(&mut self, id: u64) {
         if self.ready.front() == Some(&id) {
             self.ready.pop_front();
@@ -145,16 +146,16 @@ impl H3Outputs {
 }
 
 impl H3Machine {
-    /// Returns the next bytes to write, with the stream to write them to. Returns `None` if no
-    /// bytes wait, or if bytes wait only for blocked streams. The control stream and the QPACK
-    /// streams come first, then the requests by turns.
+    /// Returns the next bytes to write, with the stream to write them to. Returns `None` if nothing
+    /// is to be sent, or only on streams that QUIC has [blocked](H3Machine::block_output). The
+    /// control stream and the QPACK streams come first, then the requests by turns.
     pub fn next_output(&self) -> Option<H3Output<'_>> {
         if self.has_failed_or_ended() { None } else { self.outputs.next_output() }
     }
 
     /// Records that QUIC accepted the first `n` bytes of this stream's output. If these are all
-    /// bytes of the output, and [`H3Output::fin`] was true, the driver has also finished the
-    /// stream.
+    /// bytes of the output, and [`H3Output::fin`] was true, the stream counts as finished: finish
+    /// it in QUIC, too.
     pub fn advance_output(&mut self, stream: H3SendStream, n: usize) {
         match stream {
             H3SendStream::Request(RequestId(id)) => self.outputs.advance_request(id, n),

@@ -23,8 +23,8 @@ pub(crate) struct H3PeerSettings {
 /// The state of one unidirectional stream of the server.
 #[derive(Debug)]
 enum ServerStream {
-    /// The type of the stream has not arrived completely. The vector contains the bytes received so
-    /// far.
+    /// The type of the stream has not arrived completely. The vector contains the bytes of the type
+    /// that have arrived.
     Typeless(Vec<u8>),
     Control(H3FrameReader),
     QpackEncoder,
@@ -52,7 +52,7 @@ impl ServerStreams {
 
 impl H3Machine {
     /// Reads from a unidirectional stream of the server until there is an event or `input` is used
-    /// up. Returns the number of bytes consumed.
+    /// up. Returns the number of bytes of `input` consumed.
     pub(crate) fn receive_uni_stream(
         &mut self,
         now: Timestamp,
@@ -99,7 +99,7 @@ impl H3Machine {
         Ok(input.len())
     }
 
-    /// Returns the state of a new stream of type `of`.
+    /// Decides what to do with a new unidirectional stream of type `of`. Returns its state.
     fn accept_uni_stream(&mut self, now: Timestamp, id: u64, of: u64) -> Result<ServerStream, H3Error> {
         let (stream, is_open) = match of {
             stream_type::CONTROL => (
@@ -146,7 +146,8 @@ impl H3Machine {
         Ok(())
     }
 
-    /// Reads frames of the control stream until there is an event. Returns the rest of the input.
+    /// Reads frames of the peer's control stream until there is an event. Returns the input that is
+    /// not consumed.
     fn receive_control<'a>(
         &mut self,
         now: Timestamp,
@@ -207,7 +208,7 @@ impl H3Machine {
         }
     }
 
-    /// Processes a complete frame of the control stream.
+    /// Processes a complete frame of the peer's control stream.
     fn on_control_frame(&mut self, now: Timestamp, kind: u64, payload: &[u8]) -> Result<(), H3Error> {
         match kind {
             kind::SETTINGS => self.on_settings(payload),

@@ -150,14 +150,15 @@ impl H3Machine {
         self.tally.count_many(now, H3FloodKind::UnknownFrame, count)
     }
 
-    /// Checks the length of a frame that is buffered and is not HEADERS.
+    /// Checks the length of a frame that is buffered as a whole and is not HEADERS.
     pub(crate) fn check_frame_size(&self, header: H3FrameHeader) -> Result<(), H3Error> {
         let H3FrameHeader { kind, length } = header;
         let limit = u64::from(self.config.max_frame_size);
         if length > limit { Err(H3Error::FrameTooLarge { kind, length, limit }) } else { Ok(()) }
     }
 
-    /// Buffers bytes of a field section, and processes it when it is complete.
+    /// Buffers bytes of a field section in a HEADERS frame, and processes the section when it is
+    /// complete. Returns the number of bytes consumed.
     fn gather_section(&mut self, id: u64, header: H3FrameHeader, input: &[u8], fin: bool) -> Result<usize, H3Error> {
         let Some(stream) = self.requests.get_mut(id) else { return Ok(input.len()) };
         let before = stream.reader.partial.len();
@@ -184,7 +185,7 @@ impl H3Machine {
         }
     }
 
-    /// Processes the header of a DATA frame.
+    /// Processes the header of a DATA frame on stream `id`, whose payload has `length` bytes.
     fn on_data_header(&mut self, now: Timestamp, id: u64, length: u64) -> Result<(), H3Error> {
         if length == 0 {
             self.tally.count(now, H3FloodKind::EmptyData)?;
@@ -246,7 +247,7 @@ impl H3Machine {
         }
     }
 
-    /// Ends the response on stream `id`. If its request was sent completely, too, reports that the
+    /// Ends the response on stream `id`. If its request was also sent completely, reports that the
     /// exchange is complete.
     pub(crate) fn complete_response(&mut self, id: u64) {
         let Some(stream) = self.requests.get_mut(id) else { return };
@@ -263,7 +264,7 @@ impl H3Machine {
         self.remove_finished_request(id);
     }
 
-    /// Reports the completion of a response that ended before its request was sent. Called once the
+    /// Reports the completion of a response that ended before its request was sent. Called when the
     /// caller has supplied the whole request.
     pub(crate) fn complete_before_request(&mut self, id: u64) {
         if self.requests.get(id).is_some_and(|stream| stream.phase == ResponsePhase::Ended) {

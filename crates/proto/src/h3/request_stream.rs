@@ -15,8 +15,8 @@ pub(crate) struct H3RequestStream {
     pub(crate) hold_until: Option<Timestamp>,
     pub(crate) phase: ResponsePhase,
     pub(crate) reader: H3FrameReader,
-    /// The number of QPACK insertions that must arrive before the field section in `reader.partial`
-    /// can be decoded. `None` if no field section waits for insertions.
+    /// The number of QPACK table entries that the peer must have inserted before the field section
+    /// in `reader.partial` can be decoded. `None` if no field section waits.
     pub(crate) waits_for: Option<u64>,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
@@ -27,14 +27,14 @@ pub(crate) struct H3RequestStream {
     pub(crate) reads_on: bool,
     /// True if the stream is a tunnel, on which only DATA frames are allowed (RFC 9114 §4.4).
     pub(crate) is_tunnel: bool,
-    /// True if the trailer section has arrived.
+    /// True if the trailer section of the response has arrived.
     pub(crate) is_trailed: bool,
-    /// The trailers of a response, kept until its stream and its request have ended.
+    /// The trailers of a response, kept until the stream and the request have ended.
     pub(crate) trailers: Option<Fields>,
 }
 
 impl H3RequestStream {
-    /// Returns the number of buffered bytes of a field section on this stream.
+    /// Returns the number of bytes of a field section that are buffered on this stream.
     pub(crate) fn buffered_bytes(&self) -> usize {
         use super::frame::H3FrameReadState;
         match self.reader.state {

@@ -6,15 +6,15 @@ use super::{RequestError, RequestId};
 use crate::exchange::RemainingRequestBody;
 use crate::request_section_writer;
 
-/// The maximum number of unsent bytes in the output of a request; with more, no further bytes of
-/// its body are accepted. QUIC sends about 45 KiB in one system call, and the driver passes body
-/// bytes on as soon as QUIC accepts them.
+/// The number of unsent bytes in the output of a request from which on no further bytes of its body
+/// are accepted. QUIC sends about 45 KiB in one system call, and accepts further bytes soon
+/// afterwards.
 pub(crate) const OUTPUT_LIMIT: usize = 32 * 1024;
 
 impl H3Machine {
     /// Returns the number of bytes that [`H3Machine::send_body`] accepts now of this request's
-    /// body; `None` if no more body bytes are expected. At most 32 KiB of output are buffered for
-    /// each request.
+    /// body; `None` if no more body bytes are expected. At most 32 KiB of unsent output are
+    /// buffered for each request.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.requests.get(id.0)?;
         let room = OUTPUT_LIMIT.saturating_sub(self.outputs.pending_bytes(id.0).unwrap_or(OUTPUT_LIMIT)) as u64;
@@ -59,8 +59,8 @@ impl H3Machine {
         Ok(data.len())
     }
 
-    /// Ends a body of unknown length, and sends the given trailers after it. For a body of known
-    /// length, checks that the caller gave all bytes.
+    /// Ends the request's body. After a body of unknown length, sends the given trailers. For a
+    /// body of known length, checks that the caller gave all bytes.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let Some(stream) = self.requests.get_mut(id.0) else { return Err(self.missing_body_error(id)) };
         match stream.upload {

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-/// The largest integer that can be encoded.
+/// The largest integer that a QUIC variable-length integer can represent (RFC 9000 §16).
 pub(crate) const MAX_VALUE: u64 = (1 << 62) - 1;
 
-/// Appends an integer in the shortest encoding.
+/// Appends a QUIC variable-length integer (RFC 9000 §16) in the shortest encoding.
 pub(crate) fn encode(value: u64, out: &mut Vec<u8>) {
     let value = value.min(MAX_VALUE);
     match value {
@@ -16,9 +16,9 @@ pub(crate) fn encode(value: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Removes an integer from the front of `input` and returns it. If the integer is incomplete,
-/// returns `None` and leaves `input` unchanged. An encoding that is longer than necessary is
-/// accepted.
+/// Removes a QUIC variable-length integer from the front of `input` and returns it. If the integer
+/// is incomplete, returns `None` and leaves `input` unchanged. An encoding that is longer than
+/// necessary is accepted.
 pub(crate) fn decode(input: &mut &[u8]) -> Option<u64> {
     let &first = input.first()?;
     let length = 1 << (first >> 6);

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct HeaderBlock<'a> {
     rest: &'a [u8],
-    /// True if a field of the block was decoded. Afterwards the block must not change the size of
-    /// the dynamic table.
+    /// True if a field of the block was decoded. After a field, the block must not change the size
+    /// of the dynamic table.
     begun: bool,
 }
 
@@ -33,8 +33,8 @@ pub struct HpackDecoder {
 
 impl HpackDecoder {
     /// Creates a decoder. `limit` is the largest size in bytes that the peer may give the dynamic
-    /// table (`SETTINGS_HEADER_TABLE_SIZE`), and also the table's initial size. The memory grows
-    /// with the entries, up to about twice `limit`.
+    /// table (`SETTINGS_HEADER_TABLE_SIZE`), and also the table's initial size. The memory in use
+    /// depends on the entries, and is at most about twice `limit`.
     pub fn new(limit: u32) -> HpackDecoder {
         HpackDecoder { table: DynamicTable::new(limit as usize), limit }
     }
@@ -49,9 +49,9 @@ impl HpackDecoder {
     /// Decodes the next field of the header block. Appends it to `out` as `name: value` and CR LF,
     /// and returns the positions of name and value in `out`; `None` at the end of the block.
     ///
-    /// Only the encoding is checked, not the field. Decode every block of a connection to its end,
-    /// in order, even if its fields are not wanted. If a block is skipped, the tables of the two
-    /// ends differ from then on.
+    /// Only the encoding is checked, not whether the field is valid. Decode every block of a
+    /// connection to its end, in order, even if its fields are not wanted. If a block is skipped,
+    /// the tables of client and server differ from then on.
     pub fn next_line(
         &mut self,
         block: &mut HeaderBlock<'_>,

@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 #[derive(Debug)]
 pub struct HpackEncoder {
     table: DynamicTable,
-    /// The largest size in bytes that the dynamic table may have, even if the peer allows more.
+    /// The largest size in bytes that the dynamic table may have, even if the peer allows a larger
+    /// one.
     own: u32,
-    /// The smallest size of the dynamic table that was set since the last header block; the next
-    /// block must announce it (RFC 7541 §4.2).
+    /// The smallest size that the dynamic table has had since the last header block. The next block
+    /// must announce it (RFC 7541 §4.2).
     lowest: u32,
     changed: bool,
 }
@@ -22,8 +23,8 @@ pub struct HpackEncoder {
 const INITIAL_TABLE_SIZE: u32 = 4096;
 
 impl HpackEncoder {
-    /// Creates an encoder. `own` is the largest size in bytes of its dynamic table; the peer may
-    /// make the table smaller.
+    /// Creates an encoder. `own` is the largest size in bytes of its dynamic table. The peer's
+    /// limit may make the table smaller.
     pub fn new(own: u32) -> HpackEncoder {
         let size = own.min(INITIAL_TABLE_SIZE);
         HpackEncoder { table: DynamicTable::new(size as usize), own, lowest: size, changed: size < INITIAL_TABLE_SIZE }
@@ -40,7 +41,7 @@ impl HpackEncoder {
         }
     }
 
-    /// Begins a header block. Every block that was begun must be sent, in order.
+    /// Begins a header block in `out`. Every block that was begun must be sent, in order.
     pub fn begin_block(&mut self, out: &mut Vec<u8>) {
         if self.changed {
             self.changed = false;
@@ -91,14 +92,14 @@ impl HpackEncoder {
     }
 }
 
-/// A header block to which fields are being appended in `out`.
+/// A header block in `out` to which fields are being appended.
 pub(crate) struct OpenHeaderBlock<'a> {
     encoder: &'a mut HpackEncoder,
     out: &'a mut Vec<u8>,
 }
 
 impl<'a> OpenHeaderBlock<'a> {
-    /// Begins a header block, which must be sent.
+    /// Begins a header block in `out`. The block must be sent.
     pub(crate) fn begin(encoder: &'a mut HpackEncoder, out: &'a mut Vec<u8>) -> OpenHeaderBlock<'a> {
         encoder.begin_block(out);
         OpenHeaderBlock { encoder, out }

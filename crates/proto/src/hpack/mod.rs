@@ -49,37 +49,37 @@ use crate::huffman::MalformedHuffman;
 use crate::prefix_integer::PrefixIntegerError;
 use core::fmt;
 
-/// The reason why an HPACK header block cannot be decoded. The dynamic tables of the two ends may
-/// differ afterwards, so the connection ends (`COMPRESSION_ERROR`, RFC 9113 §4.3).
+/// The reason why an HPACK header block cannot be decoded. The dynamic tables of client and server
+/// may differ afterwards, so the connection ends (`COMPRESSION_ERROR`, RFC 9113 §4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum HpackError {
     /// The header block ends within a field.
     Truncated,
-    /// An integer in the block exceeds 2³²−1, or has more than five continuation bytes (RFC 7541
-    /// §5.1).
+    /// An integer in the header block exceeds 2³²−1, or has more than five continuation bytes (RFC
+    /// 7541 §5.1).
     Integer,
     /// A field refers to an index that neither the static nor the dynamic table has (RFC 7541
     /// §2.3.3).
     Index {
-        /// The index in the header block.
+        /// The index that the field refers to.
         index: u32,
     },
     /// A Huffman-coded string contains EOS, or has padding that is longer than seven bits or not
     /// all ones (RFC 7541 §5.2).
     Huffman,
-    /// The block makes the dynamic table larger than allowed (RFC 7541 §6.3).
+    /// The header block makes the dynamic table larger than allowed (RFC 7541 §6.3).
     TableSize {
-        /// The size of the dynamic table that the block requests, in bytes.
+        /// The size in bytes that the header block sets for the dynamic table.
         size: u32,
         /// The largest size of the dynamic table allowed, in bytes.
         limit: u32,
     },
-    /// The block changes the size of the dynamic table after a field, which is too late (RFC 7541
-    /// §4.2).
+    /// The header block changes the size of the dynamic table after a field, which is too late (RFC
+    /// 7541 §4.2).
     LateTableSize,
-    /// The allowed size of the dynamic table was lowered, but the block does not begin with the
-    /// required change of size (RFC 7541 §4.2).
+    /// The allowed size of the dynamic table was lowered, but the header block does not begin with
+    /// the required change of size (RFC 7541 §4.2).
     MissingTableSize,
 }
 

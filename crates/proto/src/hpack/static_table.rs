@@ -68,7 +68,7 @@ pub(super) const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// The number of entries for pseudo-fields, which come first in the static table.
+/// The number of entries for pseudo-fields (such as `:path`), which come first in the static table.
 const PSEUDO_FIELD_ENTRIES: usize = 14;
 
 /// Looks up a field in the static table. Few names have equal lengths, so that the search compares

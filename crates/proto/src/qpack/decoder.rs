@@ -8,7 +8,7 @@ use crate::field_coding::{DecodedFieldLine, push_table_line};
 use crate::{huffman, prefix_integer};
 use alloc::vec::Vec;
 
-/// A field section, and the position up to which it has been decoded.
+/// An encoded field section, and the position up to which it has been decoded.
 #[derive(Clone, Debug)]
 pub struct EncodedFieldSection<'a> {
     rest: &'a [u8],
@@ -31,9 +31,9 @@ pub struct QpackDecoder {
     table: DynamicTable,
     /// The largest capacity in bytes that the peer may choose for the dynamic table.
     limit: u32,
-    /// The first bytes of an instruction that has not arrived completely.
+    /// The first bytes of an encoder instruction that has not arrived completely.
     partial: Vec<u8>,
-    /// Scratch space for the name and the value of an entry to insert.
+    /// A buffer that is reused for the name and the value of an entry to insert.
     entry: Vec<u8>,
     /// The number of insertions that were acknowledged to the peer.
     acknowledged: u64,
@@ -41,14 +41,15 @@ pub struct QpackDecoder {
 
 impl QpackDecoder {
     /// Creates a decoder. `limit` is the largest capacity in bytes that the peer may give the
-    /// dynamic table (`SETTINGS_QPACK_MAX_TABLE_CAPACITY`). The memory grows with the entries, up
-    /// to about twice `limit`; an incomplete instruction occupies up to eight times `limit`.
+    /// dynamic table (`SETTINGS_QPACK_MAX_TABLE_CAPACITY`). The memory in use depends on the
+    /// entries, and is at most about twice `limit`. An incomplete instruction occupies up to eight
+    /// times `limit`.
     pub fn new(limit: u32) -> QpackDecoder {
         let (table, partial, entry) = (DynamicTable::new(0), Vec::new(), Vec::new());
         QpackDecoder { table, limit, partial, entry, acknowledged: 0 }
     }
 
-    /// Returns the number of entries that the peer has inserted.
+    /// Returns the number of entries that the peer has inserted into the dynamic table so far.
     pub fn insert_count(&self) -> u64 {
         self.table.insert_count()
     }
@@ -131,8 +132,9 @@ impl QpackDecoder {
         Ok(())
     }
 
-    /// Begins to decode a complete field section. If the section requires more insertions than
-    /// [`QpackDecoder::insert_count`], wait for the insertions and begin again.
+    /// Begins to decode a complete field section. If the [Required Insert
+    /// Count](EncodedFieldSection::required_insert_count) of the result is more than
+    /// [`QpackDecoder::insert_count`], wait for insertions and begin again.
     pub fn begin_section<'a>(&self, section: &'a [u8]) -> Result<EncodedFieldSection<'a>, QpackError> {
         self.decode_prefix(section).map_err(QpackError::Section)
     }
@@ -173,7 +175,7 @@ impl QpackDecoder {
     /// Decodes the next field of the section. Appends it to `out` as `name: value` and CR LF, and
     /// returns the positions of name and value in `out`; `None` at the end of the section.
     ///
-    /// Only the encoding is checked, not the field.
+    /// Only the encoding is checked, not whether the field is valid.
     pub fn next_line(
         &self,
         section: &mut EncodedFieldSection<'_>,
@@ -284,7 +286,8 @@ fn static_entry(index: u64) -> Result<(&'static [u8], &'static [u8]), QpackFault
     entry.copied().ok_or(QpackFault::Index { index })
 }
 
-/// Returns the entry with this index relative to `base`.
+/// Returns the name and the value of the entry with this index relative to `base` (RFC 9204
+/// §3.2.5).
 fn entry_at_relative_index(table: &DynamicTable, base: u64, index: u64) -> Result<(&[u8], &[u8]), QpackFault> {
     let absolute = base.checked_sub(1).and_then(|newest| newest.checked_sub(index));
     absolute.and_then(|absolute| table.get_absolute(absolute)).ok_or(QpackFault::Index { index })

@@ -9,24 +9,27 @@ use crate::prefix_integer;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The number of fields that the encoder remembers because they were sent once.
+/// The number of fields, sent once, that the encoder remembers. A field that is sent again is
+/// inserted into the dynamic table.
 const REMEMBERED_FIELDS: usize = 64;
 
-/// The maximum number of unacknowledged sections. If it is reached, further sections refer to no
-/// dynamic entry. A peer that never acknowledges costs 24 KiB.
+/// The maximum number of field sections with dynamic entries that the peer has not acknowledged. If
+/// it is reached, further sections refer to no dynamic entry. A peer that never acknowledges costs
+/// 24 KiB.
 const MAX_UNACKNOWLEDGED_SECTIONS: usize = 1024;
 
-/// A section that refers to dynamic entries, and that the peer has not acknowledged.
+/// A field section that refers to dynamic entries, and that the peer has not acknowledged.
 #[derive(Copy, Clone, Debug)]
 struct UnacknowledgedSection {
     stream: u64,
-    /// The number of entries that the peer must have inserted to decode the section.
+    /// The number of entries that must have been inserted into the peer's table before it can
+    /// decode the section.
     required: u64,
     /// The lowest absolute index of a dynamic entry to which the section refers.
     lowest: u64,
 }
 
-/// The section that is being encoded.
+/// The field section that is being encoded.
 #[derive(Default, Debug)]
 struct SectionBeingEncoded {
     lines: Vec<u8>,
@@ -44,14 +47,14 @@ pub struct QpackEncoder {
     table: DynamicTable,
     /// The largest capacity in bytes that the dynamic table may have, even if the peer allows more.
     own: u32,
-    /// The table capacity in bytes that the peer allows.
+    /// The largest capacity in bytes that the peer allows for the dynamic table.
     peer_limit: u64,
     announced: bool,
     /// The number of insertions that the peer has acknowledged.
     known_received: u64,
     unacknowledged: VecDeque<UnacknowledgedSection>,
     open: SectionBeingEncoded,
-    /// Hashes of the fields that were sent once and are not in a table.
+    /// Hashes of the fields that were sent once and are not in the dynamic table.
     seen: [u32; REMEMBERED_FIELDS],
     next_seen: usize,
     instructions: Vec<u8>,
@@ -87,12 +90,12 @@ impl QpackEncoder {
     }
 
     /// Returns the bytes to send on the client's encoder stream. The caller sends them in order and
-    /// removes them.
+    /// removes them from the vector.
     pub fn encoder_stream_output(&mut self) -> &mut Vec<u8> {
         &mut self.instructions
     }
 
-    /// Begins a field section.
+    /// Begins a field section, to which [`QpackEncoder::encode`] adds fields.
     pub fn begin_section(&mut self) {
         self.open.lines.clear();
         (self.open.required, self.open.lowest, self.open.base) = (0, None, self.known_received);
@@ -144,9 +147,9 @@ impl QpackEncoder {
         out.extend_from_slice(&self.open.lines);
     }
 
-    /// Returns the absolute index of the newest entry with this name and value. A reference to an
-    /// entry's name alone is never used: it would keep an entry whose value does not occur any
-    /// more.
+    /// Returns the absolute index of the newest dynamic entry with this name and value. An entry of
+    /// which only the name matches is never used: a reference would keep an entry whose value does
+    /// not occur any more.
     fn find(&self, name: &[u8], value: &[u8]) -> Option<u64> {
         let place = self.table.iter().position(|entry| entry == (name, value))?;
         Some(self.table.insert_count() - 1 - place as u64)
@@ -233,8 +236,8 @@ impl QpackEncoder {
         Ok(cancellations)
     }
 
-    /// Executes an instruction of the peer's decoder. Returns 1 for a Stream Cancellation,
-    /// otherwise 0.
+    /// Executes an instruction of the peer's decoder. Returns the number of Stream Cancellations: 1
+    /// if the instruction is one, otherwise 0.
     fn apply(&mut self, instruction: DecoderInstruction) -> Result<u32, QpackFault> {
         match instruction {
             DecoderInstruction::SectionAcknowledgment(stream) => {
@@ -265,7 +268,7 @@ impl FieldSectionEncoder for QpackEncoder {
     }
 }
 
-/// Returns a hash of the field (FNV-1a).
+/// Returns a 32-bit FNV-1a hash of the field's name and value.
 fn hash(name: &[u8], value: &[u8]) -> u32 {
     let bytes = name.iter().chain(core::iter::once(&0)).chain(value);
     bytes.fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))

@@ -4,11 +4,11 @@ use super::{QpackFault, integer};
 use crate::huffman;
 use alloc::vec::Vec;
 
-/// The factor by which an encoded string may be longer than the capacity of the table. The longest
-/// Huffman code needs 30 bits for a byte.
+/// The factor by which an encoded string may be longer than the capacity of the dynamic table. The
+/// longest Huffman code needs 30 bits for a byte, so that four encoded bytes can stand for one.
 const MAX_CODING_FACTOR: usize = 4;
 
-/// A string of an instruction, not yet decoded.
+/// A string in an instruction, not decoded yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct InstructionString<'a> {
     coded: &'a [u8],
@@ -25,17 +25,17 @@ impl InstructionString<'_> {
     }
 }
 
-/// The name of an entry to insert.
+/// The name of an entry to insert into the dynamic table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum InsertedFieldName<'a> {
-    /// The name of the static entry with this index.
+    /// The name is that of the static entry with this index.
     Static(u64),
-    /// The name of the dynamic entry with this index; 0 is the newest.
+    /// The name is that of the dynamic entry with this index; 0 is the newest.
     Dynamic(u64),
     Literal(InstructionString<'a>),
 }
 
-/// An instruction on the encoder stream.
+/// An instruction of the encoder: a change of the dynamic table (RFC 9204 §4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum EncoderInstruction<'a> {
     Capacity(u64),
@@ -47,9 +47,9 @@ pub(super) enum EncoderInstruction<'a> {
     Duplicate(u64),
 }
 
-/// Removes an instruction from the front of `input` and returns it. Fails with
-/// [`QpackFault::Truncated`] if the instruction is incomplete. `capacity` is the present capacity
-/// of the dynamic table in bytes, which bounds the length of strings.
+/// Removes an instruction of the encoder stream from the front of `input` and returns it. Fails
+/// with [`QpackFault::Truncated`] if the instruction is incomplete. `capacity` is the present
+/// capacity of the dynamic table in bytes, which limits the length of strings.
 pub(super) fn encoder_instruction<'a>(
     input: &mut &'a [u8],
     capacity: usize,
@@ -83,19 +83,20 @@ fn string<'a>(input: &mut &'a [u8], prefix: u32, capacity: usize) -> Result<Inst
     Ok(InstructionString { coded, huffman })
 }
 
-/// An instruction on the decoder stream.
+/// An instruction of the decoder, sent back to the encoder (RFC 9204 §4.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum DecoderInstruction {
-    /// A section of this stream was decoded.
+    /// The peer has decoded a field section of the stream with this identifier.
     SectionAcknowledgment(u64),
-    /// The sections of this stream that were not acknowledged will not be decoded.
+    /// The peer will not decode the field sections of the stream with this identifier that it has
+    /// not acknowledged.
     StreamCancellation(u64),
-    /// The number of further insertions that have arrived.
+    /// The peer has received this number of further insertions.
     InsertCountIncrement(u64),
 }
 
-/// Removes an instruction from the front of `input` and returns it. Fails with
-/// [`QpackFault::Truncated`] if the instruction is incomplete.
+/// Removes an instruction of the decoder stream from the front of `input` and returns it. Fails
+/// with [`QpackFault::Truncated`] if the instruction is incomplete.
 pub(super) fn decoder_instruction(input: &mut &[u8]) -> Result<DecoderInstruction, QpackFault> {
     let &first = input.first().ok_or(QpackFault::Truncated)?;
     Ok(match first {

@@ -54,8 +54,8 @@ use crate::huffman::MalformedHuffman;
 use crate::prefix_integer::{self, PrefixIntegerError};
 use core::fmt;
 
-/// The largest number of bytes that follow the first byte of an integer. They hold 63 bits; QPACK
-/// requires 62 (RFC 9204 §4.1.1).
+/// The largest number of bytes that follow the first byte of a QPACK integer. They hold 63 bits;
+/// QPACK requires 62 (RFC 9204 §4.1.1).
 const LONGEST_INTEGER: u32 = 9;
 
 /// An error in the peer's QPACK data. Each variant ends the connection with its own error code (RFC
@@ -75,7 +75,7 @@ pub enum QpackError {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QpackFault {
-    /// The section ends within a field or its prefix.
+    /// The field section ends within a field or within its prefix.
     Truncated,
     /// An integer exceeds 63 bits.
     Integer,
@@ -93,7 +93,7 @@ pub enum QpackFault {
     Prefix,
     /// More streams wait for insertions than the decoder allows.
     BlockedStreams {
-        /// The largest number of blocked streams allowed.
+        /// The largest number of blocked streams that the decoder allows.
         limit: u32,
     },
     /// The instruction gives the dynamic table a larger capacity than allowed.
@@ -107,7 +107,7 @@ pub enum QpackFault {
     EntryTooLarge,
     /// The instruction acknowledges a section that was not sent, or that needs no acknowledgement.
     Acknowledgement {
-        /// The stream in the instruction.
+        /// The identifier of the stream in the instruction.
         stream: u64,
     },
     /// The instruction acknowledges no insertion, or more insertions than were made.

@@ -107,7 +107,7 @@ pub(super) const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b"x-frame-options", b"sameorigin"),
 ];
 
-/// The length of the longest name in the static table.
+/// The length in bytes of the longest name in the static table.
 const LONGEST_NAME: usize = 32;
 
 /// The entries of the static table, arranged by the lengths of their names.
@@ -140,7 +140,7 @@ const fn by_length() -> EntriesByNameLength {
     arranged
 }
 
-/// Looks up a field in the static table.
+/// Looks up a field in the static table, by the length of its name.
 pub(super) fn find(name: &[u8], value: &[u8]) -> StaticTableMatch {
     let mut found = StaticTableMatch::Nothing;
     let length = name.len();
